@@ -1,0 +1,48 @@
+# Each target does the set-up it needs; the work is in small scripts under deploy/.
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt bench lock run-setup dev-setup
+
+PYTEST_WORKERS ?= 2
+ARGS ?=
+bin := .venv/bin
+
+help:
+	@echo 'make run     start the daemon on its embedded defaults (ARGS="--config my.toml" to change them)'
+	@echo 'make test    run every test, with the servers and programs they need (ARGS="-k draft" for some)'
+	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
+	@echo 'make fmt     format the code and mend what the linter can'
+	@echo 'make bench   measure start, memory, turns and commits; writes .bench/'
+	@echo 'make lock    renew the lock files after a change of dependencies (ARGS=--upgrade for the newest)'
+
+run: run-setup
+	@$(bin)/python deploy/fetch_model.py || echo 'model: going on without it'
+	@$(bin)/zeroclaw run $(ARGS)
+
+test: dev-setup
+	$(bin)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
+
+check: dev-setup
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/lint-imports
+	$(bin)/basedpyright
+	sh deploy/test_with_coverage.sh -n $(PYTEST_WORKERS)
+
+fmt: dev-setup
+	$(bin)/ruff check --fix-only .
+	$(bin)/ruff format .
+
+bench: dev-setup
+	$(bin)/python -m tests.bench $(ARGS)
+
+lock:
+	sh deploy/lock.sh $(ARGS)
+
+run-setup:
+	@sh deploy/debian.sh run
+	@sh deploy/setup.sh run
+
+dev-setup:
+	@sh deploy/debian.sh dev
+	@sh deploy/setup.sh dev
+	@$(bin)/python deploy/fetch_model.py || echo 'model: going on without it'

@@ -1,0 +1,27 @@
+"""Print the files of the pure rooms as one pattern for coverage's `--include`.
+
+The list has one home: the import contract named `pure rooms decide` in pyproject.toml.
+"""
+
+import tomllib
+from pathlib import Path
+
+CONTRACT = "pure rooms decide"
+
+
+def pure_rooms(pyproject: Path) -> list[str]:
+    """Read the modules that the contract names; `*` stands for one part of a name."""
+    settings = tomllib.loads(pyproject.read_text(encoding="utf-8"))
+    contracts: list[dict[str, list[str]]] = settings["tool"]["importlinter"]["contracts"]
+    [rooms] = [c["source_modules"] for c in contracts if c["name"] == CONTRACT]
+    return rooms
+
+
+def main() -> None:
+    """Print the pattern."""
+    rooms = pure_rooms(Path(__file__).parent.parent / "pyproject.toml")
+    print(",".join(f"*/{room.replace('.', '/')}.py" for room in rooms))
+
+
+if __name__ == "__main__":
+    main()

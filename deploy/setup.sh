@@ -1,0 +1,72 @@
+#!/bin/sh
+# Make .venv and install one level of packages into it, once.
+#
+#   deploy/setup.sh run    what the daemon needs
+#   deploy/setup.sh dev    that, and what the tests, linters and the bench need
+#
+# Packages come from the lock files beside this script and are checked by hash.
+# uv is used when it is present, pip when not. PYTHON names another interpreter.
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf 'setup: %s\n' "$1"; }
+stop() { printf 'setup: %s\n' "$1" >&2; exit 1; }
+
+level=${1:-}
+python=${PYTHON:-python3}
+platform=tests/emulators/platform # the loopback test platform, a package of its own
+case $level in
+    run) lock=deploy/requirements.lock ;;
+    dev) lock=deploy/requirements-dev.lock ;;
+    *) stop 'say `deploy/setup.sh run` or `deploy/setup.sh dev`' ;;
+esac
+
+command -v "$python" >/dev/null ||
+    stop "\`$python\` is not installed: apt-get install python3 python3-venv"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    stop "$("$python" --version) is too old: python 3.11 or newer is needed (PYTHON=... names another)"
+"$python" -c 'import ensurepip, venv' 2>/dev/null ||
+    stop 'the venv module is missing: apt-get install python3-venv'
+
+# An environment cannot be moved, and belongs to one interpreter.
+made_by="$("$python" --version) in $PWD"
+if [ "$(cat .venv/made-by 2>/dev/null)" != "$made_by" ]; then
+    say 'making .venv'
+    "$python" -m venv --clear .venv
+    printf '%s\n' "$made_by" >.venv/made-by
+fi
+
+# What the stamp of a level says when the level is up to date.
+inputs_of() {
+    case $1 in
+        run) sha256sum pyproject.toml deploy/requirements.lock ;;
+        dev) sha256sum pyproject.toml deploy/requirements-dev.lock "$platform/pyproject.toml" 2>/dev/null || true ;;
+    esac
+}
+
+installed() { [ "$(cat ".venv/installed-$1" 2>/dev/null)" = "$(inputs_of "$1")" ]; }
+
+install_with() { # the arguments of `pip install`
+    if command -v uv >/dev/null; then
+        uv pip install --quiet --python .venv/bin/python --compile-bytecode "$@"
+    else
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    fi
+}
+
+if ! installed "$level"; then
+    say "installing $(grep -c == "$lock") packages into .venv, a minute or two the first time"
+    install_with --require-hashes -r "$lock"
+    # hatchling comes from the lock as well, hence no isolated build with downloads of its own
+    install_with --no-deps --no-build-isolation -e .
+    if [ "$level" = dev ] && [ -f "$platform/pyproject.toml" ]; then
+        install_with --no-deps --no-build-isolation -e "$platform"
+    fi
+    # the packages of `dev` contain those of `run`
+    inputs_of run >.venv/installed-run
+    inputs_of "$level" >".venv/installed-$level"
+fi
+
+for package in zeroclaw channels; do # bytecode halves the time to start
+    [ ! -d $package ] || .venv/bin/python -m compileall -q $package
+done
