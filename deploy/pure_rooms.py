@@ -12,8 +12,8 @@ CONTRACT = "pure rooms decide"
 def pure_rooms(pyproject: Path) -> list[str]:
     """Read the modules that the contract names; `*` stands for one part of a name."""
     settings = tomllib.loads(pyproject.read_text(encoding="utf-8"))
-    contracts: list[dict[str, list[str]]] = settings["tool"]["importlinter"]["contracts"]
-    [rooms] = [c["source_modules"] for c in contracts if c["name"] == CONTRACT]
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [rooms] = [contract["source_modules"] for contract in contracts if contract["name"] == CONTRACT]
     return rooms
 
 
