@@ -1,0 +1,323 @@
+"""The contract of a channel: adapter, capabilities, approval cards, manifest."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import (
+    Address,
+    Admission,
+    ApprovalId,
+    Attachment,
+    Choice,
+    Envelope,
+    MessageRef,
+    Outgoing,
+    Rendered,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A token bucket that a platform enforces.
+
+    Attributes:
+        per_s: Calls a second in the long run; 0 means no limit.
+        burst: Calls at once.
+    """
+
+    per_s: float = 0.0
+    burst: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a channel can do, as data; each is proven by the contract suite.
+
+    Attributes:
+        max_length: In the units of the channel's own `measure`.
+        can_edit: `edit` works; false means one flush at the end.
+        can_delete: `delete` works.
+        min_edit_interval_s: Seconds between two edits of one message; 0 for none.
+        chat_budget: Sends and edits in one chat.
+        account_budget: Sends and edits of the whole account.
+        has_buttons: Cards carry buttons; else calls are numbered.
+        has_threads: Addresses may have a thread.
+        multi_message: A long reply may stream as a sequence of messages.
+        idempotent_send: A repeated send with the same key shows one message.
+        has_typing: `typing` shows something.
+    """
+
+    max_length: int
+    can_edit: bool
+    can_delete: bool
+    min_edit_interval_s: float = 0.0
+    chat_budget: Budget = Budget()
+    account_budget: Budget = Budget()
+    has_buttons: bool = False
+    has_threads: bool = False
+    multi_message: bool = True
+    idempotent_send: bool = False
+    has_typing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardCall:
+    """One call on a card.
+
+    Attributes:
+        approval: The opaque id that a button carries; unguessable.
+        number: For text channels, `/approve <number>`; counts per approver chat, never reused.
+        tool: The tool's name.
+        summary: The tool's own line about this call.
+        arguments: The redacted whole call, readable, with lengths.
+        why: Why it needs approval, in a sentence.
+        hash8: The first 8 hex digits of the action's hash.
+    """
+
+    approval: ApprovalId
+    number: int
+    tool: str
+    summary: str
+    arguments: str
+    why: str
+    hash8: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A question to an approver: the asks of one batch.
+
+    Attributes:
+        key: The same for every attempt to show this card.
+        asked_by: Who set the turn off, for people.
+        calls: In request order, at least one.
+        deadline_at: When silence becomes a denial.
+        choices: What may be answered, in the order of buttons.
+    """
+
+    key: str
+    asked_by: str
+    calls: tuple[CardCall, ...]
+    deadline_at: datetime
+    choices: tuple[Choice, ...] = ("once", "for_a_time", "deny")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How one call's question ended.
+
+    Attributes:
+        approval: Which.
+        how: `approved`, `denied`, `expired`, or `stopped` (its turn ended first).
+        by: Who, for people; empty when nobody did.
+        at: When.
+        reason: The denial's reason, empty for none.
+    """
+
+    approval: ApprovalId
+    how: Literal["approved", "denied", "expired", "stopped"]
+    by: str
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A card and what has ended of it; complete when every call has an ending."""
+
+    card: Card
+    endings: tuple[Ending, ...]
+
+
+Admit = Callable[[Envelope], Awaitable[Admission]]
+
+
+class Channel(Protocol):
+    """One bot account on one platform.
+
+    Every call that goes out raises what it must: `RateLimited`, `ChannelUnavailable` (nothing
+    arrived, try again), `ChannelRejected` (do not), `DeliveryUnknown` (it may have arrived),
+    `ChannelUnauthorized`, `NotSupported` (the capabilities said so). Nothing is ever silently
+    ignored. Calls come concurrently.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in the configuration."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this account can do; constant once `receive` has begun."""
+        ...
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        """Run until cancelled; hand over every event, in platform order, at least once.
+
+        Calls `ready` once, when events can arrive. An event is confirmed to the platform only
+        after its `admit` returned; when `admit` raises it is not confirmed.
+
+        Raises:
+            ChannelUnavailable: The supervisor starts it again, with back-off.
+            ChannelUnauthorized: The operator must act; it is not started again by itself.
+        """
+        ...
+
+    def render(self, markdown: str) -> Rendered:
+        """Turn Markdown into the platform's syntax; pure, never fails."""
+        ...
+
+    def measure(self, rendered: Rendered) -> int:
+        """Return the length as the platform counts it, to hold against `max_length`; pure."""
+        ...
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        """Post a message."""
+        ...
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        """Replace a message's text by the whole of `outgoing`; equal text is no error."""
+        ...
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Remove a message; one that is gone already is no error."""
+        ...
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        """Post an approval card."""
+        ...
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        """Show how a card ended, on the card or in a message after it; idempotent."""
+        ...
+
+    async def typing(self, to: Address) -> None:
+        """Show that the bot is at work."""
+        ...
+
+    def direct_address(self, sender: str) -> Address | None:
+        """Return the direct chat with this sender, None when the platform needs them first."""
+        ...
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        """Get an attachment's bytes."""
+        ...
+
+    async def aclose(self) -> None:
+        """Free what is held; safe twice."""
+        ...
+
+
+TranscriptKind = Literal["person", "bot", "note", "card"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptItem:
+    """One thing that stands in a chat.
+
+    Attributes:
+        cursor: Sorts as the chat reads; ask for what comes after it.
+        kind: Who wrote it, or what it is.
+        key: The message's key, as in `Outgoing.key` or `Card.key`; empty for people's own.
+        ref: The platform's id where one is known, else empty.
+        text: Redacted Markdown, as it was rendered from.
+        at: When.
+        draft: More will follow.
+        outcome: The card and its endings, for cards.
+    """
+
+    cursor: str
+    kind: TranscriptKind
+    key: str
+    ref: str
+    text: str
+    at: datetime
+    draft: bool = False
+    outcome: Outcome | None = None
+
+
+class Mount(Protocol):
+    """The daemon's own doors, for channels that people reach on this machine."""
+
+    def web(self, prefix: str, application: object) -> str:
+        """Mount an ASGI application on the local listener, behind login, CSRF and host check.
+
+        Returns:
+            The URL that a person opens, with a one-time login.
+        """
+        ...
+
+    def stream(
+        self,
+        name: str,
+        serve: Callable[["LineStream"], Awaitable[None]],
+    ) -> None:
+        """Serve connections of the control socket that open with `name`; same uid only."""
+        ...
+
+
+class LineStream(Protocol):
+    """One control-socket connection, a JSON object a line, at most 1 MiB each."""
+
+    async def receive(self) -> Mapping[str, object] | None:
+        """Return the next object, None at the end of the connection."""
+        ...
+
+    async def send(self, line: Mapping[str, object]) -> None:
+        """Write one object; raises ConnectionError when the peer is gone."""
+        ...
+
+
+class ChannelLog(Protocol):
+    """Where an adapter writes facts: an event in the past tense and its fields, no bodies."""
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        """Record one fact."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelContext:
+    """All that an adapter is handed.
+
+    Attributes:
+        name: The name in the configuration.
+        settings: An instance of the manifest's model, validated; narrow it before use.
+        secrets: Resolved secret references of this channel, by key.
+        clock: The only source of time.
+        mount: The daemon's local doors.
+        log: Facts without bodies.
+        positions: Cursor by scope, as committed with the last admissions.
+        transcript: What stands in a chat, in order, after a cursor (empty: from the newest
+            200), the open draft and open cards included.
+    """
+
+    name: str
+    settings: object
+    secrets: Mapping[str, str]
+    clock: Clock
+    mount: Mount
+    log: ChannelLog
+    positions: Mapping[str, str]
+    transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelManifest:
+    """What an entry point of `zeroclaw.channels` names; importing it imports no SDK.
+
+    Attributes:
+        kind: The kind in the configuration.
+        adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
+        settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common
+            keys.
+        local_operator: Whoever reaches this channel is the operator (login link, own uid).
+    """
+
+    kind: str
+    adapter: str
+    settings: str
+    local_operator: bool = False

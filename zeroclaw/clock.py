@@ -1,0 +1,35 @@
+"""Time and chance, as they are handed in.
+
+Only `host/clock.py` and `host/ids.py` touch the machine's; tests hand in their own.
+"""
+
+from datetime import datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two clocks: wall time for people, monotonic time for waiting."""
+
+    def now(self) -> datetime:
+        """Return the wall time, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds on a clock that never goes back; its zero means nothing."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; returns at once for zero or less."""
+        ...
+
+
+class Ids(Protocol):
+    """Makes names that nobody has used before."""
+
+    def ulid(self) -> str:
+        """Return 26 Crockford base-32 characters that sort by time of making."""
+        ...
+
+    def token(self) -> str:
+        """Return 32 random bytes, base64url without padding; unguessable."""
+        ...

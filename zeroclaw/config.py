@@ -1,0 +1,244 @@
+"""The configuration: one TOML text in, frozen models out, every fault at once.
+
+Takes text and mappings only; files, the environment and secrets are `host/references.py`'s. What
+belongs to one channel is validated here too, by the model that the channel's manifest names.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from zeroclaw.errors import ConfigError
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+
+
+class Settings(BaseModel):
+    """A table of the configuration: frozen, and unknown keys are faults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SecretReference(Settings):
+    """Where a secret stands; exactly one of the three."""
+
+    env: str | None = None
+    file: str | None = None
+    keyring: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "SecretReference":
+        if sum(value is not None for value in (self.env, self.file, self.keyring)) != 1:
+            message = 'give exactly one of {env="…"}, {file="…"}, {keyring="…"}'
+            raise ValueError(message)
+        return self
+
+
+class ProviderSettings(Settings):
+    """`[provider]`: the model that answers."""
+
+    kind: str = "local"
+    base_url: str = ""
+    model: str = ""
+    api_key: SecretReference | None = None
+    context_tokens: int | None = Field(default=None, ge=512)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    model_file: str = ""
+    script: str = ""
+    connect_s: float = Field(default=10.0, gt=0)
+    stall_s: float = Field(default=120.0, gt=0)
+    attempts: int = Field(default=4, ge=1, le=20)
+    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _what_the_kind_needs(self) -> "ProviderSettings":
+        needs = {"openai": ("base_url", "model"), "scripted": ("script",)}
+        for key in needs.get(self.kind, ()):
+            if not getattr(self, key):
+                message = f'kind = "{self.kind}" needs the key `{key}`'
+                raise ValueError(message)
+        return self
+
+
+class RuntimeSettings(Settings):
+    """`[runtime]`: bounds of a turn and of the daemon."""
+
+    max_iterations: int = Field(default=50, ge=1)
+    max_session_tokens: int = Field(default=0, ge=0)
+    model_concurrency: int = Field(default=64, ge=1)
+    backlog: int = Field(default=100, ge=1)
+    result_chars: int = Field(default=20_000, ge=1_000)
+    grace_s: float = Field(default=10.0, ge=0)
+    call_timeout_s: float = Field(default=30.0, gt=0)
+    prompt: str = ""
+
+
+class ApprovalSettings(Settings):
+    """`[approvals]`: how a person is asked."""
+
+    timeout_s: float = Field(default=900.0, gt=0)
+    grant_s: float = Field(default=3600.0, gt=0)
+    requester_may_answer: bool = True
+    approvers: tuple[str, ...] = ("role:operator",)
+
+
+class ReceiptSettings(Settings):
+    """`[receipts]`: how long a receipt can be verified."""
+
+    keep_days: int = Field(default=30, ge=0)
+
+
+class ListenerSettings(Settings):
+    """`[listener]`: the local listener; it never leaves this machine."""
+
+    host: Literal["127.0.0.1", "::1", "localhost"] = "127.0.0.1"
+    port: int = Field(default=8420, ge=0, le=65535)
+
+
+class FilesSettings(Settings):
+    """`[tools.files]`: reading and writing in the workspace."""
+
+    enabled: bool = True
+    max_read_bytes: int = Field(default=1_000_000, ge=1_000)
+    max_write_bytes: int = Field(default=1_000_000, ge=1_000)
+
+
+class ShellSettings(Settings):
+    """`[tools.shell]`: commands in the sandbox."""
+
+    enabled: bool = True
+    network: bool = False
+    timeout_s: float = Field(default=60.0, gt=0)
+    memory_bytes: int = Field(default=2_147_483_648, ge=67_108_864)
+    without_sandbox: Literal["off", "ask"] = "off"
+
+
+class ToolsSettings(Settings):
+    """`[tools]`: what the model may ask for, before any policy."""
+
+    files: FilesSettings = FilesSettings()
+    shell: ShellSettings = ShellSettings()
+
+
+class PersonSettings(Settings):
+    """`[[people]]`: one person, known on several channels."""
+
+    name: Name
+    ids: tuple[Annotated[str, Field(pattern=r"^[^:]+:.+$")], ...] = ()
+    roles: tuple[Name, ...] = ()
+
+
+class PolicySettings(Settings):
+    """`[policy]`: statements beside those of `autonomy`; the gate reads them."""
+
+    statement: tuple[dict[str, object], ...] = ()
+
+
+class ChannelSettings(Settings):
+    """The keys that every `[channels.<name>]` has; the rest is the kind's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str = ""
+    enabled: bool = True
+    allowed_users: tuple[str, ...] = ()
+    scope: Literal["chat", "person"] = "chat"
+    while_busy: Literal["queue"] = "queue"
+    stream: bool = True
+
+    def own(self) -> dict[str, object]:
+        """Return the keys that belong to the channel's kind."""
+        return dict(self.model_extra or {})
+
+
+class Config(Settings):
+    """The whole configuration."""
+
+    data_dir: str = ""
+    workspace_dir: str = ""
+    autonomy: Literal["readonly", "supervised", "full"] = "supervised"
+    provider: ProviderSettings = ProviderSettings()
+    runtime: RuntimeSettings = RuntimeSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    receipts: ReceiptSettings = ReceiptSettings()
+    listener: ListenerSettings = ListenerSettings()
+    tools: ToolsSettings = ToolsSettings()
+    people: tuple[PersonSettings, ...] = ()
+    policy: PolicySettings = PolicySettings()
+    channels: dict[Name, ChannelSettings] = Field(
+        default_factory=lambda: {"web": ChannelSettings(), "terminal": ChannelSettings()}
+    )
+
+    def kind_of(self, channel: str) -> str:
+        """Return a channel's kind, which defaults to its name."""
+        return self.channels[channel].kind or channel
+
+
+def parse(text: str) -> Config:
+    """Read a configuration.
+
+    Raises:
+        ConfigError: With every fault, each with its key path and what is allowed.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        fault = f"not valid TOML: {str(error).lower()}"
+        raise ConfigError((fault,)) from error
+    try:
+        return Config.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError(faults_of(error)) from error
+
+
+def channel_settings(
+    config: Config, models: Mapping[str, type[BaseModel]]
+) -> tuple[dict[str, BaseModel], tuple[str, ...]]:
+    """Validate each channel's own keys against its kind's model.
+
+    Args:
+        config: As parsed.
+        models: The model of each installed kind.
+
+    Returns:
+        The settings by channel name, and the faults of those that have none.
+    """
+    found: dict[str, BaseModel] = {}
+    faults: list[str] = []
+    for name, settings in config.channels.items():
+        kind = config.kind_of(name)
+        model = models.get(kind)
+        if model is None:
+            allowed = ", ".join(f"`{known}`" for known in sorted(models))
+            faults.append(f"channels.{name}.kind: `{kind}` is not installed; use one of {allowed}")
+            continue
+        try:
+            found[name] = model.model_validate(settings.own())
+        except ValidationError as error:
+            faults.extend(faults_of(error, prefix=f"channels.{name}."))
+    return found, tuple(faults)
+
+
+def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
+    """Say each fault of a validation in one line: key path, what is wrong, what is allowed."""
+    return tuple(
+        f"{prefix}{'.'.join(str(part) for part in fault['loc']) or 'file'}: {_sentence(fault['type'], fault['msg'])}"
+        for fault in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "unknown key; `zeroclaw config schema` lists what is allowed"
+    text = message.removeprefix("Value error, ").removeprefix("Input ")
+    return text[:1].lower() + text[1:]
+
+
+def expand(path: str, *, home: Path) -> Path:
+    """Return a path of the configuration with `~` replaced; pure."""
+    if path == "~" or path.startswith("~/"):
+        return home / path[2:]
+    return Path(path)

@@ -1,0 +1,276 @@
+"""What travels between a platform and the runtime.
+
+Inward an `Envelope` with one `Body`; outward an `Outgoing`, answered by a `MessageRef`. Nothing
+here knows a platform; nothing here is ever sent to a model.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NewType
+
+ConversationId = NewType("ConversationId", str)
+TurnId = NewType("TurnId", str)
+ActionId = NewType("ActionId", str)
+ApprovalId = NewType("ApprovalId", str)
+ItemId = NewType("ItemId", str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where: one chat (and thread) of one account on one channel.
+
+    Attributes:
+        channel: The name in the configuration, `[channels.<name>]`.
+        account: The platform's id of the bot account; one channel may serve one account.
+        chat: The platform's id of the chat.
+        thread: The platform's id of a topic or thread, None for the chat itself.
+        direct: Exactly one person reads this chat.
+    """
+
+    channel: str
+    account: str
+    chat: str
+    thread: str | None = None
+    direct: bool = False
+
+    def key(self) -> str:
+        """Return one string that is equal exactly when the place is; `direct` doesn't count."""
+        parts = (self.channel, self.account, self.chat, self.thread or "")
+        return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRef:
+    """One message that exists on a platform.
+
+    Attributes:
+        address: Where it stands.
+        message: The platform's own id of it.
+    """
+
+    address: Address
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who wrote, as the platform claims it; only admission turns this into a `Principal`.
+
+    Attributes:
+        id: The platform's stable id, never a name that its owner can change.
+        verified: The platform vouches for the id.
+        display: The name people see; shown, never used to decide.
+    """
+
+    id: str
+    verified: bool
+    display: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who acts, as admission found it.
+
+    Attributes:
+        id: `person:<name>` for people of the configuration, else `<channel>:<sender id>`.
+        roles: Without the `role:` prefix, for example `operator`.
+        channel: The channel this principal came by.
+        sender: The platform's id there.
+        display: The name people see.
+    """
+
+    id: str
+    roles: frozenset[str]
+    channel: str
+    sender: str
+    display: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that came with a message, recorded by reference.
+
+    Attributes:
+        reference: What the channel's `fetch` needs to get the bytes.
+        name: The sender's file name; untrusted.
+        media_type: As claimed by the platform; untrusted.
+        size_bytes: None when the platform does not say.
+    """
+
+    reference: str
+    name: str
+    media_type: str
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message for the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A message that begins with a slash and a known word.
+
+    Attributes:
+        name: Without the slash, lower case.
+        rest: What follows, stripped.
+    """
+
+    name: str
+    rest: str = ""
+
+
+Choice = Literal["once", "for_a_time", "deny", "deny_with_reason"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressed:
+    """An answer to an approval.
+
+    Attributes:
+        approval: The opaque id that the card's button carried.
+        choice: What was chosen.
+        reason: The denial's reason, empty when none was given.
+        card: The card that was pressed; it joins the approval's refs.
+    """
+
+    approval: ApprovalId
+    choice: Choice
+    reason: str = ""
+    card: MessageRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """A message that its writer changed.
+
+    Attributes:
+        message: The platform's id of the message.
+        text: The whole new text.
+    """
+
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """A message that its writer withdrew; `message` is the platform's id of it."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The chat now has another address; the conversation follows."""
+
+    to: Address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """Whether the bot is in the chat."""
+
+    present: bool
+
+
+Body = Said | Command | Pressed | Edited | Deleted | Moved | Membership
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """How far a platform has been read; committed with the admission.
+
+    Attributes:
+        scope: What is read in order, for example one chat or one mailbox.
+        cursor: The platform's own cursor within the scope.
+    """
+
+    scope: str
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """One platform event, decoded.
+
+    Attributes:
+        address: Where it happened.
+        sender: Who did it, as claimed.
+        dedup: Keys of this event, unique per account; any hit means that it is a duplicate.
+        body: What happened.
+        message: The platform's id of the message, so that an edit can find it; empty for none.
+        position: How far reading has come with this event, None where none is kept.
+        attachments: Recorded, not fetched.
+        sent_at: When the platform says it happened, None when it does not say.
+    """
+
+    address: Address
+    sender: Sender
+    dedup: tuple[str, ...]
+    body: Body
+    message: str = ""
+    position: Position | None = None
+    attachments: tuple[Attachment, ...] = ()
+    sent_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """A text in a platform's own syntax.
+
+    Attributes:
+        body: With markup.
+        plain: The same without markup, for a platform that refuses the markup.
+    """
+
+    body: str
+    plain: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """One message on its way out.
+
+    Attributes:
+        rendered: What the channel's `render` made of it.
+        key: The same for every attempt to deliver this message; channels with
+            `idempotent_send` hand it to the platform.
+        draft: More will follow by edits; false for the final text.
+        plain: Send the plain form; set after a platform refused the markup.
+        reply_to: The message this answers, where the platform can show that.
+    """
+
+    rendered: Rendered
+    key: str
+    draft: bool = False
+    plain: bool = False
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The event is stored; the platform may be told that it was received."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicate:
+    """The event was stored before; the platform may be told the same again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """The event is nobody's business; nothing is stored and nothing is answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The event is stored, and `text` may be shown to its sender alone (it may be lost)."""
+
+    text: str
+
+
+Admission = Accepted | Duplicate | Ignored | Answered

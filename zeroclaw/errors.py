@@ -1,0 +1,180 @@
+"""Every error that crosses a room's wall, split by who must act next.
+
+    ZeroclawError
+    ├── TryAgain                      the caller, with the same call, later
+    │   ├── ChannelUnavailable
+    │   │   └── RateLimited           .retry_after_s
+    │   └── ProviderOverloaded        .retry_after_s
+    ├── DeliveryUnknown               the outbox: it may have arrived, find out or say so
+    ├── Refused                       nobody: drop it, record it, tell the person
+    │   ├── ChannelRejected           .gone (the message no longer exists) .markup
+    │   ├── ProviderRejected
+    │   └── NotSupported              the caller asked what the capabilities deny
+    ├── ContextOverflow               the turn: make the request smaller
+    ├── StreamBroken                  the turn: ask once more, nothing has run yet
+    ├── NeedsOperator                 a person with the configuration in hand
+    │   ├── ConfigError               .faults
+    │   ├── ProviderUnauthorized
+    │   ├── ChannelUnauthorized
+    │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
+    │   └── PortInUse
+    ├── ToolFailed                    the model: it reads the text and adapts
+    │   ├── ToolArgumentsInvalid      .faults
+    │   └── ResourcesUnresolved
+    └── StoreRefused                  the writer: its view is out of date
+        ├── Conflict
+        ├── Fenced
+        └── AlreadyClaimed            .key
+
+Texts are one line, lower case, without secrets; what a caller needs to decide is an attribute.
+"""
+
+
+class ZeroclawError(Exception):
+    """Raised only through its children."""
+
+
+class TryAgain(ZeroclawError):
+    """The same call may succeed later."""
+
+
+class ChannelUnavailable(TryAgain):
+    """Raised when a platform can't be reached; nothing was delivered."""
+
+
+class RateLimited(ChannelUnavailable):
+    """Raised when a platform asks to wait.
+
+    Attributes:
+        retry_after_s: Seconds that the platform asked for, obeyed to the letter.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ProviderOverloaded(TryAgain):
+    """Raised when a model endpoint is busy, limits us, or fails with 5xx.
+
+    Attributes:
+        retry_after_s: Seconds asked for by the endpoint, None when it did not say.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class DeliveryUnknown(ZeroclawError):
+    """Raised when a send may or may not have arrived (the answer to it was lost)."""
+
+
+class Refused(ZeroclawError):
+    """The call was understood and refused; repeating it changes nothing."""
+
+
+class ChannelRejected(Refused):
+    """Raised when a platform refuses a message.
+
+    Attributes:
+        gone: The message to edit no longer exists; a send may do instead.
+        markup: The platform could not read the markup; plain text may do instead.
+    """
+
+    def __init__(self, message: str, *, gone: bool = False, markup: bool = False) -> None:
+        super().__init__(message)
+        self.gone = gone
+        self.markup = markup
+
+
+class ProviderRejected(Refused):
+    """Raised when a model endpoint refuses the request for good (4xx, an error body)."""
+
+
+class NotSupported(Refused):
+    """Raised when a caller asks for what the channel's capabilities say it lacks."""
+
+
+class ContextOverflow(ZeroclawError):
+    """Raised when the request is larger than the model's context window."""
+
+
+class StreamBroken(ZeroclawError):
+    """Raised when a model's stream is cut, stalls, or can't be parsed after it began."""
+
+
+class NeedsOperator(ZeroclawError):
+    """Someone has to change something outside the program."""
+
+
+class ConfigError(NeedsOperator):
+    """Raised with every fault of a configuration at once.
+
+    Attributes:
+        faults: One line each, `key.path: what is wrong, what is allowed`.
+    """
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+class ProviderUnauthorized(NeedsOperator):
+    """Raised when a model endpoint refuses our key."""
+
+
+class ChannelUnauthorized(NeedsOperator):
+    """Raised when a platform refuses our credentials."""
+
+
+class StoreUnusable(NeedsOperator):
+    """Raised when the store can't be opened or written; the text says what to do."""
+
+
+class PortInUse(NeedsOperator):
+    """Raised when a listener's address is taken by somebody else."""
+
+
+class ToolFailed(ZeroclawError):
+    """Raised by a tool; the text is what the model reads."""
+
+
+class ToolArgumentsInvalid(ToolFailed):
+    """Raised when arguments don't fit a tool's schema.
+
+    Attributes:
+        faults: One line each, `path: what is wrong`.
+    """
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+class ResourcesUnresolved(ToolFailed):
+    """Raised when what a call would touch can't be determined; the gate then fails closed."""
+
+
+class StoreRefused(ZeroclawError):
+    """Nothing of the commit was written."""
+
+
+class Conflict(StoreRefused):
+    """Raised when a row is not at the version that the writer expected."""
+
+
+class Fenced(StoreRefused):
+    """Raised when somebody newer holds the conversation."""
+
+
+class AlreadyClaimed(StoreRefused):
+    """Raised when one of a commit's dedup keys was claimed before.
+
+    Attributes:
+        key: The key that was hit.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"`{key}` is already claimed")
+        self.key = key

@@ -1,0 +1,102 @@
+"""What the runtime tells whoever watches; projection only (S0-52).
+
+Removing every subscriber changes no answer, and a slow or broken one delays nobody (P9): events
+are published without waiting, and a subscriber's own queue is its own affair.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from zeroclaw.envelope import ActionId, ConversationId, TurnId
+from zeroclaw.message import Usage
+
+StageName = Literal[
+    "receive_input", "compose_request", "send_request", "stream_response", "tool_call", "render"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted:
+    """A turn began; exactly one for each turn (S0-11).
+
+    Attributes:
+        correlation: The id that the whole turn carries (S0-08).
+    """
+
+    conversation: ConversationId
+    turn: TurnId
+    correlation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageEntered:
+    """A stage of the turn began (S0-01)."""
+
+    turn: TurnId
+    correlation: str
+    stage: StageName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextStreamed:
+    """Redacted text arrived from the model (S0-22).
+
+    Attributes:
+        text: What was added.
+    """
+
+    turn: TurnId
+    correlation: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDecided:
+    """The gate decided about a call."""
+
+    turn: TurnId
+    correlation: str
+    action: ActionId
+    tool: str
+    verdict: Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    """A call began to run."""
+
+    turn: TurnId
+    correlation: str
+    action: ActionId
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnded:
+    """A call has its result."""
+
+    turn: TurnId
+    correlation: str
+    action: ActionId
+    tool: str
+    outcome: Literal["ok", "failed", "denied", "cancelled", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded:
+    """A turn is over; exactly one for each turn, whatever the reason (S0-40, S4-19)."""
+
+    conversation: ConversationId
+    turn: TurnId
+    correlation: str
+    reason: str
+    usage: Usage
+    text: str
+
+
+Event = (
+    TurnStarted | StageEntered | TextStreamed | ToolDecided | ToolStarted | ToolEnded | TurnEnded
+)
+Publish = Callable[[Event], None]
+"""Tell everybody; never waits, never raises."""

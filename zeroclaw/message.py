@@ -1,0 +1,120 @@
+"""What travels to the model, as it is stored.
+
+Field names follow the chat-completions wire; what is marked local never leaves the process
+(S1-07, S1-14, S1-16). Which reasoning is sent back is decided once, in `context/history.py`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one or more model calls; adds up."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output; cached tokens are part of the input."""
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call as the model wrote it.
+
+    Attributes:
+        id: The model's label. Opaque, may collide, is never used to pair (S1-18, K9).
+        name: The tool's name; may be one that does not exist.
+        arguments: Raw JSON text, byte for byte as the model emitted it (S1-10).
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemMessage:
+    """Instructions; plain text."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserMessage:
+    """What a person said.
+
+    Attributes:
+        content: The text.
+        note: Local. Why the runtime wrote this itself, empty for a person's own words.
+    """
+
+    content: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantMessage:
+    """One answer of the model.
+
+    Attributes:
+        content: The text, empty for a pure tool-call answer.
+        tool_calls: In the model's order.
+        reasoning: Flat reasoning text, empty for none.
+        reasoning_details: Structured blocks, each the JSON text of one block; resent verbatim
+            and in order (S1-28).
+        finish_reason: Local. None while unknown.
+        is_error: Local. The stream failed after this much.
+        mark: Local. `stopped` or `interrupted` when it is what had been shown by then;
+            `runtime` when the runtime wrote it (an operator's own tool call).
+    """
+
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    reasoning_details: tuple[str, ...] = ()
+    finish_reason: FinishReason | None = None
+    is_error: bool = False
+    mark: Literal["", "stopped", "interrupted", "runtime"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMessage:
+    """The result of one call; pairs with its call by position.
+
+    Attributes:
+        content: What the model reads; its last line is the receipt.
+        tool_call_id: Echo of the call's id.
+        tool_name: Local.
+        is_error: Local; the model sees only the text (S1-16).
+    """
+
+    content: str
+    tool_call_id: str
+    tool_name: str = ""
+    is_error: bool = False
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDefinition:
+    """A tool as the model is told of it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object] = field(default_factory=dict[str, object])

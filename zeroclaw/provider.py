@@ -1,0 +1,118 @@
+"""The contract of a model provider: one request in, one typed stream out."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from zeroclaw.message import FinishReason, Message, ToolCall, ToolDefinition, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One call of the model.
+
+    Attributes:
+        messages: Already prepared: the system message first, reasoning trimmed (S1-29).
+        tools: Empty for none.
+        max_output_tokens: None leaves it to the endpoint.
+        correlation: The id that the whole turn carries (S0-08); for logs, not for the wire.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...] = ()
+    max_output_tokens: int | None = None
+    correlation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """More of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """More of the reasoning.
+
+    Attributes:
+        text: Flat text, empty when the delta is a structured block.
+        details: JSON texts of whole structured blocks, in order; empty for flat text.
+    """
+
+    text: str = ""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallReady:
+    """A whole tool call; never a fragment of one (S0-23, S1-13)."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReported:
+    """Tokens of this call; the last report counts."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The stream ended as it should; always the last event."""
+
+    reason: FinishReason
+
+
+StreamEvent = TextDelta | ReasoningDelta | ToolCallReady | UsageReported | Finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFacts:
+    """What the runtime must know about a model before it asks.
+
+    Attributes:
+        model: The name shown to people and in logs.
+        context_tokens: The window; None when unknown.
+        calls_tools: Tool definitions are worth sending (S0-15).
+        note: One line for the person at start, empty for none.
+    """
+
+    model: str
+    context_tokens: int | None = None
+    calls_tools: bool = True
+    note: str = ""
+
+
+class Provider(Protocol):
+    """A model endpoint.
+
+    Safe for concurrent calls. A provider retries only before the first byte of an answer; after
+    it, errors leave at once.
+    """
+
+    @property
+    def facts(self) -> ProviderFacts:
+        """What is known about the model now."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """Yield the answer's events in order, `Finished` last, exactly once.
+
+        Closing the iterator early ends the call and frees its connection. An answer without
+        text, call or reasoning is an error that names the finish reason.
+
+        Raises:
+            ProviderOverloaded: Try again later; nothing was yielded.
+            ContextOverflow: The request is too large.
+            ProviderUnauthorized: The key was refused.
+            ProviderRejected: The request was refused, or an error came instead of an answer.
+            StreamBroken: The stream was cut, stalled or unreadable after it began, or ended
+                without a finish.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Free connections and child processes; safe twice."""
+        ...

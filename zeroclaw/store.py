@@ -1,0 +1,297 @@
+"""The contract of the store: rows, logs and blobs, written by one call, all or nothing.
+
+A store knows no meaning: it speaks rows with a version and a few indexed columns, append-only
+logs, blobs, and claims (dedup keys). Codecs live with the rooms that own the bodies. Reads are
+small Protocols; the only way to write is `commit`.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from zeroclaw.envelope import ConversationId
+
+
+class DurablePoint(StrEnum):
+    """Where a cut may fall between two commits; each commit is labelled with one.
+
+    The kill tests walk this list. `HOUSEKEEPING` is everything that no promise hangs on.
+    """
+
+    ADMITTED = "admitted"
+    TURN_STARTED = "turn_started"
+    ASSISTANT_RECEIVED = "assistant_received"
+    GATED = "gated"
+    ASKED = "asked"
+    ANSWERED = "answered"
+    SETTLED = "settled"
+    CALL_STARTED = "call_started"
+    CALL_FINISHED = "call_finished"
+    BATCH_APPENDED = "batch_appended"
+    STEERED = "steered"
+    COMPACTED = "compacted"
+    FINISHED = "finished"
+    REF_KNOWN = "ref_known"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    HOUSEKEEPING = "housekeeping"
+
+
+UNFENCED = frozenset({DurablePoint.ADMITTED, DurablePoint.ANSWERED})
+"""What may be committed to a conversation without holding it: the inbox, and an answer."""
+
+
+class RowKind(StrEnum):
+    """What a row is; its owner is the room that holds the codec."""
+
+    CONVERSATION = "conversation"
+    ADDRESS = "address"
+    INBOX = "inbox"
+    TURN = "turn"
+    OUTBOX = "outbox"
+    APPROVAL = "approval"
+    GRANT = "grant"
+    PERSON = "person"
+    POSITION = "position"
+    COUNTER = "counter"
+    SWITCH = "switch"
+    PROCESS = "process"
+
+
+class LogKind(StrEnum):
+    """What an append-only log holds."""
+
+    JOURNAL = "journal"
+    AUDIT = "audit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A stored row.
+
+    Attributes:
+        kind: What it is.
+        key: Unique within the kind; ULIDs, so that keys sort by time.
+        version: 1 when first put, one more with each put.
+        body: The owner's encoding.
+        conversation: Indexed; None for the daemon's own.
+        state: Indexed; the owner's word for where the row stands.
+        place: Indexed; an address key, empty for none.
+        due_at: Indexed; when something must happen to it, None for never. UTC, kept to the
+            microsecond.
+    """
+
+    kind: RowKind
+    key: str
+    version: int
+    body: bytes
+    conversation: ConversationId | None = None
+    state: str = ""
+    place: str = ""
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Claim dedup keys; the whole commit fails with `AlreadyClaimed` when one is taken.
+
+    Attributes:
+        keys: Each unique per account for as long as the platform may redeliver.
+        until: When the claim may be forgotten, UTC.
+    """
+
+    keys: tuple[str, ...]
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Insert or replace a row.
+
+    Attributes:
+        expect: The version the row must have, 0 for "does not exist", None for any; otherwise
+            the whole commit fails with `Conflict`.
+    """
+
+    kind: RowKind
+    key: str
+    body: bytes
+    conversation: ConversationId | None = None
+    state: str = ""
+    place: str = ""
+    due_at: datetime | None = None
+    expect: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Remove a row; one that is gone already is no error."""
+
+    kind: RowKind
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """Fail the whole commit with `Conflict` unless the row is at this version (0: absent)."""
+
+    kind: RowKind
+    key: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Append to a log; sequence numbers of a stream start at 1 and have no gaps.
+
+    Attributes:
+        stream: Whose log, usually a conversation id.
+        after: The sequence number that must be the last one, None for any; otherwise the whole
+            commit fails with `Conflict`.
+    """
+
+    log: LogKind
+    stream: str
+    body: bytes
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutBlob:
+    """Keep bytes under the SHA-256 of themselves, in hex; putting them again is no error.
+
+    Larger than the store's cap fails the whole commit with `StoreRefused`.
+    """
+
+    digest: str
+    body: bytes
+
+
+Write = Claim | Put | Delete | Expect | Append | PutBlob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Proof that the holder has the conversation; newer ones make it worthless.
+
+    Attributes:
+        token: Grows with every lease of the conversation, across restarts too.
+    """
+
+    conversation: ConversationId
+    token: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One all-or-nothing write in one scope.
+
+    Attributes:
+        point: What this commit makes durable.
+        writes: Applied in order.
+        fence: None only for `UNFENCED` points, and for the daemon's own scope.
+        conversation: The scope; None for the daemon's own.
+    """
+
+    point: DurablePoint
+    writes: tuple[Write, ...]
+    conversation: ConversationId | None = None
+    fence: Fence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One entry of a log."""
+
+    sequence: int
+    body: bytes
+
+
+class Rows(Protocol):
+    """Reads of rows; each sees all commits that returned before it began."""
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        """Return one row, None when there is none."""
+        ...
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        """Return the rows that fit every filter, in order of their keys.
+
+        Args:
+            kind: What the rows are.
+            conversation: Only rows of it; None for any.
+            state: Only rows in this state.
+            place: Only rows of this address key.
+            due_before: Only rows due before this instant.
+            after: Only rows whose keys sort after this one (before it, newest first).
+            newest_first: Reverse the order.
+            limit: At most this many.
+        """
+        ...
+
+
+class Logs(Protocol):
+    """Reads of append-only logs."""
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        """Return entries in order of sequence, those after `after`."""
+        ...
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        """Return the newest entry, None for an empty stream."""
+        ...
+
+    async def streams(self, log: LogKind) -> tuple[str, ...]:
+        """Return the names of all streams that hold an entry, sorted."""
+        ...
+
+
+class Blobs(Protocol):
+    """Reads of blobs."""
+
+    async def blob(self, digest: str) -> bytes | None:
+        """Return the bytes, None when they were never kept or are gone."""
+        ...
+
+
+class Store(Rows, Logs, Blobs, Protocol):
+    """Durable memory; `commit` is the only way to write."""
+
+    async def commit(self, commit: Commit) -> None:
+        """Write everything or nothing; durable against power loss when it returns.
+
+        Cancelling the caller leaves the commit either whole or undone, never half.
+
+        Raises:
+            AlreadyClaimed: A dedup key was taken.
+            Conflict: A row or log was not as expected.
+            Fenced: The fence is missing or no longer the newest.
+            StoreUnusable: The disk is full, or the file can't be written.
+        """
+        ...
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        """Take the conversation; every older fence of it stops working."""
+        ...
+
+    async def size_bytes(self) -> int:
+        """Return how much disk the store takes."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what is queued, then close; safe twice."""
+        ...

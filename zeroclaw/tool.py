@@ -1,0 +1,113 @@
+"""The contract of a tool: what it declares, what it is handed, what it returns."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import ConversationId, Principal
+
+Effect = Literal["read", "write", "network", "exec"]
+Risk = Literal["low", "medium", "high"]
+Arguments = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What a tool declares about itself; policy, batch and card read nothing else.
+
+    Attributes:
+        name: `[a-z][a-z0-9_]*`, unique.
+        description: For the model.
+        parameters: JSON Schema of the arguments, an object schema.
+        effects: All that a call may do. Empty means undeclared, and counts as everything.
+        idempotent: Running it twice equals running it once; only then is it run again after a
+            crash that hid its outcome (P3).
+        cancellable: Cancelling `run` stops it without harm.
+        risk: As shown on the card and used by policy.
+        timeout_s: Seconds that one run may take.
+        execution: `sequential` makes the whole batch run one by one (S1-22).
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+    effects: frozenset[Effect]
+    idempotent: bool = False
+    cancellable: bool = True
+    risk: Risk = "medium"
+    timeout_s: float = 60.0
+    execution: Literal["parallel", "sequential"] = "parallel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """What one run is handed.
+
+    Attributes:
+        conversation: Whose call it is.
+        principal: On whose behalf.
+        workspace: The conversation's own directory; exists.
+        clock: The only source of time.
+        spawned: Awaited with the process group id before a child does anything, so that it can
+            be killed after a crash; awaited with `None` when it has been reaped.
+    """
+
+    conversation: ConversationId
+    principal: Principal
+    workspace: Path
+    clock: Clock
+    spawned: Callable[[int | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutput:
+    """What a run returned.
+
+    Attributes:
+        text: For the model, before redaction and capping.
+        is_error: The call failed in a way the tool itself understood.
+    """
+
+    text: str
+    is_error: bool = False
+
+
+class Tool(Protocol):
+    """Something the model may ask for."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The declaration; constant."""
+        ...
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Return the arguments validated and with defaults filled in; pure.
+
+        Raises:
+            ToolArgumentsInvalid: With every fault.
+        """
+        ...
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return one line for people: what this call would do; pure."""
+        ...
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        """Return what the call would touch, resolved.
+
+        `file:/real/path`, `host:name:port`, `sandbox:workspace`. Called before the decision and again before the run; a difference stops the call.
+
+        Raises:
+            ResourcesUnresolved: It can't be told; the gate then fails closed.
+        """
+        ...
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Do it. Called only after the gate said so, under a time-out set by the caller.
+
+        Raises:
+            ToolFailed: With a text for the model.
+        """
+        ...
