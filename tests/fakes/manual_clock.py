@@ -1,0 +1,133 @@
+"""Clocks for tests: one that moves when it is told, one that moves when everybody waits."""
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+LIVELOCK_ROUNDS = 100_000
+
+
+@dataclass(kw_only=True)
+class _Sleeper:
+    due: float
+    order: int
+    woken: asyncio.Future[None]
+
+
+class ManualClock:
+    """A clock that stands still until `advance`; its monotonic zero is its start.
+
+    Good for table-like tests of one room. `asyncio.timeout` doesn't follow it: where time-outs
+    matter, use `VirtualTimeLoop` with `LoopClock`.
+    """
+
+    def __init__(self, start: datetime = EPOCH) -> None:
+        self._start = start
+        self._seconds = 0.0
+        self._sleepers: list[_Sleeper] = []
+        self._order = 0
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._seconds)
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            return
+        self._order += 1
+        woken = asyncio.get_running_loop().create_future()
+        sleeper = _Sleeper(due=self._seconds + seconds, order=self._order, woken=woken)
+        self._sleepers.append(sleeper)
+        try:
+            await woken
+        finally:
+            if sleeper in self._sleepers:
+                self._sleepers.remove(sleeper)
+
+    def sleeping(self) -> tuple[float, ...]:
+        """Seconds until each sleeper is due, the next one first."""
+        return tuple(sorted(sleeper.due - self._seconds for sleeper in self._sleepers))
+
+    async def settle(self) -> None:
+        """Let every task run until all of them wait for time or for the outside."""
+        loop = asyncio.get_running_loop()
+        for _ in range(LIVELOCK_ROUNDS):
+            await asyncio.sleep(0)
+            if not loop._ready:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  # no public way to ask
+                return
+        message = "tasks keep each other awake"
+        raise AssertionError(message)
+
+    async def advance(self, seconds: float) -> None:
+        """Move on; sleepers wake in the order they are due, each settling before the next."""
+        await self.settle()
+        until = self._seconds + seconds
+        while due := sorted(
+            (sleeper for sleeper in self._sleepers if sleeper.due <= until),
+            key=lambda sleeper: (sleeper.due, sleeper.order),
+        ):
+            self._sleepers.remove(due[0])
+            self._seconds = max(self._seconds, due[0].due)
+            if not due[0].woken.done():
+                due[0].woken.set_result(None)
+            await self.settle()
+        self._seconds = until
+        await self.settle()
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Instead of waiting for a timer, tell the loop that its time has come."""
+
+    def __init__(self, jump: Callable[[float], None]) -> None:
+        super().__init__()
+        self._jump = jump
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0 if timeout is not None else None)
+        if not ready and timeout is not None and timeout > 0:
+            self._jump(timeout)
+        return ready
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time jumps to the next timer whenever every task waits.
+
+    `asyncio.timeout`, `asyncio.sleep` and `LoopClock` all follow it, so an hour of back-off takes
+    no time and always ends the same way. Not for tests with threads or sockets: time would jump
+    while those are at work. A conftest.py turns it on for its folder:
+
+        def pytest_asyncio_loop_factories(config, item):
+            return {"virtual": VirtualTimeLoop}
+    """
+
+    def __init__(self) -> None:
+        self._virtual = 0.0
+        super().__init__(_JumpingSelector(self._jump))
+
+    def _jump(self, seconds: float) -> None:
+        self._virtual += seconds
+
+    def time(self) -> float:
+        return self._virtual
+
+
+class LoopClock:
+    """The clock of a test that runs in a `VirtualTimeLoop`."""
+
+    def __init__(self, start: datetime = EPOCH) -> None:
+        self._start = start
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            await asyncio.sleep(seconds)

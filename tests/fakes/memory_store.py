@@ -1,0 +1,223 @@
+"""A store in memory that keeps the contract, records its commits, and fails when told to."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import assert_never
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused
+from zeroclaw.store import (
+    UNFENCED,
+    Append,
+    Claim,
+    Commit,
+    Delete,
+    DurablePoint,
+    Expect,
+    Fence,
+    LogEntry,
+    LogKind,
+    Put,
+    PutBlob,
+    Row,
+    RowKind,
+    Write,
+)
+
+BLOB_CAP_BYTES = 16 * 1024 * 1024
+
+
+@dataclass
+class _Tables:
+    rows: dict[tuple[RowKind, str], Row] = field(default_factory=dict[tuple[RowKind, str], Row])
+    logs: dict[tuple[LogKind, str], list[bytes]] = field(
+        default_factory=dict[tuple[LogKind, str], list[bytes]]
+    )
+    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    claims: set[str] = field(default_factory=set[str])
+
+
+class MemoryStore:
+    """Rows, logs, blobs and claims in dictionaries.
+
+    A test restarts its rooms over the same store. `before` and `after` are called with each
+    commit and may raise, which is how a cut on either side of a durable point is played.
+
+    Attributes:
+        commits: Every commit that was written, in order.
+        before: Called before a commit is written; when it raises, nothing was.
+        after: Called after a commit was written; when it raises, it stays written.
+        blob_cap_bytes: The largest blob.
+    """
+
+    def __init__(self) -> None:
+        self._tables = _Tables()
+        self._tokens: dict[ConversationId, int] = {}
+        self.commits: list[Commit] = []
+        self.before: Callable[[Commit], None] | None = None
+        self.after: Callable[[Commit], None] | None = None
+        self.blob_cap_bytes = BLOB_CAP_BYTES
+
+    def points(self) -> list[DurablePoint]:
+        """The points of all commits, in order."""
+        return [commit.point for commit in self.commits]
+
+    async def commit(self, commit: Commit) -> None:
+        await asyncio.sleep(0)
+        if self.before is not None:
+            self.before(commit)
+        self._check_fence(commit)
+        tables = _Tables(
+            rows=dict(self._tables.rows),
+            logs=deepcopy(self._tables.logs),
+            blobs=dict(self._tables.blobs),
+            claims=set(self._tables.claims),
+        )
+        for write in commit.writes:
+            self._write(tables, write)
+        self._tables = tables
+        self.commits.append(commit)
+        if self.after is not None:
+            self.after(commit)
+
+    def _check_fence(self, commit: Commit) -> None:
+        if commit.conversation is None:
+            return
+        if commit.fence is None:
+            if commit.point not in UNFENCED:
+                message = f"`{commit.point}` needs a fence"
+                raise Fenced(message)
+            return
+        newest = self._tokens.get(commit.conversation, 0)
+        if commit.fence != Fence(conversation=commit.conversation, token=newest):
+            message = f"`{commit.conversation}` is held by somebody newer"
+            raise Fenced(message)
+
+    def _write(self, tables: _Tables, write: Write) -> None:
+        match write:
+            case Claim():
+                for key in write.keys:
+                    if key in tables.claims:
+                        raise AlreadyClaimed(key)
+                    tables.claims.add(key)
+            case Put():
+                self._put(tables, write)
+            case Delete():
+                tables.rows.pop((write.kind, write.key), None)
+            case Expect():
+                _expect(tables, write.kind, write.key, write.version)
+            case Append():
+                _append(tables, write)
+            case PutBlob():
+                self._put_blob(tables, write)
+            case _:
+                assert_never(write)
+
+    def _put_blob(self, tables: _Tables, write: PutBlob) -> None:
+        if len(write.body) > self.blob_cap_bytes:
+            message = f"a blob of {len(write.body)} bytes is too large"
+            raise StoreRefused(message)
+        if hashlib.sha256(write.body).hexdigest() != write.digest:
+            message = f"`{write.digest}` is not the hash of its blob"
+            raise StoreRefused(message)
+        tables.blobs[write.digest] = write.body
+
+    def _put(self, tables: _Tables, put: Put) -> None:
+        if put.expect is not None:
+            _expect(tables, put.kind, put.key, put.expect)
+        old = tables.rows.get((put.kind, put.key))
+        tables.rows[put.kind, put.key] = Row(
+            kind=put.kind,
+            key=put.key,
+            version=1 if old is None else old.version + 1,
+            body=put.body,
+            conversation=put.conversation,
+            state=put.state,
+            place=put.place,
+            due_at=put.due_at,
+        )
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        await asyncio.sleep(0)
+        token = self._tokens.get(conversation, 0) + 1
+        self._tokens[conversation] = token
+        return Fence(conversation=conversation, token=token)
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        await asyncio.sleep(0)
+        return self._tables.rows.get((kind, key))
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        await asyncio.sleep(0)
+        found = [
+            row
+            for row in self._tables.rows.values()
+            if row.kind is kind
+            and conversation in {None, row.conversation}
+            and state in {None, row.state}
+            and place in {None, row.place}
+            and (due_before is None or (row.due_at is not None and row.due_at < due_before))
+            and (not after or (row.key < after if newest_first else row.key > after))
+        ]
+        found.sort(key=lambda row: row.key, reverse=newest_first)
+        return tuple(found[:limit])
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        await asyncio.sleep(0)
+        bodies = self._tables.logs.get((log, stream), [])
+        entries = [LogEntry(sequence=n, body=body) for n, body in enumerate(bodies, start=1)]
+        return tuple(entries[after : after + limit])
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        entries = await self.read(log, stream)
+        return entries[-1] if entries else None
+
+    async def streams(self, log: LogKind) -> tuple[str, ...]:
+        await asyncio.sleep(0)
+        return tuple(sorted(name for kind, name in self._tables.logs if kind is log))
+
+    async def blob(self, digest: str) -> bytes | None:
+        await asyncio.sleep(0)
+        return self._tables.blobs.get(digest)
+
+    async def size_bytes(self) -> int:
+        await asyncio.sleep(0)
+        rows = sum(len(row.body) for row in self._tables.rows.values())
+        logs = sum(len(body) for log in self._tables.logs.values() for body in log)
+        return rows + logs + sum(len(body) for body in self._tables.blobs.values())
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0)
+
+
+def _expect(tables: _Tables, kind: RowKind, key: str, version: int) -> None:
+    row = tables.rows.get((kind, key))
+    found = 0 if row is None else row.version
+    if found != version:
+        message = f"{kind} `{key}` is at version {found}, not at {version}"
+        raise Conflict(message)
+
+
+def _append(tables: _Tables, write: Append) -> None:
+    log = tables.logs.setdefault((write.log, write.stream), [])
+    if write.after is not None and write.after != len(log):
+        message = f"`{write.stream}` is at {len(log)}, not at {write.after}"
+        raise Conflict(message)
+    log.append(write.body)

@@ -1,0 +1,302 @@
+"""A platform in memory: it keeps the channel contract and misbehaves exactly as scripted."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from zeroclaw.channel import Admit, Capabilities, Card, Outcome
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import (
+    Address,
+    Admission,
+    Attachment,
+    Envelope,
+    MessageRef,
+    Outgoing,
+    Rendered,
+)
+from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported
+
+T = TypeVar("T")
+CallName = Literal["send", "edit", "delete", "ask", "settle", "typing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A scripted fault: the call is carried out, but its answer never comes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hang:
+    """A scripted fault: the call never returns; nothing is carried out."""
+
+
+Fault = Exception | Lost | Hang
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call that reached the platform; `text` is empty where there is none.
+
+    Attributes:
+        at: Monotonic seconds when it began.
+        message: The platform's id that it was about, empty for a new one.
+    """
+
+    name: CallName
+    at: float
+    address: Address
+    message: str = ""
+    text: str = ""
+    key: str = ""
+    draft: bool = False
+
+
+@dataclass(kw_only=True)
+class Shown:
+    """A message as it stands in the chat."""
+
+    ref: MessageRef
+    text: str
+    key: str
+    draft: bool = False
+    card: Card | None = None
+    outcome: Outcome | None = None
+    history: list[str] = field(default_factory=list[str])
+
+
+class ScriptedChannel:
+    """One account of an imaginary platform.
+
+    Markup is `*…*`: `render` keeps it in `body` and drops it in `plain`; `measure` counts code
+    points of the body. Faults wait in `faults` by call name, one for each call, in order.
+
+    Attributes:
+        calls: Every call, in the order they began, refused ones included.
+        faults: What the next calls of a name run into; None lets one pass.
+        in_flight: Calls that have begun and not returned.
+        before: Awaited inside every call, before it is carried out; a test can hold calls here.
+    """
+
+    def __init__(
+        self, *, clock: Clock, capabilities: Capabilities, name: str = "chat", account: str = "bot"
+    ) -> None:
+        self._name = name
+        self._account = account
+        self._clock = clock
+        self._capabilities = capabilities
+        self._messages: dict[str, Shown] = {}
+        self._by_key: dict[str, MessageRef] = {}
+        self._made = 0
+        self._events: asyncio.Queue[tuple[Envelope, asyncio.Future[Admission]]] = asyncio.Queue(100)
+        self.calls: list[Call] = []
+        self.faults: dict[CallName, deque[Fault | None]] = {}
+        self.in_flight: list[Call] = []
+        self.before: Callable[[Call], Awaitable[None]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    # --- what tests do -------------------------------------------------------------------------
+
+    def address(self, chat: str = "c1", *, direct: bool = False) -> Address:
+        """An address of this account."""
+        return Address(channel=self._name, account=self._account, chat=chat, direct=direct)
+
+    def will(self, call: CallName, *faults: Fault | None) -> None:
+        """Script what the next calls of this name run into."""
+        self.faults.setdefault(call, deque()).extend(faults)
+
+    def chat(self, address: Address) -> list[str]:
+        """The texts that stand in a chat, in order of sending."""
+        return [shown.text for shown in self.standing(address)]
+
+    def standing(self, address: Address) -> list[Shown]:
+        """The messages that stand in a chat, in order of sending."""
+        place = address.key()
+        return [s for s in self._messages.values() if s.ref.address.key() == place]
+
+    def lose(self, ref: MessageRef) -> None:
+        """A person deleted the message."""
+        del self._messages[ref.message]
+
+    def called(self, *names: CallName) -> list[Call]:
+        """The calls of these names, all when none is named."""
+        return [call for call in self.calls if not names or call.name in names]
+
+    async def say(self, envelope: Envelope) -> Admission:
+        """Hand an event to whoever runs `receive`, and wait for its admission."""
+        answer: asyncio.Future[Admission] = asyncio.get_running_loop().create_future()
+        await self._events.put((envelope, answer))
+        return await answer
+
+    # --- the contract --------------------------------------------------------------------------
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        ready()
+        while True:
+            envelope, answer = await self._events.get()
+            answer.set_result(await admit(envelope))
+
+    def render(self, markdown: str) -> Rendered:
+        return Rendered(body=markdown, plain=markdown.replace("*", ""))
+
+    def measure(self, rendered: Rendered) -> int:
+        return len(rendered.body)
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        text = self._text(outgoing)
+        call = self._call("send", to, text=text, key=outgoing.key, draft=outgoing.draft)
+
+        def carry_out() -> MessageRef:
+            return self._post(to, text, outgoing.key, draft=outgoing.draft).ref
+
+        return await self._perform(call, carry_out)
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        if not self._capabilities.can_edit:
+            message = "this platform edits nothing"
+            raise NotSupported(message)
+        text = self._text(outgoing)
+        call = self._call(
+            "edit",
+            ref.address,
+            message=ref.message,
+            text=text,
+            key=outgoing.key,
+            draft=outgoing.draft,
+        )
+
+        def carry_out() -> None:
+            shown = self._find(ref)
+            shown.history.append(shown.text)
+            shown.text, shown.draft = text, outgoing.draft
+
+        await self._perform(call, carry_out)
+
+    async def delete(self, ref: MessageRef) -> None:
+        if not self._capabilities.can_delete:
+            message = "this platform deletes nothing"
+            raise NotSupported(message)
+        call = self._call("delete", ref.address, message=ref.message)
+
+        def carry_out() -> None:
+            self._messages.pop(ref.message, None)
+
+        await self._perform(call, carry_out)
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        text = "; ".join(f"{call.number}. {call.summary}" for call in card.calls)
+        call = self._call("ask", to, text=text, key=card.key)
+
+        def carry_out() -> MessageRef:
+            shown = self._post(to, text, card.key)
+            shown.card = card
+            return shown.ref
+
+        return await self._perform(call, carry_out)
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        call = self._call("settle", ref.address, message=ref.message, key=outcome.card.key)
+
+        def carry_out() -> None:
+            self._find(ref).outcome = outcome
+
+        await self._perform(call, carry_out)
+
+    async def typing(self, to: Address) -> None:
+        await self._perform(self._call("typing", to), lambda: None)
+
+    def direct_address(self, sender: str) -> Address | None:
+        return Address(channel=self._name, account=self._account, chat=sender, direct=True)
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        await asyncio.sleep(0)
+        return attachment.reference.encode()
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0)
+
+    # --- the platform --------------------------------------------------------------------------
+
+    def _text(self, outgoing: Outgoing) -> str:
+        return outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body
+
+    def _call(
+        self,
+        name: CallName,
+        address: Address,
+        *,
+        message: str = "",
+        text: str = "",
+        key: str = "",
+        draft: bool = False,
+    ) -> Call:
+        call = Call(
+            name=name,
+            at=self._clock.monotonic(),
+            address=address,
+            message=message,
+            text=text,
+            key=key,
+            draft=draft,
+        )
+        self.calls.append(call)
+        return call
+
+    async def _perform(self, call: Call, carry_out: Callable[[], T]) -> T:
+        self.in_flight.append(call)
+        try:
+            await asyncio.sleep(0)
+            if self.before is not None:
+                await self.before(call)
+            waiting = self.faults.get(call.name)
+            match waiting.popleft() if waiting else None:
+                case Exception() as error:
+                    raise error
+                case Hang():
+                    await asyncio.get_running_loop().create_future()
+                case Lost():
+                    self._check_length(call)
+                    carry_out()
+                    message = "the answer was lost"
+                    raise DeliveryUnknown(message)
+                case None:
+                    self._check_length(call)
+            return carry_out()
+        finally:
+            self.in_flight.remove(call)
+
+    def _check_length(self, call: Call) -> None:
+        if (
+            call.name in {"send", "edit"}
+            and not 0 < len(call.text) <= self._capabilities.max_length
+        ):
+            message = f"a message of {len(call.text)} characters is refused"
+            raise ChannelRejected(message)
+
+    def _find(self, ref: MessageRef) -> Shown:
+        shown = self._messages.get(ref.message)
+        if shown is None:
+            message = f"message `{ref.message}` no longer exists"
+            raise ChannelRejected(message, gone=True)
+        return shown
+
+    def _post(self, to: Address, text: str, key: str, *, draft: bool = False) -> Shown:
+        if self._capabilities.idempotent_send and key in self._by_key:
+            earlier = self._messages.get(self._by_key[key].message)
+            if earlier is not None:
+                return earlier
+        self._made += 1
+        ref = MessageRef(address=to, message=f"m{self._made}")
+        shown = Shown(ref=ref, text=text, key=key, draft=draft)
+        self._messages[ref.message] = shown
+        self._by_key[key] = ref
+        return shown
