@@ -1,0 +1,215 @@
+"""The rules of the house itself: its import contracts bite, its files are small, its doors light."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = [contract["name"] for contract in PYPROJECT["tool"]["importlinter"]["contracts"]]
+PRODUCT = sorted([*ROOT.glob("zeroclaw/**/*.py"), *ROOT.glob("channels/**/*.py")])
+WRITTEN = [*PRODUCT, *sorted([*ROOT.glob("tests/**/*.py"), *ROOT.glob("deploy/**/*.py")])]
+MAX_LINES = 400
+
+# Contract: the file and the line in it that break the contract.
+BREACHES = {
+    "rooms import downward": ("zeroclaw/errors.py", "import zeroclaw.daemon"),
+    "the house does not know its channels": ("zeroclaw/daemon.py", "import channels.web"),
+    "channels come in by the front door": ("channels/web/adapter.py", "import zeroclaw.redact"),
+    "no channel imports another": ("channels/terminal/adapter.py", "import channels.web"),
+    "no provider imports another": (
+        "zeroclaw/providers/scripted.py",
+        "import zeroclaw.providers.openai",
+    ),
+    "no tool imports another": ("zeroclaw/tools/shell.py", "import zeroclaw.tools.files"),
+    "contracts do nothing": ("zeroclaw/channel.py", "import asyncio"),
+    "pure rooms decide": ("zeroclaw/turn/machine.py", "import random"),
+    "pure rooms open no files": ("zeroclaw/gate/policy.py", "import pathlib"),
+    "one room speaks http": ("zeroclaw/providers/openai.py", "import httpx"),
+}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def lint_imports(tree: Path) -> subprocess.CompletedProcess[str]:
+    """Run the linter on a copy; it looks for packages in its working directory first."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def copy_of_the_tree(tmp_path: Path) -> Path:
+    for package in ("zeroclaw", "channels"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_import_contract_has_a_breach_that_proves_it() -> None:
+    """A contract that nothing was seen to break is no contract."""
+    assert list(BREACHES) == CONTRACTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_an_import_contract_goes_red_when_it_is_broken(
+    contract: str, copy_of_the_tree: Path
+) -> None:
+    """One forbidden import in a copy of the tree breaks exactly the contract that forbids it."""
+    file, line = BREACHES[contract]
+    with (copy_of_the_tree / file).open("a", encoding="utf-8") as breached:
+        breached.write(f"\n{line}\n")
+    linted = lint_imports(copy_of_the_tree)
+    assert (linted.returncode, f"{contract} BROKEN" in linted.stdout) == (1, True), linted.stdout
+
+
+@pytest.mark.slow
+def test_a_file_that_nobody_placed_breaks_the_layers(copy_of_the_tree: Path) -> None:
+    """The list of layers is exhaustive."""
+    (copy_of_the_tree / "zeroclaw" / "sundry.py").write_text('"""Anything."""\n', encoding="utf-8")
+    linted = lint_imports(copy_of_the_tree)
+    assert (linted.returncode, "zeroclaw.sundry" in linted.stdout) == (1, True), linted.stdout
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=relative)
+def test_a_file_is_small_enough_to_read(path: Path) -> None:
+    """No file has more than 400 lines."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_files_are_named_after_what_they_hold() -> None:
+    """No drawer for things without a name."""
+    banned = {"utils", "helpers", "common", "misc", "base", "core", "manager", "service", "handler"}
+    parts = {part for path in WRITTEN for part in path.relative_to(ROOT).with_suffix("").parts}
+    assert parts & banned == set()
+
+
+def test_every_file_says_its_purpose_first() -> None:
+    """A newcomer reads the first line of a file and knows what is in it."""
+    mute = [
+        relative(path)
+        for path in PRODUCT
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert mute == []
+
+
+def test_every_shipped_module_imports_absolutely_and_without_tricks() -> None:
+    """A cycle that needs `TYPE_CHECKING` is a wrong layer."""
+    tricks = re.compile(
+        r"^from __future__ import annotations|\bTYPE_CHECKING\b|unittest\.mock", re.MULTILINE
+    )
+    here = Path(__file__)
+    found = [
+        relative(path)
+        for path in WRITTEN
+        if path != here and tricks.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_tracked_file_names_a_machine_or_a_registry() -> None:
+    """What is in the repository works anywhere: no path of one machine, no index address."""
+    banned = re.compile(
+        rb"/work/(main|shared)|/root/|/home/[a-z]|/tmp/zc"
+        rb"|(?:pypi|files\.pythonhosted|registry\.npmjs|deb\.debian)\.org|--(?:extra-)?index-url"
+    )
+    here = Path(__file__)
+    found = [
+        relative(path)
+        for path in tracked_files()
+        if path != here and banned.search(path.read_bytes())
+    ]
+    assert found == []
+
+
+def modules_after(statement: str) -> set[str]:
+    listed = subprocess.run(
+        [sys.executable, "-c", f"import sys; {statement}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(listed.stdout.split())
+
+
+HEAVY = {
+    "telegram", "discord", "slack_bolt", "slack_sdk", "aiohttp", "aioimaplib", "aiosmtplib",
+    "redis", "mcp", "xllamacpp", "starlette", "uvicorn", "httpx",
+}  # fmt: skip
+
+
+def test_the_front_door_is_light() -> None:
+    """Whoever imports the contracts pays for no platform SDK, client, server or event loop."""
+    assert modules_after("import zeroclaw") & (HEAVY | {"pydantic", "asyncio"}) == set()
+
+
+def test_the_command_line_starts_without_what_a_command_may_never_use() -> None:
+    """`zeroclaw --help` imports no SDK, no web stack and no client."""
+    assert modules_after("import zeroclaw.cli") & HEAVY == set()
+
+
+def test_listing_the_channels_imports_no_sdk() -> None:
+    """A manifest names its adapter; it does not import it."""
+    names = PYPROJECT["project"]["entry-points"]["zeroclaw.channels"].values()
+    statement = "; ".join(f"import {name.partition(':')[0]}" for name in names)
+    assert modules_after(statement) & HEAVY == set()
+
+
+def locked(lock: Path) -> dict[str, str]:
+    """The versions of a lock file by normalised name."""
+    pairs = re.findall(
+        r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pairs}
+
+
+def wanted(*, groups: tuple[str, ...]) -> list[Requirement]:
+    project, extras = PYPROJECT["project"], PYPROJECT["project"]["optional-dependencies"]
+    lines = [*project["dependencies"], *extras["local"], *extras["config"]]
+    lines += [line for group in groups for line in PYPROJECT["dependency-groups"][group]]
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("lock", "groups"),
+    [
+        ("requirements.lock", ("build",)),
+        ("requirements-dev.lock", ("build", "test", "lint")),
+    ],
+)
+def test_the_lock_files_fit_the_project(lock: str, groups: tuple[str, ...]) -> None:
+    """Every requirement is locked at a version it allows; `make lock` renews a stale file."""
+    versions = locked(ROOT / "deploy" / lock)
+    stale = [
+        str(requirement)
+        for requirement in wanted(groups=groups)
+        if not requirement.specifier.contains(
+            versions.get(re.sub(r"[-_.]+", "-", requirement.name).lower(), "0"), prereleases=True
+        )
+    ]
+    assert stale == []
+
+
+def test_every_locked_package_is_checked_by_hash() -> None:
+    """A package without a hash could be replaced on its way here."""
+    text = (ROOT / "deploy" / "requirements-dev.lock").read_text(encoding="utf-8")
+    blocks = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)
+    bare = [block.split()[0] for block in blocks if "==" in block and "--hash=sha256:" not in block]
+    assert bare == []
