@@ -1,0 +1,265 @@
+"""One proposed call, frozen: what the gate decides, an approval binds and a receipt proves.
+
+The arguments are held as canonical JSON text, so nothing that reads an `Action` can change it:
+each `arguments` is a fresh copy. Canonical means sorted by code point, without spaces, in UTF-8,
+without NaN, Infinity or half surrogate pairs; two equal values have one text and one hash (S3-22).
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
+from zeroclaw.errors import ToolArgumentsInvalid
+
+# Deeper than any schema asks for, and far from the recursion limit of what reads it later.
+MAX_DEPTH = 64
+
+# Longer ones are how a model that lost its way looks, and cost time on the event loop.
+MAX_ARGUMENTS_CHARS = 2_000_000
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One call as it stands before the gate; made by `propose` or `decode` only.
+
+    Attributes:
+        id: A ulid of our own; the model's label of the call is never used (K9).
+        conversation: Where it was asked for.
+        principal: On whose behalf.
+        turn: The turn that asked.
+        tool: The tool's name.
+        canonical_arguments: The validated arguments as canonical JSON, an object.
+        resources: What it would touch, sorted, without repeats; None when that couldn't be told.
+    """
+
+    id: ActionId
+    conversation: ConversationId
+    principal: Principal
+    turn: TurnId
+    tool: str
+    canonical_arguments: str
+    resources: tuple[str, ...] | None
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The arguments, decoded anew each time; changing them changes nothing here."""
+        return cast("dict[str, object]", json.loads(self.canonical_arguments))
+
+
+def propose(
+    *,
+    id: ActionId,  # noqa: A002  the field's own name
+    conversation: ConversationId,
+    principal: Principal,
+    turn: TurnId,
+    tool: str,
+    arguments: Mapping[str, object],
+    resources: tuple[str, ...] | None,
+) -> Action:
+    """Freeze a call; the order of arguments and of resources doesn't matter.
+
+    Raises:
+        ValueError: The arguments hold something that JSON can't say.
+    """
+    return Action(
+        id=id,
+        conversation=conversation,
+        principal=principal,
+        turn=turn,
+        tool=tool,
+        canonical_arguments=canonical_json(arguments),
+        resources=None if resources is None else tuple(sorted(set(resources))),
+    )
+
+
+def canonical_json(value: object) -> str:
+    """Return the one JSON text of a value; tuples count as lists.
+
+    Raises:
+        ValueError: NaN or Infinity, a half surrogate pair, a key that is no text, anything that
+            JSON can't say, or nesting deeper than `MAX_DEPTH`.
+    """
+    return json.dumps(
+        _plain(value, MAX_DEPTH),
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+
+
+def _plain(value: object, depth: int) -> object:
+    """Return the value made of dicts, lists and scalars only, having refused all else."""
+    if depth < 0:
+        message = f"nested deeper than {MAX_DEPTH} levels"
+        raise ValueError(message)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return _whole_text(value)
+    if isinstance(value, float):
+        return _finite(value)
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value)
+        return {_key(key): _plain(item, depth - 1) for key, item in pairs.items()}
+    if isinstance(value, list | tuple):
+        items = cast("list[object] | tuple[object, ...]", value)
+        return [_plain(item, depth - 1) for item in items]
+    message = f"JSON can't say a value of type {type(value).__name__}"
+    raise ValueError(message)
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return _whole_text(key)
+    message = "a key is not a text"
+    raise ValueError(message)
+
+
+def _whole_text(text: str) -> str:
+    """Refuse half surrogate pairs: they have no UTF-8, so no hash and no place in the store."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        message = "a text holds half a surrogate pair"
+        raise ValueError(message) from error
+    return text
+
+
+def _finite(number: float) -> float:
+    if math.isfinite(number):
+        return number
+    message = "NaN and Infinity are not JSON"
+    raise ValueError(message)
+
+
+def parse_arguments(raw: str) -> dict[str, object]:
+    """Return the arguments a model wrote; text of nothing but white space counts as `{}`.
+
+    Raises:
+        ToolArgumentsInvalid: Not JSON, not an object, a key given twice, a number that is NaN or
+            Infinity or out of range, half a surrogate pair, or nesting deeper than `MAX_DEPTH`.
+    """
+    if len(raw) > MAX_ARGUMENTS_CHARS:
+        raise ToolArgumentsInvalid((f"arguments: longer than {MAX_ARGUMENTS_CHARS} characters",))
+    if not raw.strip():
+        return {}
+    try:
+        value = _plain(
+            json.loads(
+                raw,
+                object_pairs_hook=_object_without_repeats,
+                parse_constant=_refuse_constant,
+            ),
+            MAX_DEPTH,
+        )
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise ToolArgumentsInvalid((f"arguments: not valid JSON at {where}",)) from error
+    except RecursionError as error:
+        fault = f"arguments: nested deeper than {MAX_DEPTH} levels"
+        raise ToolArgumentsInvalid((fault,)) from error
+    except ValueError as error:
+        raise ToolArgumentsInvalid((f"arguments: {_first_line(error)}",)) from error
+    if not isinstance(value, dict):
+        raise ToolArgumentsInvalid(("arguments: must be a JSON object",))
+    return cast("dict[str, object]", value)
+
+
+def _first_line(error: ValueError) -> str:
+    """Return our own text; Python's on over-long integers is cut to its first clause."""
+    return str(error).partition(";")[0].splitlines()[0]
+
+
+def _object_without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            message = f"the key {key[:80]!a} is given twice"
+            raise ValueError(message)
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> object:
+    message = f"{name} is not JSON"
+    raise ValueError(message)
+
+
+def _fields(action: Action) -> dict[str, object]:
+    principal = action.principal
+    return {
+        "version": _VERSION,
+        "id": action.id,
+        "conversation": action.conversation,
+        "principal": {
+            "id": principal.id,
+            "roles": sorted(principal.roles),
+            "channel": principal.channel,
+            "sender": principal.sender,
+            "display": principal.display,
+        },
+        "turn": action.turn,
+        "tool": action.tool,
+        "arguments": action.canonical_arguments,
+        "resources": action.resources,
+    }
+
+
+def action_hash(action: Action) -> str:
+    """Return the SHA-256 in hex over canonical JSON of every field (S3-22)."""
+    return hashlib.sha256(encode(action)).hexdigest()
+
+
+def encode(action: Action) -> bytes:
+    """Return the action as canonical JSON in UTF-8; `decode` reads it back equal."""
+    return canonical_json(_fields(action)).encode()
+
+
+def decode(body: bytes) -> Action:
+    """Return the action that `encode` wrote.
+
+    Raises:
+        ValueError: The bytes are not what `encode` writes, whole and in this version.
+    """
+    action = _read(body)
+    # One comparison covers what a field-by-field check would miss: extra keys, other versions,
+    # arguments that aren't canonical, resources out of order.
+    if encode(action) != body:
+        raise ValueError(_NOT_OURS)
+    return action
+
+
+_NOT_OURS = "not an encoded action of this version"
+
+
+def _read(body: bytes) -> Action:
+    try:
+        fields = cast("dict[str, object]", json.loads(body))
+        principal = cast("dict[str, object]", fields["principal"])
+        resources = fields["resources"]
+        return propose(
+            id=ActionId(str(fields["id"])),
+            conversation=ConversationId(str(fields["conversation"])),
+            principal=Principal(
+                id=str(principal["id"]),
+                roles=frozenset(str(role) for role in cast("list[object]", principal["roles"])),
+                channel=str(principal["channel"]),
+                sender=str(principal["sender"]),
+                display=str(principal["display"]),
+            ),
+            turn=TurnId(str(fields["turn"])),
+            tool=str(fields["tool"]),
+            arguments=parse_arguments(str(fields["arguments"])),
+            resources=None
+            if resources is None
+            else tuple(str(resource) for resource in cast("list[object]", resources)),
+        )
+    except (KeyError, TypeError, ValueError, RecursionError, ToolArgumentsInvalid) as error:
+        raise ValueError(_NOT_OURS) from error
