@@ -42,6 +42,21 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spawned:
+    """A process group that a tool started, named so that it can't be mistaken for a later one.
+
+    Attributes:
+        pgid: Its id, which is also the id of its first process and of its session.
+        start_ticks: When that process started, in the kernel's ticks since boot.
+        boot: The kernel's id of this boot; after a reboot nothing of the group is left.
+    """
+
+    pgid: int
+    start_ticks: int
+    boot: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """What one run is handed.
 
@@ -50,15 +65,15 @@ class ToolContext:
         principal: On whose behalf.
         workspace: The conversation's own directory; exists.
         clock: The only source of time.
-        spawned: Awaited with the process group id before a child does anything, so that it can
-            be killed after a crash; awaited with `None` when it has been reaped.
+        spawned: Awaited with the process group before a child does anything, so that it can be
+            killed after a crash; awaited with `None` when it has been reaped.
     """
 
     conversation: ConversationId
     principal: Principal
     workspace: Path
     clock: Clock
-    spawned: Callable[[int | None], Awaitable[None]]
+    spawned: Callable[[Spawned | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
