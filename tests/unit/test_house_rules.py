@@ -1,0 +1,76 @@
+"""The rules that `tests/conftest.py` holds every test to: each is broken once and seen to bite."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+
+BREACHES = {
+    "a blocking call in the event loop": (
+        "async def test_it(): zeroclaw.block()",
+        "BlockingError",
+    ),
+    "a task that outlives its test": (
+        "async def test_it(): KEPT.append(asyncio.ensure_future(asyncio.sleep(60)))",
+        "Task-",
+    ),
+    "a connection that leaves the machine": (
+        "def test_it(): socket.create_connection(('192.0.2.1', 53))",
+        "tests stay on this machine",
+    ),
+    "a requirement that is missing in CI": (
+        "@pytest.mark.needs('nothing-has-this')\ndef test_it(): pass",
+        "`nothing-has-this` is missing",
+    ),
+}
+
+IMPORTS = "import asyncio, socket\nimport pytest\nimport zeroclaw\nKEPT = []\n"
+PRODUCT = "import time\ndef block(): time.sleep(0.001)\n"
+
+
+@pytest.fixture
+def small_project(tmp_path: Path) -> Path:
+    """A project with the real conftest and settings, and a product that can block."""
+    (tmp_path / "tests").mkdir()
+    rules = (TESTS / "conftest.py").read_text(encoding="utf-8")
+    missing = '"nothing-has-this": (lambda: False, "conjure it"),'
+    (tmp_path / "tests" / "conftest.py").write_text(
+        rules.replace('    "bwrap": (', f'    {missing}\n    "bwrap": ('), encoding="utf-8"
+    )
+    shutil.copy(TESTS.parent / "pyproject.toml", tmp_path)
+    for package, source in (("zeroclaw", PRODUCT), ("channels", "")):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text(source, encoding="utf-8")
+    return tmp_path
+
+
+def run_pytest(project: Path, test: str, *, ci: str) -> subprocess.CompletedProcess[str]:
+    (project / "tests" / "test_it.py").write_text(IMPORTS + test + "\n", encoding="utf-8")
+    # the copy stands before the installed checkout on the path
+    environment = os.environ | {"CI": ci, "PYTHONPATH": str(project)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        command, cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("breach", BREACHES)
+def test_a_house_rule_bites(breach: str, small_project: Path) -> None:
+    """A test that breaks a rule of the house fails and says which."""
+    test, complaint = BREACHES[breach]
+    done = run_pytest(small_project, test, ci="true")
+    assert (done.returncode, complaint in done.stdout) == (1, True), done.stdout
+
+
+@pytest.mark.slow
+def test_a_missing_requirement_skips_with_its_remedy_on_a_laptop(small_project: Path) -> None:
+    """Outside CI a test whose program is missing says how to get it, and stops nobody."""
+    test, _ = BREACHES["a requirement that is missing in CI"]
+    done = run_pytest(small_project, test, ci="")
+    assert (done.returncode, "conjure it" in done.stdout) == (0, True)
