@@ -25,6 +25,8 @@ IN_CI = os.environ.get("CI") == "true"
 # The CI number is the one to lower when the whole run takes more than a quarter of an hour.
 EXAMPLES_WHILE_TYPING = 100
 EXAMPLES_IN_CI = 1000
+# Of one property test with all its examples; the limit of other tests stands in pyproject.toml.
+PROPERTY_TIMEOUT_S = 600
 
 settings.register_profile("dev", max_examples=EXAMPLES_WHILE_TYPING, deadline=None)
 settings.register_profile("ci", max_examples=EXAMPLES_IN_CI, deadline=None, print_blob=True)
@@ -89,10 +91,17 @@ async def no_leaked_tasks() -> AsyncIterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the leak check to every async test, before its other fixtures, so it looks last."""
+    """Give the leak check to every async test, and property tests the time for their examples.
+
+    The leak check comes before the other fixtures of a test, so that it looks last.
+    """
     for item in items:
-        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+        if not isinstance(item, pytest.Function):
+            continue
+        if inspect.iscoroutinefunction(item.obj):
             item.fixturenames.insert(0, "no_leaked_tasks")
+        if getattr(item.obj, "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.timeout(PROPERTY_TIMEOUT_S))
 
 
 def _loopback_only(connect: Callable[..., object]) -> Callable[..., object]:
