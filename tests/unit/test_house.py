@@ -64,7 +64,7 @@ def test_every_import_contract_has_a_breach_that_proves_it() -> None:
 def test_an_import_contract_goes_red_when_it_is_broken(
     contract: str, copy_of_the_tree: Path
 ) -> None:
-    """One forbidden import in a copy of the tree breaks exactly the contract that forbids it."""
+    """One forbidden import in a copy of the tree breaks the contract that forbids it."""
     file, line = BREACHES[contract]
     with (copy_of_the_tree / file).open("a", encoding="utf-8") as breached:
         breached.write(f"\n{line}\n")
