@@ -15,6 +15,7 @@
     ├── NeedsOperator                 a person with the configuration in hand
     │   ├── ConfigError               .faults
     │   ├── ProviderUnauthorized
+    │   ├── ProviderUnusable          a file or package that it needs is missing
     │   ├── ChannelUnauthorized
     │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
     │   └── PortInUse
@@ -122,6 +123,10 @@ class ConfigError(NeedsOperator):
 
 class ProviderUnauthorized(NeedsOperator):
     """Raised when a model endpoint refuses our key."""
+
+
+class ProviderUnusable(NeedsOperator):
+    """Raised when a provider lacks something on this machine; the text says what to do."""
 
 
 class ChannelUnauthorized(NeedsOperator):

@@ -1,9 +1,11 @@
 """The contract of a model provider: one request in, one typed stream out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from zeroclaw.clock import Clock, Ids
 from zeroclaw.message import FinishReason, Message, ToolCall, ToolDefinition, Usage
 
 
@@ -97,16 +99,18 @@ class Provider(Protocol):
         """What is known about the model now."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Yield the answer's events in order, `Finished` last, exactly once.
 
-        Closing the iterator early ends the call and frees its connection. An answer without
-        text, call or reasoning is an error that names the finish reason.
+        Closing the generator early (`contextlib.aclosing`) ends the call and frees its
+        connection. An answer without text, call or reasoning is an error that names the finish
+        reason.
 
         Raises:
             ProviderOverloaded: Try again later; nothing was yielded.
             ContextOverflow: The request is too large.
             ProviderUnauthorized: The key was refused.
+            ProviderUnusable: Something is missing on this machine; the text says what to do.
             ProviderRejected: The request was refused, or an error came instead of an answer.
             StreamBroken: The stream was cut, stalled or unreadable after it began, or ended
                 without a finish.
@@ -116,3 +120,53 @@ class Provider(Protocol):
     async def aclose(self) -> None:
         """Free connections and child processes; safe twice."""
         ...
+
+
+class ProviderLog(Protocol):
+    """Where a provider writes facts: an event in the past tense and its fields, no bodies."""
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        """Record one fact."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """An OpenAI-compatible endpoint that a provider runs by itself.
+
+    Attributes:
+        base_url: Up to and with `/v1`.
+        model: The name to ask for, also shown to people.
+        api_key: Empty for none.
+        context_tokens: The window; None when unknown.
+    """
+
+    base_url: str
+    model: str
+    api_key: str
+    context_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderContext:
+    """All that the opener of a provider is handed beside its settings.
+
+    Attributes:
+        clock: The only source of time.
+        ids: Makes the key of an endpoint that a provider runs by itself.
+        jitter: A number from 0 up to 1, another one each time; spreads retries.
+        log: Facts without bodies.
+        redact: Takes known secrets and secret patterns out of a foreign text.
+        secrets: Resolved secret references of the provider's settings, by key.
+        models: The directory of model files, for a provider that runs one itself.
+        open_endpoint: Opens the provider that a wrapping one hands its requests to.
+    """
+
+    clock: Clock
+    ids: Ids
+    jitter: Callable[[], float]
+    log: ProviderLog
+    redact: Callable[[str], str]
+    secrets: Mapping[str, str]
+    models: Path
+    open_endpoint: Callable[[Endpoint], Provider]

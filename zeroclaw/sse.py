@@ -1,0 +1,124 @@
+"""Turn the bytes of a server-sent event stream into events.
+
+    bytes ── lines (ended by LF, CRLF or CR, nothing else) ── fields ── a blank line ── event
+
+The framing is that of the WHATWG HTML standard, section 9.2.6 (read 2026-11). Left out on purpose:
+`id` and `retry`, which only matter to a client that reconnects, and a model's stream is never
+resumed. Added on purpose: `finish` hands over a last event whose blank line is missing, because
+several model servers forget it.
+"""
+
+from dataclasses import dataclass, replace
+
+from zeroclaw.errors import StreamBroken
+
+# The largest events seen are whole tool calls with a file in their arguments; 4 MiB leaves room
+# for those and keeps a hostile endpoint from filling the memory.
+MAX_EVENT_BYTES = 4 * 1024 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SseEvent:
+    """One dispatched event.
+
+    Attributes:
+        data: The `data` lines joined by LF; undecodable bytes became U+FFFD.
+        name: The `event` field, empty when there was none.
+    """
+
+    data: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SseState:
+    """What is known between two chunks; starts as `SseState()`.
+
+    Attributes:
+        max_event_bytes: Largest sum of an event's data bytes, and largest single line.
+        rest: A line that has no end yet.
+        data: Data lines of the event that is being read.
+        data_bytes: Their size.
+        name: Its name so far.
+        at_start: No line has ended yet, so a byte order mark may come.
+        after_cr: The last chunk ended in CR; a LF that follows belongs to it.
+    """
+
+    max_event_bytes: int = MAX_EVENT_BYTES
+    rest: bytes = b""
+    data: tuple[bytes, ...] = ()
+    data_bytes: int = 0
+    name: str = ""
+    at_start: bool = True
+    after_cr: bool = False
+
+
+def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]:
+    """Take the next bytes; yield the events that they complete, in order.
+
+    The events do not depend on where the stream was cut into chunks.
+
+    Raises:
+        StreamBroken: An event or a line is larger than `max_event_bytes`.
+    """
+    if not chunk:
+        return state, ()
+    if state.after_cr:
+        chunk = chunk.removeprefix(b"\n")
+    # `bytes.splitlines` knows exactly the three line ends of the standard, unlike `str.splitlines`.
+    lines = (state.rest + chunk).splitlines(keepends=True)
+    rest = b"" if not lines or lines[-1].endswith((b"\n", b"\r")) else lines.pop()
+    state = replace(state, rest=rest, after_cr=chunk.endswith(b"\r"))
+    if len(rest) > state.max_event_bytes:
+        raise _too_large(state)
+    events: list[SseEvent] = []
+    for line in lines:
+        state, event = _take(state, line.rstrip(b"\r\n"))
+        if event is not None:
+            events.append(event)
+    return state, tuple(events)
+
+
+def finish(state: SseState) -> tuple[SseEvent, ...]:
+    """Hand over what the end of the stream left behind: no event, or the last one."""
+    if state.rest:
+        state, _ = _take(replace(state, rest=b""), state.rest)
+    _, event = _take(state, b"")
+    return () if event is None else (event,)
+
+
+def _take(state: SseState, line: bytes) -> tuple[SseState, SseEvent | None]:
+    """Take one whole line without its end."""
+    if len(line) > state.max_event_bytes:
+        raise _too_large(state)
+    if state.at_start:
+        line = line.removeprefix(BYTE_ORDER_MARK)
+        state = replace(state, at_start=False)
+    if not line:
+        return _dispatch(state)
+    field, _, value = line.partition(b":")
+    value = value.removeprefix(b" ")
+    if field == b"data":
+        size = state.data_bytes + len(value)
+        if size > state.max_event_bytes:
+            raise _too_large(state)
+        return replace(state, data=(*state.data, value), data_bytes=size), None
+    if field == b"event":
+        return replace(state, name=value.decode(errors="replace")), None
+    # Comments have an empty field name; fields that nobody needs are ignored by the standard too.
+    return state, None
+
+
+def _dispatch(state: SseState) -> tuple[SseState, SseEvent | None]:
+    """End the event that is being read; one without a data line is none."""
+    emptied = replace(state, data=(), data_bytes=0, name="")
+    if not state.data:
+        return emptied, None
+    data = b"\n".join(state.data).decode(errors="replace")
+    return emptied, SseEvent(data=data, name=state.name)
+
+
+def _too_large(state: SseState) -> StreamBroken:
+    message = f"the stream holds an event of more than {state.max_event_bytes} bytes"
+    return StreamBroken(message)
