@@ -32,7 +32,7 @@ BREACHES = {
     "contracts do nothing": ("zeroclaw/channel.py", "import asyncio"),
     "pure rooms decide": ("zeroclaw/turn/machine.py", "import random"),
     "pure rooms open no files": ("zeroclaw/gate/policy.py", "import pathlib"),
-    "one room speaks http": ("zeroclaw/providers/openai.py", "import httpx"),
+    "one room speaks http": ("zeroclaw/providers/openai/__init__.py", "import httpx"),
 }
 
 
