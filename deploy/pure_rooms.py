@@ -20,7 +20,8 @@ def pure_rooms(pyproject: Path) -> list[str]:
 def main() -> None:
     """Print the pattern."""
     rooms = pure_rooms(Path(__file__).parent.parent / "pyproject.toml")
-    print(",".join(f"*/{room.replace('.', '/')}.py" for room in rooms))
+    places = [room.replace(".", "/") for room in rooms]
+    print(",".join(f"*/{place}.py,*/{place}/*.py" for place in places))  # a file or a folder
 
 
 if __name__ == "__main__":

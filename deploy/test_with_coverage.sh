@@ -10,5 +10,7 @@ bin=.venv/bin
 $bin/coverage erase
 $bin/coverage run -m pytest "$@"
 $bin/coverage combine --quiet
-$bin/coverage report
-$bin/python deploy/pure_rooms.py | xargs $bin/coverage report --fail-under=100 --include
+failed=0 # both reports are shown
+$bin/coverage report || failed=1
+$bin/coverage report --fail-under=100 --include "$($bin/python deploy/pure_rooms.py)" || failed=1
+exit $failed
