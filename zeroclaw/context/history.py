@@ -1,0 +1,40 @@
+"""The stored conversation, made ready for the model: one rule in one place (S1-29)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from zeroclaw.message import AssistantMessage, Message, SystemMessage
+
+SUMMARY_OPENING = "[Previous conversation summary: "
+
+
+def prepare_request_messages(
+    messages: Iterable[Message], *, summary: str = ""
+) -> tuple[Message, ...]:
+    """Return the messages of a request; the stored ones stay as they are.
+
+    Reasoning goes along with answers that made tool calls, on every later request and block for
+    block (thinking models refuse the request without it), and stays home with all others (S1-25,
+    S1-26, S1-28). Everything else passes as it is; which fields are local is known to whoever
+    writes the wire.
+
+    Args:
+        messages: Usually a system message first, then the stored ones.
+        summary: Of what came before them, empty for nothing. It joins the system message, for
+            some models refuse a second one (K10).
+    """
+    prepared = tuple(_trimmed(message) for message in messages)
+    if not summary:
+        return prepared
+    folded = f"{SUMMARY_OPENING}{summary}]"
+    match prepared:
+        case (SystemMessage() as system, *rest):
+            return (SystemMessage(content=f"{system.content}\n\n{folded}"), *rest)
+        case _:
+            return (SystemMessage(content=folded), *prepared)
+
+
+def _trimmed(message: Message) -> Message:
+    if isinstance(message, AssistantMessage) and not message.tool_calls:
+        return replace(message, reasoning="", reasoning_details=())
+    return message

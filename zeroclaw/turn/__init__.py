@@ -1,0 +1,1 @@
+"""One turn: from a person's message to the answer's last commit."""

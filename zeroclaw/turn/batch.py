@@ -1,0 +1,319 @@
+"""The slots of one batch of tool calls: one for each call, in request order.
+
+    waiting ──gated──► asked ──granted──► allowed ──launched──► checking ──cleared──► running
+       │                 │                                         │                     │
+       └─────denied──────┴────refused──────────► ended ◄───────────┴───────ended─────────┘
+
+Slots are allocated before anything is decided and filled in place, so a result belongs to its
+call by position; the model's own ids may collide (S1-17, S1-18). What happens to a slot is found
+by the action's or the approval's id, never by the model's (K9). Each function returns the batch
+unchanged when its id fits no slot, or one that is past that step: late news is legal.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.message import ToolCall, ToolMessage
+
+Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
+Status = Literal["waiting", "asked", "allowed", "checking", "running", "ended"]
+
+DID_NOT_RUN = "this call did not run: the turn ended before it started"
+MAY_HAVE_RUN = "interrupted: this call had started and may have run; its outcome is unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """The gate's word that a call may run.
+
+    Attributes:
+        sequential: The whole batch runs one call after the other (S1-22).
+        delegated: A sub-agent does it; such calls run one by one, after the others.
+    """
+
+    action: ActionId
+    sequential: bool = False
+    delegated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The gate's word that a person decides.
+
+    Attributes:
+        deadline_at: When silence becomes a denial, UTC.
+        sequential: As in `Allowed`.
+        delegated: As in `Allowed`.
+    """
+
+    action: ActionId
+    approval: ApprovalId
+    deadline_at: datetime
+    sequential: bool = False
+    delegated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """The gate's word that a call does not run; malformed calls too.
+
+    Attributes:
+        action: None for a call too malformed to become an action.
+        result: What the model reads.
+        receipt: The token at the end of the result, empty for none.
+        outcome: `failed` for malformed calls.
+    """
+
+    action: ActionId | None
+    result: ToolMessage
+    receipt: str = ""
+    outcome: Literal["denied", "failed"] = "denied"
+
+
+Verdict = Allowed | Asked | Denied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """Where one call stands.
+
+    Attributes:
+        call: As the model wrote it.
+        status: The step in the drawing above.
+        action: None before the gate, and for good where a malformed call got none.
+        approval: Of a call that was asked about.
+        deadline_at: Of the approval.
+        sequential: As the gate said.
+        delegated: As the gate said.
+        started: It began to run at least once, perhaps in an earlier life of the process.
+        result: Set exactly when the slot has ended.
+        outcome: Set exactly when the slot has ended.
+    """
+
+    call: ToolCall
+    status: Status = "waiting"
+    action: ActionId | None = None
+    approval: ApprovalId | None = None
+    deadline_at: datetime | None = None
+    sequential: bool = False
+    delegated: bool = False
+    started: bool = False
+    result: ToolMessage | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The calls of one answer; positions never change."""
+
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """The result of a call that the end of its turn cut short.
+
+    Attributes:
+        position: Of its slot, from 0.
+        action: None for a call that was never gated, or too malformed.
+        outcome: `cancelled` when it did not run, `unknown` when it may have.
+        result: What the model reads later.
+        receipt: The token at the end of the result, empty for none.
+    """
+
+    position: int
+    action: ActionId | None
+    outcome: Literal["cancelled", "unknown"]
+    result: ToolMessage
+    receipt: str = ""
+
+
+def allocate(calls: Iterable[ToolCall]) -> Batch:
+    """Make one waiting slot for each call, in the model's order."""
+    return Batch(slots=tuple(Slot(call=call) for call in calls))
+
+
+def gated(batch: Batch, verdicts: tuple[Verdict, ...]) -> Batch:
+    """Enter the gate's verdicts, one for each call in request order; denials end at once.
+
+    Raises:
+        ValueError: There are more or fewer verdicts than calls.
+    """
+    if is_gated(batch):
+        return batch
+    pairs = zip(batch.slots, verdicts, strict=True)
+    return Batch(slots=tuple(_decided(slot, verdict) for slot, verdict in pairs))
+
+
+def granted(batch: Batch, approval: ApprovalId) -> Batch:
+    """Let the call of this approval run."""
+    return _changed(batch, _asked(approval), lambda slot: replace(slot, status="allowed"))
+
+
+def refused(batch: Batch, approval: ApprovalId, result: ToolMessage) -> Batch:
+    """End the call of this approval with its denial; no other call is touched (K2)."""
+    return _changed(batch, _asked(approval), lambda slot: _ended(slot, result, "denied"))
+
+
+def cleared(batch: Batch, action: ActionId) -> Batch:
+    """Mark a call that passed its last check as running."""
+
+    def fits(slot: Slot) -> bool:
+        return slot.action == action and slot.status == "checking"
+
+    return _changed(batch, fits, lambda slot: replace(slot, status="running", started=True))
+
+
+def ended(batch: Batch, action: ActionId, result: ToolMessage, outcome: Outcome) -> Batch:
+    """Fill the slot of a call that was being checked or run."""
+
+    def fits(slot: Slot) -> bool:
+        return slot.action == action and slot.status in {"checking", "running"}
+
+    return _changed(batch, fits, lambda slot: _ended(slot, result, outcome))
+
+
+def launched(batch: Batch) -> tuple[Batch, tuple[ActionId, ...]]:
+    """Mark the calls that are to start now as checking, and name them in request order.
+
+    All at once; one at a time when any is sequential; delegated ones last, one at a time. None
+    while an approval is open.
+    """
+    open_approvals, busy = pending(batch), bool(active(batch))
+    ready = [slot for slot in batch.slots if slot.status == "allowed"]
+    own = [slot for slot in ready if not slot.delegated]
+    if open_approvals or not ready:
+        chosen: list[Slot] = []
+    elif own and not _one_by_one(batch):
+        chosen = own
+    elif busy:
+        chosen = []
+    else:
+        chosen = (own or ready)[:1]
+    actions = tuple(slot.action for slot in chosen if slot.action is not None)
+    return _changed(
+        batch,
+        lambda slot: slot.status == "allowed" and slot.action in actions,
+        lambda slot: replace(slot, status="checking"),
+    ), actions
+
+
+def closed(batch: Batch) -> tuple[tuple[ToolMessage, ...], tuple[Fill, ...]]:
+    """Return a result for every call, and the fills among them.
+
+    A call that started "may have run"; one that did not "did not run" (K24).
+    """
+    every: list[ToolMessage] = []
+    fills: list[Fill] = []
+    for position, slot in enumerate(batch.slots):
+        result = slot.result
+        if result is None:
+            text = MAY_HAVE_RUN if slot.started else DID_NOT_RUN
+            result = _echo(slot.call, ToolMessage(content=text, tool_call_id="", is_error=True))
+            outcome = "unknown" if slot.started else "cancelled"
+            fill = Fill(position=position, action=slot.action, outcome=outcome, result=result)
+            fills.append(fill)
+        every.append(result)
+    return tuple(every), tuple(fills)
+
+
+def revived(batch: Batch, rerun: frozenset[ActionId]) -> tuple[Batch, tuple[ActionId, ...]]:
+    """Return what a restart leaves of a batch, and the calls whose outcome nobody knows.
+
+    A call being checked goes back to allowed; so does a running one in `rerun`. Other running
+    ones stay, until they are ended as unknown.
+    """
+
+    def again(slot: Slot) -> bool:
+        return slot.status == "checking" or (slot.status == "running" and slot.action in rerun)
+
+    left = _changed(batch, again, lambda slot: replace(slot, status="allowed"))
+    return left, active(left)
+
+
+def is_gated(batch: Batch) -> bool:
+    """Tell whether the gate has spoken; it speaks for all calls at once (S1-19)."""
+    return all(slot.status != "waiting" for slot in batch.slots)
+
+
+def is_complete(batch: Batch) -> bool:
+    """Tell whether every slot has its result."""
+    return all(slot.status == "ended" for slot in batch.slots)
+
+
+def pending(batch: Batch) -> tuple[ApprovalId, ...]:
+    """Return the approvals that have not ended, in request order."""
+    return tuple(
+        slot.approval
+        for slot in batch.slots
+        if slot.status == "asked" and slot.approval is not None
+    )
+
+
+def active(batch: Batch) -> tuple[ActionId, ...]:
+    """Return the calls that are being checked or run, in request order."""
+    return tuple(
+        slot.action
+        for slot in batch.slots
+        if slot.status in {"checking", "running"} and slot.action is not None
+    )
+
+
+def is_delegated(batch: Batch, action: ActionId) -> bool:
+    """Tell whether a sub-agent does this call."""
+    return any(slot.action == action and slot.delegated for slot in batch.slots)
+
+
+def results(batch: Batch) -> tuple[ToolMessage, ...]:
+    """Return the results there are, in request order; all of them once complete (S1-23)."""
+    return tuple(slot.result for slot in batch.slots if slot.result is not None)
+
+
+def _one_by_one(batch: Batch) -> bool:
+    return any(slot.sequential and slot.outcome != "denied" for slot in batch.slots)
+
+
+def _asked(approval: ApprovalId) -> Callable[[Slot], bool]:
+    return lambda slot: slot.approval == approval and slot.status == "asked"
+
+
+def _changed(batch: Batch, fits: Callable[[Slot], bool], change: Callable[[Slot], Slot]) -> Batch:
+    slots = tuple(change(slot) if fits(slot) else slot for slot in batch.slots)
+    return Batch(slots=slots)
+
+
+def _decided(slot: Slot, verdict: Verdict) -> Slot:
+    match verdict:
+        case Denied():
+            placed = replace(slot, action=verdict.action)
+            return _ended(placed, verdict.result, verdict.outcome)
+        case Asked():
+            return replace(
+                slot,
+                status="asked",
+                action=verdict.action,
+                approval=verdict.approval,
+                deadline_at=verdict.deadline_at,
+                sequential=verdict.sequential,
+                delegated=verdict.delegated,
+            )
+        case Allowed():
+            return replace(
+                slot,
+                status="allowed",
+                action=verdict.action,
+                sequential=verdict.sequential,
+                delegated=verdict.delegated,
+            )
+
+
+def _ended(slot: Slot, result: ToolMessage, outcome: Outcome) -> Slot:
+    return replace(slot, status="ended", result=_echo(slot.call, result), outcome=outcome)
+
+
+def _echo(call: ToolCall, result: ToolMessage) -> ToolMessage:
+    # INVARIANT: a result carries its own call's id and name, whoever made it (S1-15).
+    return replace(result, tool_call_id=call.id, tool_name=call.name)

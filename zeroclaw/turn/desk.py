@@ -1,0 +1,86 @@
+"""What the holder of a conversation has on the table: the fence, the history, the audit's head.
+
+Every write to a held conversation goes through `commit`, one at a time, so the journal in memory
+is the journal on disk. A desk that failed to write is thrown away and opened anew.
+"""
+
+import asyncio
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate import audit
+from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, Write
+from zeroclaw.turn import entries
+from zeroclaw.turn.entries import Entry
+from zeroclaw.turn.journal import History, extend, fold
+
+
+class Desk:
+    """One conversation, held by one task."""
+
+    def __init__(self, store: Store, fence: Fence, history: History, audit_head: str) -> None:
+        """Take over what `open_desk` read."""
+        self._store = store
+        self._fence = fence
+        self._lock = asyncio.Lock()
+        self._audit_head = audit_head
+        self.history = history
+
+    @property
+    def conversation(self) -> ConversationId:
+        """Whose desk this is."""
+        return self._fence.conversation
+
+    @property
+    def fence(self) -> Fence:
+        """Proof of holding; others that write for this conversation need it."""
+        return self._fence
+
+    async def commit(
+        self,
+        point: DurablePoint,
+        *,
+        journal: tuple[Entry, ...] = (),
+        audited: tuple[audit.Entry, ...] = (),
+        writes: tuple[Write, ...] = (),
+    ) -> None:
+        """Make entries and writes durable together, then let the history have them.
+
+        Raises:
+            Fenced: Somebody else holds the conversation now.
+            Conflict: A row was not as expected; nothing was written.
+            StoreUnusable: Nothing was written.
+        """
+        # The lock is held across the store's write and nothing else: the chain and the journal
+        # have one order, and the next writer needs this one's outcome to know it.
+        async with self._lock:
+            head = self._audit_head
+            appended: list[Write] = [
+                Append(
+                    log=LogKind.JOURNAL, stream=self.conversation, body=entries.encode(entry)
+                )
+                for entry in journal
+            ]
+            for entry in audited:
+                body, head = audit.link(head, entry)
+                appended.append(Append(log=LogKind.AUDIT, stream=self.conversation, body=body))
+            await self._store.commit(
+                Commit(
+                    point=point,
+                    conversation=self.conversation,
+                    fence=self._fence,
+                    writes=(*appended, *writes),
+                )
+            )
+            self._audit_head = head
+            for entry in journal:
+                self.history = extend(self.history, entry)
+
+
+async def open_desk(store: Store, conversation: ConversationId) -> Desk:
+    """Take a conversation and read what it has come to."""
+    fence = await store.lease(conversation)
+    journal = await store.read(LogKind.JOURNAL, conversation)
+    newest = await store.last(LogKind.AUDIT, conversation)
+    head = audit.GENESIS if newest is None else audit.head_of(newest.body)
+    history = fold(entries.decode(entry.body) for entry in journal)
+    return Desk(store, fence, history, head)

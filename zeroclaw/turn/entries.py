@@ -1,0 +1,227 @@
+"""What the journal of a conversation holds: one entry for each thing that must not be lost.
+
+Most entries are an event of the turn with what people and audits need besides; `journal.fold`
+makes history and machine state of them again. Classes and fields are a stored form: renaming one
+needs a new version and a reader of the old.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, cast, get_args
+
+from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from zeroclaw.record import TYPE, Json, from_json, to_json
+from zeroclaw.turn.batch import Fill, Outcome, Verdict
+from zeroclaw.turn.states import NO_USAGE, DoneReason, Limits
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOpened:
+    """A turn began; its user message joins the history.
+
+    Attributes:
+        item: The inbox item that it answers.
+        correlation: The id that the whole turn carries (S0-08).
+        kind: `tool` for a person's own call, without the model.
+        call: Of kind `tool`; it joins the history as an assistant message of the runtime.
+        context_heavy: The turn began with a compaction.
+    """
+
+    turn: TurnId
+    item: ItemId
+    principal: Principal
+    correlation: str
+    user: UserMessage
+    limits: Limits
+    at: datetime
+    kind: Literal["chat", "tool", "retry"] = "chat"
+    call: ToolCall | None = None
+    context_heavy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistantReceived:
+    """The model asked for tools; an answer without calls is part of `TurnFinished`."""
+
+    message: AssistantMessage
+    usage: Usage
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """The gate spoke about the open batch, one verdict for each call in request order."""
+
+    verdicts: tuple[Verdict, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerTaken:
+    """An approval ended.
+
+    Attributes:
+        by: Who answered, for people; empty for nobody.
+        result: What the model reads instead of a result; None when it was approved.
+        receipt: The token at the end of the result, empty for none.
+    """
+
+    approval: ApprovalId
+    how: Literal["approved", "denied", "expired", "unreachable"]
+    at: datetime
+    by: str = ""
+    result: ToolMessage | None = None
+    receipt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted:
+    """A call is about to run; without this entry it has not."""
+
+    action: ActionId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFinished:
+    """A call has its result.
+
+    Attributes:
+        receipt: The token at the end of the result, empty for none.
+        usage: Of a sub-agent.
+    """
+
+    action: ActionId
+    result: ToolMessage
+    outcome: Outcome
+    at: datetime
+    receipt: str = ""
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchAppended:
+    """The results of the open batch joined the history, in request order."""
+
+    at: datetime
+    context_heavy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered:
+    """The running turn took another message of its person, after a complete batch."""
+
+    user: UserMessage
+    item: ItemId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """A summary stands for older messages; they stay in the journal.
+
+    Attributes:
+        summary: Of everything but the kept messages, earlier summaries included.
+        kept: How many of the newest messages stay as they are.
+        usage: What making it took.
+    """
+
+    summary: str
+    kept: int
+    at: datetime
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResumed:
+    """A restart took the open turn up again."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFinished:
+    """The turn is over.
+
+    Attributes:
+        message: The assistant's last word, None for nothing.
+        fills: Results of calls that the end cut short.
+        usage: Of the whole turn.
+        note: What the person was told besides, empty for nothing.
+    """
+
+    reason: DoneReason
+    usage: Usage
+    at: datetime
+    message: AssistantMessage | None = None
+    fills: tuple[Fill, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """Something the model should know later, such as a late edit.
+
+    Attributes:
+        text: What the model reads.
+        why: Why the runtime wrote it; never empty.
+    """
+
+    text: str
+    why: str
+    at: datetime
+
+
+Entry = (
+    TurnOpened
+    | AssistantReceived
+    | Gated
+    | AnswerTaken
+    | CallStarted
+    | CallFinished
+    | BatchAppended
+    | Steered
+    | Compacted
+    | TurnResumed
+    | TurnFinished
+    | Noted
+)
+
+_NAMES = frozenset(kind.__name__ for kind in get_args(Entry))
+
+
+def encode(entry: Entry) -> bytes:
+    """Return one line of JSON with its version; texts come back character for character."""
+    stored = {"version": VERSION, "entry": to_json(entry)}
+    # Lone surrogates, which JSON escapes can make, are kept: plain UTF-8 would refuse them.
+    text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(body: bytes) -> Entry:
+    """Read an entry back.
+
+    Raises:
+        StoreUnusable: It is damaged, or a newer zeroclaw wrote it.
+    """
+    try:
+        stored: Json = json.loads(body.decode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        message = f"a journal entry is damaged: {error}; restore the data directory from a backup"
+        raise StoreUnusable(message) from error
+    version = stored.get("version") if isinstance(stored, dict) else None
+    entry = stored.get("entry") if isinstance(stored, dict) else None
+    name = entry.get(TYPE) if isinstance(entry, dict) else None
+    if version != VERSION or name not in _NAMES:
+        message = (
+            f"a journal entry is of version `{version}` and type `{name}`, which this zeroclaw "
+            f"does not know (its own is {VERSION}); start the newer one that wrote it"
+        )
+        raise StoreUnusable(message)
+    # from_json returns one of the union's members or raises.
+    return cast("Entry", from_json(Entry, entry, "entry"))

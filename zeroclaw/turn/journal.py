@@ -1,0 +1,252 @@
+"""The history and the open turn of a conversation, folded from its journal.
+
+The fold drives the turn's own machine with the entries, so that what is resumed is what was
+running. It is never undone: `extend` takes one more entry without reading the others again.
+Entries that fit nothing (a late answer, a call nobody knows) change nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import cast
+
+from zeroclaw import record
+from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
+from zeroclaw.turn import entries, signals
+from zeroclaw.turn.batch import Fill, closed
+from zeroclaw.turn.entries import Entry
+from zeroclaw.turn.issued import Issued, issued
+from zeroclaw.turn.machine import begin, begin_tool, step
+from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """A turn without a recorded end.
+
+    Attributes:
+        opened: How it began.
+        state: Where it stands; hand it to `machine.resume` after a restart.
+        resumed: Restarts since its newest entry of another kind.
+    """
+
+    opened: entries.TurnOpened
+    state: State
+    resumed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What a conversation has come to.
+
+    Attributes:
+        messages: In order, without a system message. The calls of an open batch have no results
+            yet; all others have theirs right behind them.
+        summary: Of what came before the messages, empty for nothing.
+        turn: The open one.
+        waiting: Notes that join the messages when the open turn ends.
+        retry: How the newest failed or stopped turn began, for `/retry`; None after it was
+            retried with success.
+        receipts: All of them, oldest first.
+    """
+
+    messages: tuple[Message, ...] = ()
+    summary: str = ""
+    turn: OpenTurn | None = None
+    waiting: tuple[UserMessage, ...] = ()
+    retry: entries.TurnOpened | None = None
+    receipts: tuple[Issued, ...] = ()
+
+
+def fold(journal: Iterable[Entry]) -> History:
+    """Return what all entries of a conversation come to."""
+    return reduce(extend, journal, History())
+
+
+def extend(history: History, entry: Entry) -> History:
+    """Return what the history comes to with one more entry."""
+    match entry:
+        case entries.TurnOpened():
+            return _opened(_abandoned(history), entry)
+        case entries.Noted():
+            return _noted(history, UserMessage(content=entry.text, note=entry.why))
+        case _:
+            if history.turn is None:
+                return history
+            return _within(history, history.turn, entry)
+
+
+def advance(state: State, entry: Entry) -> State:
+    """Return the state after the event that an entry records; unchanged for other entries."""
+    if event := _event(state, entry):
+        return step(_ready(state, entry), event)[0]
+    return state
+
+
+def encode_state(state: State) -> bytes:
+    """Return a state as JSON; it can be written between any two steps."""
+    return record.encode(state)
+
+
+def decode_state(body: bytes) -> State:
+    """Read a state back.
+
+    Raises:
+        StoreUnusable: It is not one of the seven.
+    """
+    # record.decode returns one of the union's members or raises.
+    return cast("State", record.decode(cast("type[object]", State), body))
+
+
+# --- one entry -----------------------------------------------------------------------------------
+
+
+def _opened(history: History, entry: entries.TurnOpened) -> History:
+    said: tuple[Message, ...] = (entry.user,)
+    if entry.call is None:
+        state, _ = begin(entry.limits, context_heavy=entry.context_heavy)
+    else:
+        state, _ = begin_tool(entry.call, entry.limits)
+        said = (entry.user, AssistantMessage(tool_calls=(entry.call,), mark="runtime"))
+    turn = OpenTurn(opened=entry, state=state)
+    return replace(history, messages=history.messages + said, turn=turn)
+
+
+def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
+    if isinstance(entry, entries.TurnResumed):
+        return replace(history, turn=replace(turn, resumed=turn.resumed + 1))
+    state = advance(turn.state, entry)
+    after = replace(
+        _joined(history, _brought(turn.state, state, entry)),
+        turn=replace(turn, state=state, resumed=0),
+        receipts=history.receipts + issued(turn.state, entry),
+    )
+    match entry:
+        case entries.Compacted():
+            kept = _kept(after.messages, entry.kept)
+            return replace(after, messages=kept, summary=entry.summary)
+        case entries.TurnFinished():
+            return _finished(after, turn, entry)
+        case _:
+            return after
+
+
+def _brought(before: State, after: State, entry: Entry) -> tuple[Message, ...]:
+    """Return what an entry adds to the messages."""
+    match entry:
+        case entries.AssistantReceived() if isinstance(before, Asking):
+            # Without calls it is part of the turn's end.
+            return (entry.message,) if entry.message.tool_calls else ()
+        case entries.BatchAppended() if before != after:
+            return _unappended(before)
+        case entries.Steered():
+            return (entry.user,)
+        case entries.TurnFinished():
+            last = () if entry.message is None else (entry.message,)
+            return (*_filled(before, entry.fills), *last)
+        case _:
+            return ()
+
+
+def _finished(history: History, turn: OpenTurn, entry: entries.TurnFinished) -> History:
+    retry = history.retry
+    if entry.reason != "model_stop":
+        retry = turn.opened
+    elif turn.opened.kind == "retry":
+        retry = None
+    return _closed(replace(history, retry=retry))
+
+
+def _abandoned(history: History) -> History:
+    """Close a turn that another one was opened upon; no runner writes that, a fault may."""
+    if history.turn is None:
+        return history
+    whole = _joined(history, _unappended(history.turn.state))
+    return _closed(replace(whole, retry=history.turn.opened))
+
+
+def _closed(history: History) -> History:
+    whole = _joined(history, history.waiting)
+    return replace(whole, turn=None, waiting=())
+
+
+def _noted(history: History, note: UserMessage) -> History:
+    if history.turn is None:
+        return _joined(history, (note,))
+    return replace(history, waiting=(*history.waiting, note))
+
+
+def _joined(history: History, messages: tuple[Message, ...]) -> History:
+    return replace(history, messages=history.messages + messages)
+
+
+def _kept(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
+    start = max(0, len(messages) - count)
+    # INVARIANT: a result never loses its call (K12).
+    while start < len(messages) and isinstance(messages[start], ToolMessage):
+        start -= 1
+    return messages[start:]
+
+
+# --- the open batch ------------------------------------------------------------------------------
+
+
+def _unappended(state: State) -> tuple[ToolMessage, ...]:
+    """Return a result for each call of a batch that has not joined the history (K15)."""
+    if isinstance(state, Calling):
+        return closed(state.batch)[0]
+    return state.results if isinstance(state, Done) else ()
+
+
+def _filled(state: State, fills: tuple[Fill, ...]) -> tuple[ToolMessage, ...]:
+    by_position = {fill.position: fill.result for fill in fills}
+    found = enumerate(_unappended(state))
+    return tuple(by_position.get(position, result) for position, result in found)
+
+
+# --- entries as events ---------------------------------------------------------------------------
+
+
+def _ready(state: State, entry: Entry) -> State:
+    """Bring a state to where the entry's event can come.
+
+    What leads there (the request on its way, a cut, an overflow, a failed compaction) leaves no
+    entry, because repeating it does no harm.
+    """
+    if isinstance(state, Asking):
+        if isinstance(entry, entries.AssistantReceived):
+            return Streaming(progress=state.progress)
+        if isinstance(entry, entries.Compacted):
+            return Compacting(progress=state.progress, cause="heavy")
+    return state
+
+
+def _event(state: State, entry: Entry) -> signals.Event | None:
+    event: signals.Event | None = None
+    match entry:
+        case entries.AssistantReceived() if isinstance(state, Asking):
+            event = signals.ResponseReceived(
+                request=state.progress.requests, message=entry.message, usage=entry.usage
+            )
+        case entries.Gated():
+            event = signals.BatchGated(verdicts=entry.verdicts)
+        case entries.AnswerTaken(result=None):
+            event = signals.ApprovalGranted(approval=entry.approval)
+        case entries.AnswerTaken(result=ToolMessage() as result):
+            event = signals.ApprovalRefused(approval=entry.approval, result=result)
+        case entries.CallStarted():
+            event = signals.CallCleared(action=entry.action)
+        case entries.CallFinished():
+            event = signals.CallEnded(
+                action=entry.action,
+                result=entry.result,
+                outcome=entry.outcome,
+                usage=entry.usage,
+            )
+        case entries.BatchAppended():
+            event = signals.BatchAppended(context_heavy=entry.context_heavy)
+        case entries.Compacted():
+            event = signals.Compacted(usage=entry.usage)
+        case _:
+            pass
+    return event

@@ -1,0 +1,380 @@
+"""The turn, decided: `step` says what follows from what happened, and does nothing itself.
+
+              begin                                      begin_tool
+                │                                             │
+                ▼            calls in the answer              ▼        an ask
+    ┌──────► Thinking ──► Streaming ─────────────────────► Executing ─────────► Confirming
+    │           │ ▲           │  │ cut, once                │ ▲  │ ▲                │  │
+    │  too large│ └───────────┼──┘                          │ │  │ └────all ended───┘  │
+    │           ▼             │ no calls         a sub-agent│ │  │                     │
+    ├────── Compacting        ▼                             ▼ │  │                     │
+    │           ▲           Done ◄── abort, limit,     Dispatching                     │
+    │           │                    error, anywhere        │    │        all denied   │
+    │           └──── heavy ─────────── batch appended ─────┴────┴─────────────────────┘
+    └──────────────────────────────────────────┘
+
+The stages of S0 lie inside: RECEIVE_INPUT makes what `begin` is given; Thinking is
+COMPOSE_REQUEST and SEND_REQUEST, Streaming is STREAM_RESPONSE, Confirming, Executing and
+Dispatching are TOOL_CALL, Done is RENDER; Compacting prepares the next COMPOSE_REQUEST.
+
+Rules. Nothing runs while the model still writes (K5), nor before every question of the batch has
+its answer. Text of one turn is one draft (K4). A batch leaves its state only when its results are
+in the history. Late events (a call that ended, an approval that was decided, an older request, a
+turn that is done) are legal and change nothing. Whoever performs the effects writes down each
+event before stepping with it, so that a journal holds exactly what the machine saw.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Never, NoReturn
+
+from zeroclaw.envelope import ActionId
+from zeroclaw.message import ToolCall
+from zeroclaw.turn import batch as slots
+from zeroclaw.turn.batch import Batch
+from zeroclaw.turn.ending import PERHAPS_DONE, abort_note, finish, finished, joined, whole_note
+from zeroclaw.turn.signals import (
+    AbortRequested,
+    AppendBatch,
+    ApprovalGranted,
+    ApprovalRefused,
+    AwaitAnswers,
+    BatchAppended,
+    BatchGated,
+    CallCleared,
+    CallEnded,
+    CheckCalls,
+    Compact,
+    Compacted,
+    CompactionFailed,
+    ContextOverflowed,
+    Dispatch,
+    Effect,
+    Event,
+    Finish,
+    GateBatch,
+    LoopDetected,
+    RecordUnknown,
+    RequestEvent,
+    RequestFailed,
+    RequestSent,
+    ResponseReceived,
+    RunCall,
+    SendRequest,
+    ShowText,
+    StreamCut,
+    TextArrived,
+    TurnFailed,
+)
+from zeroclaw.turn.states import (
+    Calling,
+    Compacting,
+    Confirming,
+    Dispatching,
+    Done,
+    Executing,
+    Limits,
+    Progress,
+    Running,
+    State,
+    Streaming,
+    Thinking,
+)
+
+Step = tuple[State, tuple[Effect, ...]]
+
+
+def begin(limits: Limits, *, context_heavy: bool = False) -> Step:
+    """Begin a turn whose user message is in the history.
+
+    Args:
+        limits: What the turn may use.
+        context_heavy: Compact first, if it can be done (K11).
+    """
+    progress = Progress(limits=limits)
+    return _compact(progress, heavy=True) if context_heavy else _ask(progress)
+
+
+def begin_tool(call: ToolCall, limits: Limits) -> Step:
+    """Begin a turn without model calls: a person's own tool call, through the same gate.
+
+    The history holds the user message and an assistant message with this one call. The result
+    is the answer.
+    """
+    return _gate(Progress(limits=limits, direct=True), (call,))
+
+
+def step(state: State, event: Event) -> Step:
+    """Return the state after the event, and what to do about it, in order.
+
+    Raises:
+        ValueError: A `BatchGated` has more or fewer verdicts than the batch has calls.
+    """
+    if isinstance(state, Done):
+        return state, ()
+    match event:
+        case AbortRequested():
+            mark = "interrupted" if event.cause == "interrupt" else "stopped"
+            return finish(state, "user_abort", abort_note(event), mark)
+        case LoopDetected():
+            return finish(state, "loop_detected", event.text, "stopped")
+        case TurnFailed():
+            return finish(state, "error", event.text)
+        case _:
+            return _affordable(*_moved(state, event))
+
+
+def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
+    """Return the state in which a stored one goes on after a restart, and what to do then.
+
+    Only a batch that was not gated is gated again; answers that were given stand.
+
+    Args:
+        state: As stored or folded.
+        rerun: Calls that may be run again though they may have run: idempotent ones. All others
+            that had started end as unknown (P3).
+    """
+    match state:
+        case Thinking() | Streaming():
+            return _ask(state.progress, state.shown)
+        case Compacting():
+            return state, (Compact(),)
+        case Confirming() if approvals := slots.pending(state.batch):
+            return state, (AwaitAnswers(approvals=approvals),)
+        case Confirming() | Executing() | Dispatching():
+            return _resumed(state, rerun)
+        case Done():
+            return state, (Finish(done=state),)
+
+
+def unhandled(state: Never) -> NoReturn:
+    """Refuse a state that nobody handles: by type where it is written, and when it runs (S4-13).
+
+    Raises:
+        AssertionError: Always.
+    """
+    message = f"unhandled state: {type(state).__name__}"
+    raise AssertionError(message)
+
+
+def _moved(state: Running, event: Event) -> Step:
+    match state:
+        case Thinking() | Streaming():
+            return _asking(state, event)
+        case Compacting():
+            return _compacting(state, event)
+        case Confirming():
+            return _confirming(state, event)
+        case Executing():
+            return _executing(state, event)
+        case Dispatching():
+            return _dispatching(state, event)
+        case _:
+            unhandled(state)
+
+
+# --- asking the model ----------------------------------------------------------------------------
+
+
+def _ask(progress: Progress, shown: str = "") -> Step:
+    asked = replace(progress, requests=progress.requests + 1)
+    return Thinking(progress=asked, shown=shown), (SendRequest(request=asked.requests),)
+
+
+def _asking(state: Thinking | Streaming, event: Event) -> Step:
+    if not isinstance(event, RequestEvent) or event.request != state.progress.requests:
+        return state, ()
+    match event:
+        case RequestFailed():
+            return finish(state, "error", event.text)
+        case ContextOverflowed():
+            return _overflowed(state)
+        case RequestSent() if isinstance(state, Thinking):
+            return Streaming(progress=state.progress, shown=state.shown), ()
+        case TextArrived() | ResponseReceived() | StreamCut() if isinstance(state, Streaming):
+            return _streaming(state, event)
+        case _:
+            return state, ()
+
+
+def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamCut) -> Step:
+    progress = state.progress
+    match event:
+        case TextArrived():
+            shown = state.shown + event.text if state.fresh else event.text
+            whole = joined(progress.said, shown)
+            return replace(state, shown=shown, fresh=True), (ShowText(text=whole),)
+        case StreamCut() if progress.reasked:
+            note = "the model's answer broke off twice; send `/retry` to ask again"
+            return finish(state, "error", note)
+        case StreamCut():
+            return _ask(replace(progress, reasked=True), state.shown)
+        case ResponseReceived():
+            return _answered(progress, event)
+
+
+def _answered(progress: Progress, event: ResponseReceived) -> Step:
+    message = event.message
+    after = replace(
+        progress,
+        usage=progress.usage + event.usage,
+        said=joined(progress.said, message.content),
+        reasked=False,
+        forced=False,
+    )
+    if message.tool_calls:
+        return _gate(after, message.tool_calls)
+    return finished(
+        Done(
+            reason="model_stop",
+            usage=after.usage,
+            text=after.said,
+            note=whole_note(message),
+            message=message,
+        )
+    )
+
+
+def _overflowed(state: Thinking | Streaming) -> Step:
+    if state.progress.forced:
+        return finish(state, "error", "the conversation is too long for the model; use `/new`")
+    return _compact(replace(state.progress, forced=True), heavy=False, shown=state.shown)
+
+
+def _compact(progress: Progress, *, heavy: bool, shown: str = "") -> Step:
+    cause = "heavy" if heavy else "overflow"
+    return Compacting(progress=progress, cause=cause, shown=shown), (Compact(),)
+
+
+def _compacting(state: Compacting, event: Event) -> Step:
+    match event:
+        case Compacted():
+            progress = replace(state.progress, usage=state.progress.usage + event.usage)
+            return _ask(progress, state.shown)
+        case CompactionFailed() if state.cause == "heavy":
+            return _ask(state.progress, state.shown)
+        case CompactionFailed():
+            note = f"the conversation is too long for the model: {event.text}; use `/new`"
+            return finish(state, "error", note)
+        case _:
+            return state, ()
+
+
+# --- calling tools -------------------------------------------------------------------------------
+
+
+def _gate(progress: Progress, calls: tuple[ToolCall, ...]) -> Step:
+    batch = slots.allocate(calls)
+    return Executing(progress=progress, batch=batch), (GateBatch(calls=calls),)
+
+
+def _confirming(state: Confirming, event: Event) -> Step:
+    match event:
+        case ApprovalGranted():
+            return _went_on(state, slots.granted(state.batch, event.approval))
+        case ApprovalRefused():
+            return _went_on(state, slots.refused(state.batch, event.approval, event.result))
+        case BatchAppended():
+            return _appended(state, event)
+        case _:
+            return state, ()
+
+
+def _executing(state: Executing, event: Event) -> Step:
+    match event:
+        case BatchGated():
+            batch = slots.gated(state.batch, event.verdicts)
+            if approvals := slots.pending(batch):
+                asked = Confirming(progress=state.progress, batch=batch)
+                return asked, (AwaitAnswers(approvals=approvals),)
+            return _went_on(state, batch)
+        case CallCleared():
+            return _started(state, event.action)
+        case CallEnded():
+            return _call_ended(state, event)
+        case BatchAppended():
+            return _appended(state, event)
+        case _:
+            return state, ()
+
+
+def _dispatching(state: Dispatching, event: Event) -> Step:
+    match event:
+        case CallEnded():
+            return _call_ended(state, event)
+        case BatchAppended():
+            return _appended(state, event)
+        case _:
+            return state, ()
+
+
+def _started(state: Executing, action: ActionId) -> Step:
+    batch = slots.cleared(state.batch, action)
+    if batch == state.batch:
+        return state, ()
+    if slots.is_delegated(batch, action):
+        sent = Dispatching(progress=state.progress, batch=batch, action=action)
+        return sent, (Dispatch(action=action),)
+    return replace(state, batch=batch), (RunCall(action=action),)
+
+
+def _call_ended(state: Executing | Dispatching, event: CallEnded) -> Step:
+    batch = slots.ended(state.batch, event.action, event.result, event.outcome)
+    if batch == state.batch:
+        return state, ()
+    progress = replace(state.progress, usage=state.progress.usage + event.usage)
+    return _went_on(replace(state, progress=progress), batch)
+
+
+def _went_on(state: Calling, batch: Batch) -> Step:
+    """Start what may start now; append when nothing is left to wait for."""
+    if batch == state.batch:
+        return state, ()
+    batch, actions = slots.launched(batch)
+    if slots.is_complete(batch):
+        results = AppendBatch(results=slots.results(batch))
+        return replace(state, batch=batch), (results,)
+    if actions:
+        busy = Executing(progress=state.progress, batch=batch)
+        return busy, (CheckCalls(actions=actions),)
+    return replace(state, batch=batch), ()
+
+
+def _appended(state: Calling, event: BatchAppended) -> Step:
+    if not slots.is_complete(state.batch):
+        return state, ()
+    progress = replace(state.progress, rounds=state.progress.rounds + 1)
+    bound = progress.limits.max_rounds
+    if progress.direct:
+        text = "\n".join(result.content for result in slots.results(state.batch))
+        return finished(Done(reason="model_stop", usage=progress.usage, text=text))
+    if progress.rounds >= bound:
+        note = f"stopped after {bound} rounds of tool calls, the limit of one turn; {PERHAPS_DONE}"
+        return finish(Thinking(progress=progress), "max_turns", note)
+    return _compact(progress, heavy=True) if event.context_heavy else _ask(progress)
+
+
+def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
+    if not slots.is_gated(state.batch):
+        return state, (GateBatch(calls=tuple(slot.call for slot in state.batch.slots)),)
+    if slots.is_complete(state.batch):
+        return state, (AppendBatch(results=slots.results(state.batch)),)
+    batch, unknown = slots.revived(state.batch, rerun)
+    batch, actions = slots.launched(batch)
+    effects: list[Effect] = [RecordUnknown(action=action) for action in unknown]
+    if actions:
+        effects.append(CheckCalls(actions=actions))
+    return Executing(progress=state.progress, batch=batch), tuple(effects)
+
+
+# --- ending --------------------------------------------------------------------------------------
+
+
+def _affordable(state: State, effects: Iterable[Effect]) -> Step:
+    """End the turn instead when it has used up its tokens; asked after every step (S4-20)."""
+    if not isinstance(state, Done):
+        cap, used = state.progress.limits.max_tokens, state.progress.usage.total_tokens
+        if cap is not None and used >= cap:
+            note = f"stopped at {used} tokens, the limit of one turn is {cap}; {PERHAPS_DONE}"
+            return finish(state, "budget_exceeded", note, "stopped")
+    return state, tuple(effects)

@@ -1,0 +1,312 @@
+"""What happens to a turn (events, past tense) and what it asks for (effects, imperative).
+
+Each effect names the events that answer it. Exactly one of them comes for each question, failure
+included; the effects that say "no answer" ask nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
+from zeroclaw.turn.batch import Outcome, Verdict
+from zeroclaw.turn.states import NO_USAGE, Done
+
+AbortCause = Literal["stop", "new", "halt", "interrupt"]
+"""Why a turn is ended from outside. A shutdown is none of them: it takes no step at all, and the
+turn is resumed from its journal."""
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSent:
+    """The request is composed and on its way; its outcome follows."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextArrived:
+    """More of the answer may be shown: redacted and screened."""
+
+    request: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseReceived:
+    """The stream was read to its end."""
+
+    request: int
+    message: AssistantMessage
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCut:
+    """The stream broke before its end; nothing of it has run."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFailed:
+    """The model can't be asked, for good.
+
+    Attributes:
+        text: One sentence for the person.
+    """
+
+    request: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOverflowed:
+    """The request is larger than the model's window."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchGated:
+    """The gate has spoken; one verdict for each call, in request order."""
+
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalGranted:
+    """Somebody who may said yes."""
+
+    approval: ApprovalId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRefused:
+    """Somebody said no, nobody answered in time, or nobody could be asked.
+
+    Attributes:
+        result: Which of them it was, for the model.
+    """
+
+    approval: ApprovalId
+    result: ToolMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCleared:
+    """A call passed its last check and will start; that it does is on record."""
+
+    action: ActionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded:
+    """A call has its result: it ran, failed, or was stopped by its last check.
+
+    Attributes:
+        usage: Tokens that a sub-agent reported.
+    """
+
+    action: ActionId
+    result: ToolMessage
+    outcome: Outcome
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchAppended:
+    """The results are in the history.
+
+    Attributes:
+        context_heavy: The history has grown past the threshold for compaction.
+    """
+
+    context_heavy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """A summary replaces older turns; `usage` is what making it took."""
+
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionFailed:
+    """Nothing was replaced, nothing is lost (K13).
+
+    Attributes:
+        text: Why, in one sentence for the person.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortRequested:
+    """Somebody ended the turn.
+
+    Attributes:
+        by: Who, for people.
+    """
+
+    cause: AbortCause
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopDetected:
+    """The model goes in circles.
+
+    Attributes:
+        text: What it repeats, in one sentence for the person.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFailed:
+    """The runtime gives the turn up: a fault of its own, or too many restarts.
+
+    Attributes:
+        text: Why, in one sentence for the person.
+    """
+
+    text: str
+
+
+RequestEvent = (
+    RequestSent | TextArrived | ResponseReceived | StreamCut | RequestFailed | ContextOverflowed
+)
+"""About one request to the model; news of an older one is ignored by its number."""
+
+Event = (
+    RequestEvent
+    | BatchGated
+    | ApprovalGranted
+    | ApprovalRefused
+    | CallCleared
+    | CallEnded
+    | BatchAppended
+    | Compacted
+    | CompactionFailed
+    | AbortRequested
+    | LoopDetected
+    | TurnFailed
+)
+
+
+# --- effects -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendRequest:
+    """Compose a request from the history and stream the answer.
+
+    Tell `RequestSent` when it leaves and `TextArrived` as text comes; answered by
+    `ResponseReceived`, `StreamCut`, `RequestFailed` or `ContextOverflowed`.
+
+    Attributes:
+        request: Its number in the turn; every event about it carries it.
+    """
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowText:
+    """Show this as the draft; it is the whole text of the turn so far. No answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateBatch:
+    """Gate these calls together, serially in this order; answered by `BatchGated`."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitAnswers:
+    """Ask; answered for each approval by `ApprovalGranted` or `ApprovalRefused`."""
+
+    approvals: tuple[ApprovalId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCalls:
+    """Check these calls a last time, side by side: guards, resources, policy, snapshot.
+
+    Answered for each by `CallCleared`, or by `CallEnded` when it may not run after all.
+    """
+
+    actions: tuple[ActionId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall:
+    """Run a cleared call; answered by `CallEnded`."""
+
+    action: ActionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """Let a sub-agent do a cleared call; answered by `CallEnded` with its usage."""
+
+    action: ActionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordUnknown:
+    """A restart hid the outcome of this call: answered by `CallEnded` as `unknown`."""
+
+    action: ActionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelCalls:
+    """Stop these calls. No answer; what they still report is ignored."""
+
+    actions: tuple[ActionId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendBatch:
+    """Append the results to the history in this order; answered by `BatchAppended`."""
+
+    results: tuple[ToolMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compact:
+    """Replace older turns by a summary; answered by `Compacted` or `CompactionFailed`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """Stop all that still runs for the turn, then record and render its end. No answer."""
+
+    done: Done
+
+
+Effect = (
+    SendRequest
+    | ShowText
+    | GateBatch
+    | AwaitAnswers
+    | CheckCalls
+    | RunCall
+    | Dispatch
+    | RecordUnknown
+    | CancelCalls
+    | AppendBatch
+    | Compact
+    | Finish
+)

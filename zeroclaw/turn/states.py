@@ -1,0 +1,170 @@
+"""The seven states of a turn (S4-03), and what they share."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from zeroclaw.envelope import ActionId
+from zeroclaw.events import StageName
+from zeroclaw.message import AssistantMessage, ToolMessage, Usage
+from zeroclaw.turn.batch import Batch, Fill
+
+NO_USAGE = Usage()
+
+DoneReason = Literal[
+    "model_stop", "max_turns", "user_abort", "error", "budget_exceeded", "loop_detected"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one turn may use; fixed when it begins.
+
+    Attributes:
+        max_rounds: Batches of tool calls; with N of them run, model call N+1 is refused (K1).
+        max_tokens: Input and output of the whole turn, sub-agents included; None for no cap.
+    """
+
+    max_rounds: int = 50
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What every state but the last carries.
+
+    Attributes:
+        limits: What the turn may use.
+        rounds: Batches run and appended.
+        requests: Requests sent to the model, repeats included; the number of the newest.
+        usage: Tokens reported so far.
+        said: The text of the turn's earlier answers, as shown; the draft goes on below it (K4).
+        reasked: The answer being waited for was cut once and asked for again (K5).
+        forced: The answer being waited for overflowed once and the history was compacted.
+        direct: A person called a tool; there are no model calls in this turn.
+    """
+
+    limits: Limits
+    rounds: int = 0
+    requests: int = 0
+    usage: Usage = NO_USAGE
+    said: str = ""
+    reasked: bool = False
+    forced: bool = False
+    direct: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """The next request is being composed and sent: COMPOSE_REQUEST and SEND_REQUEST.
+
+    Attributes:
+        shown: Text of a cut answer that is still on the screen.
+    """
+
+    progress: Progress
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streaming:
+    """The model answers: STREAM_RESPONSE.
+
+    Attributes:
+        shown: What of this answer is on the screen; of the cut one before it until the first
+            text comes.
+        fresh: `shown` is this answer's.
+    """
+
+    progress: Progress
+    shown: str = ""
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirming:
+    """A person decides about some calls of a batch, and nothing of it runs: TOOL_CALL."""
+
+    progress: Progress
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executing:
+    """A batch is gated, run and appended: TOOL_CALL."""
+
+    progress: Progress
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatching:
+    """A sub-agent does one call of a batch: TOOL_CALL.
+
+    Attributes:
+        action: The call.
+    """
+
+    progress: Progress
+    batch: Batch
+    action: ActionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacting:
+    """Older turns are being replaced by a summary, before the next COMPOSE_REQUEST.
+
+    Attributes:
+        cause: `heavy` can be done without, `overflow` can't.
+        shown: As in `Thinking`.
+    """
+
+    progress: Progress
+    cause: Literal["heavy", "overflow"]
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The turn is over, and is to be recorded and rendered: RENDER.
+
+    Attributes:
+        reason: One of S4-17.
+        usage: Everything that was reported.
+        text: All the text of the turn, for the person; may be empty.
+        note: A sentence for the person when the answer is not whole, empty when it is.
+        message: What joins the history as the assistant's last word, None for nothing.
+        results: Of the batch that the end cut short, one for each call; empty for none.
+        fills: Those of them that the end itself filled in.
+    """
+
+    reason: DoneReason
+    usage: Usage
+    text: str = ""
+    note: str = ""
+    message: AssistantMessage | None = None
+    results: tuple[ToolMessage, ...] = ()
+    fills: tuple[Fill, ...] = ()
+
+
+Asking = Thinking | Streaming | Compacting
+Calling = Confirming | Executing | Dispatching
+Running = Asking | Calling
+State = Running | Done
+
+
+def stages(state: State) -> tuple[StageName, ...]:
+    """Return the stages of S0 that lie inside a state, in order.
+
+    `receive_input` lies before the first state: what it makes is what a turn begins with.
+    """
+    match state:
+        case Thinking():
+            return ("compose_request", "send_request")
+        case Streaming():
+            return ("stream_response",)
+        case Confirming() | Executing() | Dispatching():
+            return ("tool_call",)
+        case Compacting():
+            return ("compose_request",)
+        case Done():
+            return ("render",)
