@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
+from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused
 from zeroclaw.store import (
@@ -38,7 +39,7 @@ class _Tables:
         default_factory=dict[tuple[LogKind, str], list[bytes]]
     )
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    claims: set[str] = field(default_factory=set[str])
+    claims: dict[str, datetime] = field(default_factory=dict[str, datetime])
 
 
 class MemoryStore:
@@ -54,7 +55,8 @@ class MemoryStore:
         blob_cap_bytes: The largest blob.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock  # without one, claims never expire
         self._tables = _Tables()
         self._tokens: dict[ConversationId, int] = {}
         self.commits: list[Commit] = []
@@ -75,7 +77,7 @@ class MemoryStore:
             rows=dict(self._tables.rows),
             logs=deepcopy(self._tables.logs),
             blobs=dict(self._tables.blobs),
-            claims=set(self._tables.claims),
+            claims=dict(self._tables.claims),
         )
         for write in commit.writes:
             self._write(tables, write)
@@ -85,25 +87,20 @@ class MemoryStore:
             self.after(commit)
 
     def _check_fence(self, commit: Commit) -> None:
-        if commit.conversation is None:
-            return
         if commit.fence is None:
-            if commit.point not in UNFENCED:
+            if commit.conversation is not None and commit.point not in UNFENCED:
                 message = f"`{commit.point}` needs a fence"
                 raise Fenced(message)
             return
-        newest = self._tokens.get(commit.conversation, 0)
-        if commit.fence != Fence(conversation=commit.conversation, token=newest):
+        newest = self._tokens.get(commit.fence.conversation)
+        if (commit.fence.conversation, commit.fence.token) != (commit.conversation, newest):
             message = f"`{commit.conversation}` is held by somebody newer"
             raise Fenced(message)
 
     def _write(self, tables: _Tables, write: Write) -> None:
         match write:
             case Claim():
-                for key in write.keys:
-                    if key in tables.claims:
-                        raise AlreadyClaimed(key)
-                    tables.claims.add(key)
+                self._claim(tables, write)
             case Put():
                 self._put(tables, write)
             case Delete():
@@ -116,6 +113,13 @@ class MemoryStore:
                 self._put_blob(tables, write)
             case _:
                 assert_never(write)
+
+    def _claim(self, tables: _Tables, claim: Claim) -> None:
+        for key in dict.fromkeys(claim.keys):
+            until = tables.claims.get(key)
+            if until is not None and (self._clock is None or self._clock.now() < until):
+                raise AlreadyClaimed(key)
+            tables.claims[key] = claim.until
 
     def _put_blob(self, tables: _Tables, write: PutBlob) -> None:
         if len(write.body) > self.blob_cap_bytes:

@@ -1,0 +1,52 @@
+"""What the contract suite of the store runs over; a new implementation is one entry here."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.memory_store import MemoryStore
+from zeroclaw.store import Store
+from zeroclaw.stores.sqlite import open_store
+
+BLOB_CAP_BYTES = 1000
+
+Opening = Callable[[Path, ManualClock], AbstractAsyncContextManager[Store]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Implementation:
+    """One way to keep things.
+
+    Attributes:
+        opened: Opens the store of a directory; the second opening finds what the first wrote,
+            where the implementation is durable.
+        durable: Closing forgets nothing.
+    """
+
+    name: str
+    opened: Opening
+    durable: bool
+
+
+@asynccontextmanager
+async def _sqlite(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
+    store = await open_store(directory / "data", clock=clock, blob_cap_bytes=BLOB_CAP_BYTES)
+    async with aclosing(store):
+        yield store
+
+
+@asynccontextmanager
+async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
+    store = MemoryStore(clock=clock)
+    store.blob_cap_bytes = BLOB_CAP_BYTES
+    async with aclosing(store):
+        yield store
+
+
+IMPLEMENTATIONS = (
+    Implementation(name="sqlite", opened=_sqlite, durable=True),
+    Implementation(name="memory", opened=_memory, durable=False),
+)
+DURABLE = tuple(one for one in IMPLEMENTATIONS if one.durable)

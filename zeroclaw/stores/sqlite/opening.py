@@ -1,0 +1,165 @@
+"""Opens the files of a store: directory, lock, database, schema.
+
+One connection writes and checkpoints, the other only reads. That is not only for speed: with two
+of them checkpointing, SQLite 3.7.0 to 3.51.2 can corrupt the file (sqlite.org/wal.html, "the
+WAL-reset bug", read 2026-11).
+"""
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.stores.sqlite.lock import lock_directory
+from zeroclaw.stores.sqlite.schema import Migration, migrate, schema_of, shipped
+from zeroclaw.stores.sqlite.troubles import unusable
+
+FILE_NAME = "zeroclaw.db"
+OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
+_FIXED_SQLITE = (3, 51, 3)
+_BACKPORTS = ((3, 50, 7), (3, 44, 6))
+_BUSY_TIMEOUT_MS = 5000
+_JOURNAL_LIMIT_BYTES = 64 * 2**20  # what stays of the write-ahead log after a burst
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """An open database; close the connection before the descriptor.
+
+    Attributes:
+        connection: The only one that writes; belongs to the thread that opened it.
+        lock: The descriptor that holds the directory.
+        epoch: One more than at any opening before.
+        schema_before: 0 for a new file.
+        schema: As it is now.
+    """
+
+    connection: sqlite3.Connection
+    lock: int
+    epoch: int
+    schema_before: int
+    schema: int
+
+    def close(self) -> None:
+        """Close the database, then let the next daemon in; safe twice only for the database."""
+        self.connection.close()
+        os.close(self.lock)
+
+
+def has_wal_reset_bug(version: tuple[int, int, int]) -> bool:
+    """Whether this SQLite may corrupt a file that two connections write."""
+    patched = any(version[:2] == fixed[:2] and version >= fixed for fixed in _BACKPORTS)
+    return version < _FIXED_SQLITE and not patched
+
+
+def open_for_writing(
+    directory: Path,
+    *,
+    cap_bytes: int | None = None,
+    migrations: Callable[[], tuple[Migration, ...]] = shipped,
+) -> Opened:
+    """Make the directory where it is missing, lock it, open and migrate the file in it.
+
+    Args:
+        directory: The data directory.
+        cap_bytes: How large the database file may grow; None for as large as the disk.
+        migrations: Where the steps of the schema come from.
+
+    Raises:
+        StoreUnusable: With one line that says what to do; nothing was damaged.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        message = f"SQLite {sqlite3.sqlite_version} is too old; zeroclaw needs 3.37 or newer"
+        raise StoreUnusable(message)
+    path = directory / FILE_NAME
+    _make_private(directory)
+    lock = lock_directory(directory)
+    connection: sqlite3.Connection | None = None
+    try:
+        _keep_private(path)
+        connection = sqlite3.connect(path, isolation_level=None)
+        steps = migrations()
+        before = schema_of(connection, path, steps)  # before anything is written to a stranger's
+        _settle_in(connection, directory, cap_bytes)
+        schema = migrate(connection, path, before, steps)
+        epoch = _next_epoch(connection)
+    except (sqlite3.Error, OSError, StoreUnusable) as error:
+        if connection is not None:
+            connection.close()
+        os.close(lock)
+        if isinstance(error, StoreUnusable):
+            raise
+        raise unusable(error, path) from error
+    return Opened(
+        connection=connection, lock=lock, epoch=epoch, schema_before=before, schema=schema
+    )
+
+
+def open_for_reading(directory: Path) -> sqlite3.Connection:
+    """Open the reader's connection; it never writes and never checkpoints.
+
+    Raises:
+        StoreUnusable: With one line that says what to do.
+    """
+    path = directory / FILE_NAME
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.executescript(
+            f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}; PRAGMA wal_autocheckpoint = 0;"
+            "PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON;"
+        )
+    except sqlite3.Error as error:
+        raise unusable(error, path) from error
+    return connection
+
+
+def _make_private(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = directory.stat()
+        # A directory that somebody else gave us (a volume with a group) or that all share (/tmp)
+        # stays as it is; the files in it are private anyway.
+        is_own = found.st_uid == os.getuid() and not found.st_mode & stat.S_ISVTX
+        if is_own and found.st_mode & 0o077:
+            directory.chmod(0o700)
+    except OSError as error:
+        raise unusable(error, directory) from error
+
+
+def _keep_private(path: Path) -> None:
+    # SQLite gives the files beside the database the rights of the database.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if os.fstat(descriptor).st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def _settle_in(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+    rows: list[tuple[str]] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    if rows[0][0] != "wal":
+        message = (
+            f"the file system of `{directory}` can't hold a write-ahead log; "
+            "name a data directory on a local disk"
+        )
+        raise StoreUnusable(message)
+    connection.executescript(
+        # FULL: with NORMAL the last commits may be lost when the power goes.
+        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
+        f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES};"
+    )
+    if cap_bytes is not None:
+        sizes: list[tuple[int]] = connection.execute("PRAGMA page_size").fetchall()
+        connection.execute(f"PRAGMA max_page_count = {max(cap_bytes // sizes[0][0], 1)}")
+
+
+def _next_epoch(connection: sqlite3.Connection) -> int:
+    rows: list[tuple[int]] = connection.execute(
+        "UPDATE boot SET epoch = epoch + 1 RETURNING epoch"
+    ).fetchall()
+    return rows[0][0]

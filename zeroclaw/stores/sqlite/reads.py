@@ -1,0 +1,121 @@
+"""The reads of a store as SQL; each is one statement, so each sees one moment."""
+
+import sqlite3
+from datetime import datetime
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.store import LogEntry, LogKind, Row, RowKind
+from zeroclaw.stores.sqlite.instants import from_microseconds, to_microseconds
+
+_Columns = tuple[str, int, bytes, str | None, str, str, int | None]
+_SELECT = "SELECT key, version, body, conversation, state, place, due_at FROM stored_row WHERE "
+
+
+def get(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
+    """Read one row."""
+    found: list[_Columns] = connection.execute(
+        _SELECT + "kind = ? AND key = ?", (kind, key)
+    ).fetchall()
+    return _row(kind, found[0]) if found else None
+
+
+def find(
+    connection: sqlite3.Connection,
+    kind: RowKind,
+    *,
+    conversation: ConversationId | None,
+    state: str | None,
+    place: str | None,
+    due_before: datetime | None,
+    after: str,
+    newest_first: bool,
+    limit: int,
+) -> tuple[Row, ...]:
+    """Read the rows that fit; `after` is a key, empty for the beginning."""
+    clauses = ["kind = ?"]
+    values: list[str | int] = [kind]
+    if conversation is not None:
+        clauses.append("conversation = ?")
+        values.append(conversation)
+    if state is not None:
+        # The index holds only rows with a state; this tells SQLite that it will do.
+        clauses.append("state = ? AND state <> ''" if state else "state = ?")
+        values.append(state)
+    if place is not None:
+        clauses.append("place = ? AND place <> ''" if place else "place = ?")
+        values.append(place)
+    if due_before is not None:
+        clauses.append("due_at < ?")
+        values.append(to_microseconds(due_before))
+    if after:
+        clauses.append("key < ?" if newest_first else "key > ?")
+        values.append(after)
+    order = " ORDER BY key DESC LIMIT ?" if newest_first else " ORDER BY key LIMIT ?"
+    values.append(max(limit, 0))  # SQLite takes a negative limit for none
+    found: list[_Columns] = connection.execute(
+        _SELECT + " AND ".join(clauses) + order, values
+    ).fetchall()
+    return tuple(_row(kind, columns) for columns in found)
+
+
+def read_log(
+    connection: sqlite3.Connection, log: LogKind, stream: str, *, after: int, limit: int
+) -> tuple[LogEntry, ...]:
+    """Read a stream's entries in order."""
+    found: list[tuple[int, bytes]] = connection.execute(
+        "SELECT sequence, body FROM log_entry WHERE log = ? AND stream = ? AND sequence > ?"
+        " ORDER BY sequence LIMIT ?",
+        (log, stream, after, max(limit, 0)),
+    ).fetchall()
+    return tuple(LogEntry(sequence=sequence, body=body) for sequence, body in found)
+
+
+def last_entry(connection: sqlite3.Connection, log: LogKind, stream: str) -> LogEntry | None:
+    """Read a stream's newest entry."""
+    found: list[tuple[int, bytes]] = connection.execute(
+        "SELECT sequence, body FROM log_entry WHERE log = ? AND stream = ?"
+        " ORDER BY sequence DESC LIMIT 1",
+        (log, stream),
+    ).fetchall()
+    return LogEntry(sequence=found[0][0], body=found[0][1]) if found else None
+
+
+def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
+    """Read the names of a log's streams, jumping from one to the next over their entries."""
+    found: list[tuple[str]] = connection.execute(
+        "WITH RECURSIVE name (stream) AS ("
+        " SELECT min(stream) FROM log_entry WHERE log = ?1"
+        " UNION ALL SELECT (SELECT min(stream) FROM log_entry WHERE log = ?1 AND"
+        " stream > name.stream) FROM name WHERE name.stream IS NOT NULL)"
+        " SELECT stream FROM name WHERE stream IS NOT NULL",
+        (log,),
+    ).fetchall()
+    return tuple(stream for (stream,) in found)
+
+
+def blob(connection: sqlite3.Connection, digest: str) -> bytes | None:
+    """Read a blob's bytes."""
+    found: list[tuple[bytes]] = connection.execute(
+        "SELECT body FROM blob WHERE digest = ?", (digest,)
+    ).fetchall()
+    return found[0][0] if found else None
+
+
+def check(connection: sqlite3.Connection) -> str | None:
+    """Look through the whole file for damage; None when there is none."""
+    found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    return None if found[0][0] == "ok" else found[0][0]
+
+
+def _row(kind: RowKind, columns: _Columns) -> Row:
+    key, version, body, conversation, state, place, due_us = columns
+    return Row(
+        kind=kind,
+        key=key,
+        version=version,
+        body=body,
+        conversation=None if conversation is None else ConversationId(conversation),
+        state=state,
+        place=place,
+        due_at=None if due_us is None else from_microseconds(due_us),
+    )

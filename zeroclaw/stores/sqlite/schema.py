@@ -1,0 +1,119 @@
+"""Brings a database file to the newest schema, or refuses it.
+
+Migrations are numbered SQL files beside this one. All that are missing run in one transaction
+together with `PRAGMA user_version`, so a file has one schema or the next, never half; a copy of
+an existing file is made before.
+"""
+
+import os
+import sqlite3
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from zeroclaw.errors import StoreUnusable
+
+APPLICATION_ID = 0x5A434C57  # "ZCLW"; tells our file from any other program's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """One step.
+
+    Attributes:
+        number: The schema that it leads to; they count from 1 without gaps.
+        sql: Statements without BEGIN, COMMIT and PRAGMA.
+    """
+
+    number: int
+    sql: str
+
+
+def shipped() -> tuple[Migration, ...]:
+    """Return the migrations of this release, in order."""
+    folder = files("zeroclaw.stores.sqlite").joinpath("migrations")
+    return tuple(
+        Migration(number=int(file.name.partition("_")[0]), sql=file.read_text(encoding="utf-8"))
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".sql")
+    )
+
+
+def schema_of(connection: sqlite3.Connection, path: Path, migrations: tuple[Migration, ...]) -> int:
+    """Return the schema of the file, 0 for a new one; only reads.
+
+    Raises:
+        StoreUnusable: The file is another program's, or newer than this release.
+        sqlite3.Error: As it comes.
+    """
+    schema = _number(connection, "PRAGMA user_version")
+    is_ours = _number(connection, "PRAGMA application_id") == APPLICATION_ID
+    is_new = schema == 0 and _number(connection, "SELECT count(*) FROM sqlite_schema") == 0
+    if not (is_ours or is_new):
+        message = f"`{path}` belongs to another program; name another data directory"
+        raise StoreUnusable(message)
+    newest = migrations[-1].number
+    if schema > newest:
+        message = (
+            f"`{path}` was written by a newer zeroclaw: it has schema {schema} and this release "
+            f"knows {newest}; install a release that knows schema {schema}"
+        )
+        raise StoreUnusable(message)
+    return schema
+
+
+def migrate(
+    connection: sqlite3.Connection, path: Path, schema: int, migrations: tuple[Migration, ...]
+) -> int:
+    """Run what is missing above `schema`; returns the schema after.
+
+    Raises:
+        sqlite3.Error: As it comes; the file is as it was.
+        OSError: The copy could not be made; the file is as it was.
+    """
+    missing = [migration for migration in migrations if migration.number > schema]
+    if not missing:
+        return schema
+    if schema > 0:
+        _back_up(connection, path, schema)
+    newest = missing[-1].number
+    steps = "\n".join(migration.sql for migration in missing)
+    try:
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{steps}\nPRAGMA application_id = {APPLICATION_ID};\n"
+            f"PRAGMA user_version = {newest};\nCOMMIT;"
+        )
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return newest
+
+
+def backup_path(path: Path, number: int) -> Path:
+    """Return where the copy of schema `number` is kept."""
+    return path.with_name(f"{path.name}.schema-{number}.backup")
+
+
+def _back_up(connection: sqlite3.Connection, path: Path, number: int) -> None:
+    # VACUUM INTO takes an empty file, so the copy is private from its first byte; it does not
+    # sync it (sqlite.org/lang_vacuum.html, read 2026-11), so that is done here.
+    copy = backup_path(path, number)
+    unfinished = copy.with_name(f"{copy.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        connection.execute("VACUUM INTO ?", (str(unfinished),))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    unfinished.replace(copy)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _number(connection: sqlite3.Connection, sql: str) -> int:
+    rows: list[tuple[int]] = connection.execute(sql).fetchall()
+    return rows[0][0]

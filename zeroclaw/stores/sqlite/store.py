@@ -1,0 +1,230 @@
+"""The store over one SQLite file: hands commits to the writer's thread, queries to the reader's."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Row, RowKind
+from zeroclaw.stores.sqlite import reads
+from zeroclaw.stores.sqlite.instants import to_microseconds
+from zeroclaw.stores.sqlite.opening import (
+    FILE_NAME,
+    Opened,
+    has_wal_reset_bug,
+    open_for_writing,
+)
+from zeroclaw.stores.sqlite.reader import Query, Reader
+from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Statistics, Writer
+
+T = TypeVar("T")
+
+DEFAULT_BLOB_CAP_BYTES = 16 * 2**20
+_WAITING = 1024  # jobs and queries in the queues together; whoever comes then waits for a place
+
+
+async def open_store(
+    directory: Path,
+    *,
+    clock: Clock,
+    log: ChannelLog | None = None,
+    blob_cap_bytes: int = DEFAULT_BLOB_CAP_BYTES,
+    cap_bytes: int | None = None,
+) -> "SqliteStore":
+    """Open the store in a directory, made if missing; `aclose` it on the same event loop.
+
+    Args:
+        directory: The data directory; one process at a time.
+        clock: Decides when claims expire.
+        log: Gets `store_opened`, and `sqlite_found_affected` for a release of SQLite with the
+            WAL-reset bug.
+        blob_cap_bytes: The largest blob.
+        cap_bytes: How large the file may grow, the write-ahead log beside it not counted; None
+            for as large as the disk.
+
+    Raises:
+        StoreUnusable: With one line that says what to do; nothing was damaged.
+    """
+
+    def open_files() -> Opened:
+        return open_for_writing(directory, cap_bytes=cap_bytes)
+
+    store = SqliteStore(
+        directory, clock=clock, blob_cap_bytes=blob_cap_bytes, open_files=open_files
+    )
+    opened = await store.open()
+    if log is not None:
+        log(
+            "store_opened",
+            path=str(directory / FILE_NAME),
+            schema=opened.schema,
+            schema_before=opened.schema_before,
+            sqlite=sqlite3.sqlite_version,
+        )
+        major, minor, patch = sqlite3.sqlite_version_info[:3]
+        if has_wal_reset_bug((major, minor, patch)):
+            log(
+                "sqlite_found_affected",
+                level="warning",
+                sqlite=sqlite3.sqlite_version,
+                advice="open the file with no other program while zeroclaw runs; 3.51.3 is mended",
+            )
+    return store
+
+
+class SqliteStore:
+    """A `Store`; all of it is called on the event loop that it was opened on."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        clock: Clock,
+        blob_cap_bytes: int,
+        open_files: Callable[[], Opened],
+    ) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._places = asyncio.Semaphore(_WAITING)
+        self._reader = Reader(directory)
+        self._writer = Writer(
+            directory,
+            clock=clock,
+            blob_cap_bytes=blob_cap_bytes,
+            open_files=open_files,
+            on_answers=self._free_places,
+        )
+        self._closing = False
+
+    async def open(self) -> Opened:
+        """Start both threads; `open_store` calls this."""
+        ready = False
+        self._writer.start()
+        try:
+            opened = await self._writer.opened
+            self._reader.start()
+            await self._reader.opened
+            ready = True
+        finally:
+            if not ready:  # refused, or cancelled: the threads end by themselves
+                self._stop()
+        return opened
+
+    async def commit(self, commit: Commit) -> None:
+        """Write everything or nothing, see `Store.commit`."""
+        now_us = to_microseconds(self._clock.now())
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self._put(CommitJob(commit=commit, now_us=now_us, done=done))
+        await done
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        """Take the conversation, see `Store.lease`; touches no disk."""
+        done: asyncio.Future[Fence] = asyncio.get_running_loop().create_future()
+        await self._put(LeaseJob(conversation=conversation, done=done))
+        return await done
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        """Read one row, see `Rows.get`."""
+        return await self._read(lambda connection: reads.get(connection, kind, key))
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        """Read the rows that fit, see `Rows.find`."""
+        return await self._read(
+            lambda connection: reads.find(
+                connection,
+                kind,
+                conversation=conversation,
+                state=state,
+                place=place,
+                due_before=due_before,
+                after=after,
+                newest_first=newest_first,
+                limit=limit,
+            )
+        )
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        """Read a log, see `Logs.read`."""
+        return await self._read(
+            lambda connection: reads.read_log(connection, log, stream, after=after, limit=limit)
+        )
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        """Read the newest entry, see `Logs.last`."""
+        return await self._read(lambda connection: reads.last_entry(connection, log, stream))
+
+    async def streams(self, log: LogKind) -> tuple[str, ...]:
+        """Read the names of a log's streams, see `Logs.streams`."""
+        return await self._read(lambda connection: reads.streams(connection, log))
+
+    async def blob(self, digest: str) -> bytes | None:
+        """Read a blob, see `Blobs.blob`."""
+        return await self._read(lambda connection: reads.blob(connection, digest))
+
+    async def size_bytes(self) -> int:
+        """Return the bytes of the database and the files beside it, copies of old schemas too."""
+        return await self._read(lambda _: _size_bytes(self._directory))
+
+    async def check(self) -> str | None:
+        """Look through the whole file for damage; None when there is none. Slow on large files."""
+        return await self._read(reads.check)
+
+    def statistics(self) -> Statistics:
+        """Return what was written since the store was opened."""
+        return self._writer.statistics
+
+    async def aclose(self) -> None:
+        """Finish what is queued, then close and let go of the directory; safe twice."""
+        if not self._closing:
+            self._stop()
+        await asyncio.shield(self._writer.closed)
+
+    def _stop(self) -> None:
+        self._closing = True
+        self._reader.stop()
+        # The writer's close is the last, so that it folds the write-ahead log into the file.
+        self._writer.stop(before_closing=self._reader.join)
+
+    async def _put(self, job: Job) -> None:
+        await self._places.acquire()
+        if self._closing:
+            self._places.release()
+            message = "the store is closed"
+            raise StoreUnusable(message)
+        self._writer.put(job)
+
+    async def _read(self, query: Query[T]) -> T:
+        async with self._places:
+            return await self._reader.read(query)
+
+    def _free_places(self, count: int) -> None:
+        for _ in range(count):
+            self._places.release()
+
+
+def _size_bytes(directory: Path) -> int:
+    size_bytes = 0
+    for path in directory.glob(f"{FILE_NAME}*"):
+        with suppress(FileNotFoundError):  # the log beside the database comes and goes
+            size_bytes += path.stat().st_size
+    return size_bytes

@@ -1,0 +1,135 @@
+"""The writes of a commit as SQL; a refused one raises, and its caller undoes the whole commit."""
+
+import hashlib
+import sqlite3
+from typing import assert_never
+
+from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
+from zeroclaw.store import Append, Claim, Commit, Delete, Expect, Put, PutBlob, RowKind
+from zeroclaw.stores.sqlite.instants import to_microseconds
+
+_PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
+
+# What sqlite3 raises for a value that can't be bound or breaks a column's type: the fault of one
+# commit, whose neighbours in the group must not suffer.
+_UNSTORABLE = (
+    OverflowError,
+    TypeError,
+    UnicodeEncodeError,
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+)
+
+
+def apply(
+    connection: sqlite3.Connection, commit: Commit, *, now_us: int, blob_cap_bytes: int
+) -> None:
+    """Run the writes in order, inside the transaction that is open.
+
+    Raises:
+        StoreRefused: Undo this commit, and only this one.
+        sqlite3.Error: Undo the transaction.
+    """
+    try:
+        for write in commit.writes:
+            match write:
+                case Claim():
+                    _claim(connection, write, now_us)
+                case Put():
+                    _put(connection, write)
+                case Delete():
+                    connection.execute(
+                        "DELETE FROM stored_row WHERE kind = ? AND key = ?", (write.kind, write.key)
+                    )
+                case Expect():
+                    _expect(connection, write.kind, write.key, write.version)
+                case Append():
+                    _append(connection, write)
+                case PutBlob():
+                    _put_blob(connection, write, blob_cap_bytes)
+                case _:
+                    assert_never(write)
+    except _UNSTORABLE as error:
+        message = f"a value of commit `{commit.point}` can't be stored"
+        raise StoreRefused(message) from error
+
+
+def purge_claims(connection: sqlite3.Connection, *, now_us: int) -> None:
+    """Forget some claims that have expired."""
+    connection.execute(
+        "DELETE FROM claim WHERE key IN (SELECT key FROM claim WHERE until <= ? LIMIT ?)",
+        (now_us, _PURGE_AT_ONCE),
+    )
+
+
+def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
+    until_us = to_microseconds(claim.until)
+    for key in dict.fromkeys(claim.keys):  # a platform that names a key twice means one event
+        claimed = connection.execute(
+            "INSERT INTO claim (key, until) VALUES (?1, ?2) ON CONFLICT (key)"
+            " DO UPDATE SET until = excluded.until WHERE until <= ?3",
+            (key, until_us, now_us),
+        )
+        if claimed.rowcount == 0:
+            raise AlreadyClaimed(key)
+
+
+def _put(connection: sqlite3.Connection, put: Put) -> None:
+    values = (
+        put.kind,
+        put.key,
+        put.conversation,
+        put.state,
+        put.place,
+        None if put.due_at is None else to_microseconds(put.due_at),
+        put.body,
+    )
+    if put.expect is not None:
+        _expect(connection, put.kind, put.key, put.expect)
+    connection.execute(
+        "INSERT INTO stored_row (kind, key, conversation, state, place, due_at, body, version)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (kind, key) DO UPDATE SET"
+        " version = version + 1, conversation = excluded.conversation, state = excluded.state,"
+        " place = excluded.place, due_at = excluded.due_at, body = excluded.body",
+        values,
+    )
+
+
+def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: int) -> None:
+    rows: list[tuple[int]] = connection.execute(
+        "SELECT version FROM stored_row WHERE kind = ? AND key = ?", (kind, key)
+    ).fetchall()
+    found = rows[0][0] if rows else 0
+    if found != version:
+        message = f"{kind} `{key}` is at version {found}, not {version}"
+        raise Conflict(message)
+
+
+def _append(connection: sqlite3.Connection, append: Append) -> None:
+    rows: list[tuple[int | None]] = connection.execute(
+        "SELECT max(sequence) FROM log_entry WHERE log = ? AND stream = ?",
+        (append.log, append.stream),
+    ).fetchall()
+    last = rows[0][0] or 0
+    if append.after is not None and append.after != last:
+        message = f"{append.log} `{append.stream}` ends at {last}, not {append.after}"
+        raise Conflict(message)
+    connection.execute(
+        "INSERT INTO log_entry (log, stream, sequence, body) VALUES (?, ?, ?, ?)",
+        (append.log, append.stream, last + 1, append.body),
+    )
+
+
+def _put_blob(connection: sqlite3.Connection, blob: PutBlob, cap_bytes: int) -> None:
+    if len(blob.body) > cap_bytes:
+        message = f"a blob of {len(blob.body)} bytes is larger than the store's cap of {cap_bytes}"
+        raise StoreRefused(message)
+    if hashlib.sha256(blob.body).hexdigest() != blob.digest:
+        message = f"the blob named `{blob.digest}` has another SHA-256"
+        raise StoreRefused(message)
+    connection.execute(
+        "INSERT INTO blob (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (blob.digest, blob.body),
+    )
