@@ -1,0 +1,317 @@
+"""Secrets never come out, and how a text was cut makes no difference."""
+
+import base64
+import json
+import string
+from html import escape
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from zeroclaw.redact import (
+    LONGEST_VALUE,
+    LONGEST_WORD,
+    MARKER,
+    Redaction,
+    Redactor,
+    holds_marker,
+    secret_environment,
+)
+
+VALUE = 's3cret/"va+lue" <ü>'
+KNOWN = (VALUE, "hunter2hunter2", "hunter2hunter3", "aaaaaaaaa", "efghijkl", "abcdefgh")
+REDACTOR = Redactor((*KNOWN, "short"))
+
+WORD = "aB3" * 20
+PEM = "-----BEGIN RSA PRIVATE KEY-----\n{}-----END RSA PRIVATE KEY-----"
+PEM_LINES = ("MIIEpAIBAAKCAQEA7bq0+/x1" * 2 + "\n") * 12
+
+# What a text holds, and what comes out.
+SHAPES = {
+    "jwt": (f"eyJhbGciOi{WORD}.eyJzdWIi{WORD}.{WORD}", MARKER),
+    "jwe": (f"eyJhbGciOi{WORD}.{WORD}..{WORD}.{WORD}", MARKER),
+    "unsigned jwt": (f"eyJhbGciOi{WORD}.eyJzdWIi{WORD}. ok", f"{MARKER} ok"),
+    "aws": ("id AKIA" + "QWERTYUIOPASDFGH, ok", f"id {MARKER}, ok"),
+    "not aws": ("AKIA" + "QWERTYUIOPASDFGHJ", "AKIA" + "QWERTYUIOPASDFGHJ"),
+    "github": (f"use ghp_{WORD[:36]}!", f"use {MARKER}!"),
+    "github fine-grained": (f"github_pat_{WORD}", MARKER),
+    "gitlab": (f"glpat-{WORD[:20]}", MARKER),
+    "openai": (f"sk-proj-{WORD}.", f"{MARKER}."),
+    "anthropic": (f"'sk-ant-api03-{WORD}'", f"'{MARKER}'"),
+    "a class name": (
+        "sk-fading-circle-container-of-things",
+        "sk-fading-circle-container-of-things",
+    ),
+    "groq": (f"gsk_{WORD}", MARKER),
+    "pypi": (f"pypi-{WORD}", MARKER),
+    "slack": (f"xoxb-{WORD}", MARKER),
+    "slack app": (f"xapp-1-{WORD}", MARKER),
+    "slack hook": (
+        f"https://hooks.slack.com/services/T0/B0/{WORD}",
+        f"https://hooks.slack.com/{MARKER}",
+    ),
+    "google": (f"AIza{WORD[:35]}", MARKER),
+    "google oauth": (f"ya29.{WORD}", MARKER),
+    "stripe": (f"sk_live_{WORD}", MARKER),
+    "stripe hook": (f"whsec_{WORD}", MARKER),
+    "sendgrid": (f"SG.{WORD[:22]}.{WORD[:43]}", MARKER),
+    "discord": (f"M{WORD[:23]}.Gabc12.{WORD[:38]}", MARKER),
+    "discord hook": (
+        f"https://discord.com/api/webhooks/123456789012345678/{WORD}",
+        f"https://discord.com/api/webhooks/{MARKER}",
+    ),
+    "telegram": (f"bot123456789:{WORD[:35]}/getMe", f"bot{MARKER}/getMe"),
+    "not telegram": (f"12345:{WORD[:35]} 123456789:{WORD[:36]}",) * 2,
+    "age": ("AGE-SECRET-KEY-1" + "Q2W3" * 15, MARKER),
+    "url": ("postgres://bob:p@ss:w0rd@db:5432/x", f"postgres://bob:{MARKER}@db:5432/x"),
+    "url without a password": ("https://example.org:8080/a@b",) * 2,
+    "header": ("Authorization: Basic dXNlcjpwYXNz\n", f"Authorization: Basic {MARKER}\n"),
+    "json header": (
+        '{"authorization": "Bearer qwertyui"}',
+        f'{{"authorization": "Bearer {MARKER}"}}',
+    ),
+    "header without a scheme": ("authorization: a1b2c3d4e5f6", f"authorization: {MARKER}"),
+    "header in prose": ("Authorization: required for all",) * 2,
+    "too short a credential": ("Authorization: Basic abc=\n",) * 2,
+    "bearer": ("a bearer a1b2c3d4e5f6g7", f"a bearer {MARKER}"),
+    "bearer in prose": ("a bearer token is needed",) * 2,
+    "pair": ("DB_PASSWORD=c0rrect-horse", f"DB_PASSWORD={MARKER}"),
+    "pair with spaces": ("password = 'c0rrect-horse'", f"password = '{MARKER}'"),
+    "pair over a word": ("client_secret =c0rrect-horse;", f"client_secret ={MARKER};"),
+    "arrow": ("'token' => 'c0rrect-horse'", f"'token' => '{MARKER}'"),
+    "yaml": ("api_key: c0rrect-horse.", f"api_key: {MARKER}."),
+    "bold": ("**API key:** c0rrect-horse", f"**API key:** {MARKER}"),
+    "prose": ("The secret is c0rrect-horse!", f"The secret is {MARKER}!"),
+    "two words": ("your access key: c0rrect-horse", f"your access key: {MARKER}"),
+    "two words, no key": ("an api for c0rrect-horses", "an api for c0rrect-horses"),
+    "query": ("/x?access_token=c0rrect-horse&a=1", f"/x?access_token={MARKER}&a=1"),
+    "query of words": ("/x?access_token=correct-horse&a=1",) * 2,
+    "a count": ("total_tokens: 123456789012",) * 2,
+    "code": ("password = request.form['password']",) * 2,
+    "another line": ("password:\nc0rrect-horse",) * 2,
+    "escaped line end": (f"x\\nghp_{WORD}\\n", f"x\\n{MARKER}\\n"),
+    "escape and name": ("C:\\token=c0rrect-horse", f"C:\\token={MARKER}"),
+    "receipt": (f"[receipt: zc-receipt-1700000000-{'x-sk-1' * 7}a]",) * 2,
+    "long word": (f"a {'x' * (LONGEST_WORD + 1)} b", f"a {MARKER} b"),
+    "longest word": (f"a {'x' * LONGEST_WORD} b",) * 2,
+    "pem": (f"a\n{PEM.format(PEM_LINES)}\nb", f"a\n{MARKER}\nb"),
+    "pem in json": (json.dumps({"k": PEM.format(PEM_LINES)}), f'{{"k": "{MARKER}"}}'),
+    "pem on one line": (PEM.format(PEM_LINES).replace("\n", " ") + " b", f"{MARKER} b"),
+    "pem with fields": (
+        PEM.format(f"Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,(0).\n\n{PEM_LINES}"),
+        MARKER,
+    ),
+    "pem as a value": (f"key={PEM.format(PEM_LINES)} b", f"key={MARKER} b"),
+    "pem cut off": (PEM.format(PEM_LINES)[:300], MARKER),
+    "pem field cut off": (PEM.format("Version: GnuPG (1)"), MARKER),
+    "pem in prose": (
+        "`-----BEGIN PRIVATE KEY-----` begins one: AKIA" + "QWERTYUIOPASDFGH",
+        f"`{MARKER}` begins one: {MARKER}",
+    ),
+    "pem and a colon": (f"-----BEGIN PRIVATE KEY-----: {WORD}", f"{MARKER}: {WORD}"),
+    "pgp": (
+        f"-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v1.4 (Linux)\n\n{PEM_LINES}"
+        "=abcd\n-----END PGP PRIVATE KEY BLOCK-----\nb",
+        f"{MARKER}\nb",
+    ),
+    "certificate": (f"-----BEGIN CERTIFICATE-----\n{PEM_LINES}-----END CERTIFICATE-----",) * 2,
+    "half a header": ("-----BEGIN RSA",) * 2,
+    "long header": (f"-----BEGIN {'A ' * 60}",) * 2,
+}
+
+
+def streamed(redactor: Redactor, pieces: list[str]) -> str:
+    state, out = Redaction(), ""
+    for piece in pieces:
+        state, safe = redactor.feed(state, piece)
+        out += safe
+    return out + redactor.flush(state)
+
+
+def cut(text: str, points: list[int]) -> list[str]:
+    ends = sorted(point % (len(text) + 1) for point in points)
+    return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_is_redacted_at_every_split_point(name: str) -> None:
+    """A well-known shape comes out the same wherever its stream was cut. S3-37, K16."""
+    text, expected = SHAPES[name]
+    every = range(len(text)) if len(text) < 1000 else range(0, len(text), 61)
+    outs = {streamed(REDACTOR, [text[:at], text[at:]]) for at in every}
+    assert {REDACTOR.redact(text), streamed(REDACTOR, list(text)), *outs} == {expected}
+
+
+FORMS = {
+    "plain": VALUE,
+    "json": json.dumps(VALUE)[1:-1],
+    "json in utf-8": json.dumps(VALUE, ensure_ascii=False)[1:-1],
+    "html": escape(VALUE),
+    "url": quote(VALUE, safe=""),
+    "url path": quote(VALUE),
+    "url form": quote_plus(VALUE),
+    "url in lower case": quote(VALUE, safe="").replace("%3C", "%3c").replace("%22", "%22"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_known_value_is_redacted_in_every_form(name: str) -> None:
+    """A value that JSON, HTML or a URL has changed is still recognised. S3-37."""
+    form = quote(VALUE, safe="").lower() if name == "url in lower case" else FORMS[name]
+    text = f"x{form}y"
+    outs = {streamed(REDACTOR, [text[:at], text[at:]]) for at in range(len(text))}
+    assert outs == {f"x{MARKER}y"}
+
+
+@given(before=st.binary(max_size=7), after=st.binary(max_size=7), safe=st.booleans())
+def test_a_known_value_is_redacted_inside_base64(before: bytes, after: bytes, safe: bool) -> None:
+    """A value is found at each alignment inside a larger Base64 text. S3-37."""
+    value = "hunter2hunter2"
+    encode = base64.urlsafe_b64encode if safe else base64.b64encode
+    out = REDACTOR.redact(encode(before + value.encode() + after).decode())
+    assert holds_marker(out)
+    # A character at each edge belongs to a neighbour as well; no whole group of the value is left.
+    rest = "".join(character for character in out.replace(MARKER, " ") if character not in " =")
+    assert len(rest) <= (len(before) + len(after)) * 4 / 3 + 4
+
+
+PARTS = st.one_of(
+    st.sampled_from([text for text, _ in SHAPES.values() if len(text) < 1000]),
+    st.sampled_from(list(FORMS.values())),
+    st.sampled_from([value[:cut] for value in KNOWN for cut in (3, 8, 20)]),
+    st.sampled_from(
+        [
+            "-----BEGIN",
+            " PRIVATE KEY-----",
+            "-----END X-----",
+            "password",
+            ": ",
+            "=",
+            "\\n",
+            "\n",
+            "Bearer",
+            "Authorization",
+            "api",
+            "key",
+            "://",
+            "@",
+            "eyJ",
+            ".",
+            "\\",
+            "is ",
+            " ",
+        ]
+    ),
+    st.text(string.ascii_letters + string.digits + "-_. :=\"'\\\n/@ü", max_size=12),
+)
+TEXTS = st.lists(PARTS, max_size=8).map("".join)
+
+
+@given(text=TEXTS, points=st.lists(st.integers(0, 5000), max_size=6))
+@example(text="abcdefghijklabcdefgh", points=[8, 9])
+def test_where_a_stream_is_cut_makes_no_difference(text: str, points: list[int]) -> None:
+    """Any text, cut anywhere, comes out as the whole text does. S3-37, K16."""
+    assert streamed(REDACTOR, cut(text, points)) == REDACTOR.redact(text)
+
+
+@given(text=TEXTS)
+def test_a_text_streamed_by_characters_comes_out_as_the_whole(text: str) -> None:
+    """One character at a time is no different from all at once. S3-37, K16."""
+    assert streamed(REDACTOR, list(text)) == REDACTOR.redact(text)
+
+
+@given(
+    values=st.lists(st.text("ab", min_size=8, max_size=12), min_size=1, max_size=5),
+    text=st.text("ab", max_size=60),
+    points=st.lists(st.integers(0, 60), max_size=4),
+)
+@example(values=["ab" * 4, "cd" * 4, "ababcdcdcdcde"], text="ababababcdcdcdcde", points=[])
+@example(values=["ababcdcdab", "cdcdabccc"], text="ababcdcdabx", points=[])
+@example(values=["ababcdcdabdd", "cdcdabcc"[:8], "bcdcdabd"], text="ababcdcdabdx", points=[])
+def test_no_known_value_survives(values: list[str], text: str, points: list[int]) -> None:
+    """Exactly what lies in an occurrence of a value is covered, overlaps too. P8."""
+    covered = {
+        at
+        for value in values
+        for start in range(len(text))
+        if text.startswith(value, start)
+        for at in range(start, start + len(value))
+    }
+    out = streamed(Redactor(values), cut(text, points))
+    assert out.replace(MARKER, "") == "".join(c for at, c in enumerate(text) if at not in covered)
+
+
+@given(text=TEXTS, points=st.lists(st.integers(0, 5000), max_size=6))
+def test_never_more_than_8_kib_are_held(text: str, points: list[int]) -> None:
+    """What is held back is bounded, whatever arrives. K16."""
+    state = Redaction()
+    for piece in cut(text * 40, points):
+        state, _ = REDACTOR.feed(state, piece)
+        assert len(state.known.text) + len(state.shape.text) <= LONGEST_VALUE + LONGEST_WORD
+
+
+def test_a_value_longer_than_is_held_is_redacted_in_pieces() -> None:
+    """A long secret is covered to its last character. P8."""
+    value = "".join(chr(0x4E00 + at) for at in range(LONGEST_VALUE * 2 + 5))
+    out = streamed(Redactor([value]), [f"a{value[:5000]}", f"{value[5000:]}b"])
+    assert out.replace(MARKER, "") == "ab"
+
+
+def test_ordinary_text_is_shown_up_to_the_word_in_progress() -> None:
+    """Holding back is no more than the word being written. P6."""
+    state, shown = REDACTOR.feed(Redaction(), "Well, this is fi")
+    assert shown == "Well, this is "
+    _, shown = REDACTOR.feed(state, "ne, no?\n")
+    assert shown == "fine, no?\n"
+
+
+def test_text_without_spaces_is_not_held() -> None:
+    """Scripts that write without spaces stream as they come. P6."""
+    assert REDACTOR.feed(Redaction(), "漢字かな交じり文")[1] == "漢字かな交じり文"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("-eyJ" * 20_000, "token=" * 10_000, "a" * 80_000, "://a:" * 10_000, "SG." * 20_000),
+        *("-----BEGIN " * 8_000, "-----BEGIN PRIVATE KEY-----" + "A-----END " * 8_000),
+        "hunter2" * 10_000,
+    ],
+)
+def test_no_text_takes_long(text: str) -> None:
+    """Texts made to make a pattern backtrack are read to their end. S3-37."""
+    assert streamed(REDACTOR, cut(text, [*range(0, len(text), 997)])) == REDACTOR.redact(text)
+
+
+def test_nothing_to_look_for_is_fine() -> None:
+    """Without known values the shapes still count; values under 8 characters are no values."""
+    assert Redactor(["1234567"]).redact("1234567 ghp_" + WORD) == f"1234567 {MARKER}"
+
+
+def test_what_is_held_is_not_shown_by_repr() -> None:
+    """A state in a log or a traceback gives nothing away. P8."""
+    state, _ = REDACTOR.feed(Redaction(), "hunter2hunter")
+    state, _ = REDACTOR.feed(state, "x password")
+    assert "hunter" not in repr(state)
+    assert "passw" not in repr(state)
+    assert "hunter" not in repr(REDACTOR)
+
+
+def test_the_environment_names_its_secrets() -> None:
+    """Names that say TOKEN, KEY, SECRET or PASSWORD, in any case, with 8 characters. P8."""
+    environment = {
+        "BOT_TOKEN": "12345678",
+        "api_key": "abcdefghi",
+        "MY_SECRET": "1234567",
+        "PATH": "/usr/bin:/bin",
+        "PGPASSWORD": "p4ssw0rd!",
+    }
+    assert secret_environment(environment) == ("12345678", "abcdefghi", "p4ssw0rd!")
+
+
+def test_a_marker_is_recognised() -> None:
+    """A write that would put the marker in place of a secret can be refused. P8."""
+    assert holds_marker(f"password: {MARKER}")
+    assert not holds_marker("password: redacted")

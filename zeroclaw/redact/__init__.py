@@ -1,0 +1,105 @@
+r"""Secrets out of text, whole or as it streams.
+
+Two transducers in a row, each a pure step over (state, text):
+
+    known.py: values ──▶ shapes.py: looks ──▶ safe text
+
+*Known values* are matched anywhere, in the forms that they take on the way: as they are,
+JSON-escaped, URL-encoded, HTML-escaped, and inside Base64 at each of its three alignments.
+Everything that lies in any match is covered, overlaps too, so no value survives another's match.
+
+*Looks* are those of well-known credentials, decided word by word when the word has ended (K16).
+
+What comes out depends on the text alone, never on how it was cut or on time: nothing is emitted
+before the text that decides about it has been seen. Held back are the longest possible beginning of
+a known value (at most `LONGEST_VALUE` characters) and the word in progress (at most `LONGEST_WORD`;
+8 KiB together). A longer word is redacted whole: it can't be judged without holding more, and only
+encoded data looks like that.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from zeroclaw.redact.known import KnownState, automaton, known_feed
+from zeroclaw.redact.marker import (
+    LONGEST_VALUE,
+    LONGEST_WORD,
+    MARKER,
+    SHORTEST_VALUE,
+    holds_marker,
+)
+from zeroclaw.redact.shapes import ShapeState, shape_feed
+
+__all__ = [
+    "LONGEST_VALUE",
+    "LONGEST_WORD",
+    "MARKER",
+    "SHORTEST_VALUE",
+    "Redaction",
+    "Redactor",
+    "holds_marker",
+    "secret_environment",
+]
+
+_SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+_BLOCK = 2048  # characters; of a longer text each block without a telling word is passed at once
+
+_NOTHING_KNOWN = KnownState()
+_NOTHING_SHAPED = ShapeState()
+
+
+def secret_environment(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values whose name says that they are secret and that are long enough."""
+    return tuple(
+        value
+        for name, value in environment.items()
+        if len(value) >= SHORTEST_VALUE and any(word in name.upper() for word in _SECRET_NAMES)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redaction:
+    """What one stream holds back between two pieces of text; it may hold a secret.
+
+    `Redaction()` is the beginning of a stream. `repr` shows none of the text.
+    """
+
+    known: KnownState = _NOTHING_KNOWN
+    shape: ShapeState = _NOTHING_SHAPED
+
+
+class Redactor:
+    """Takes known values and well-known shapes of secrets out of text; immutable.
+
+    Args:
+        secrets: Known values; those shorter than `SHORTEST_VALUE` are not looked for.
+    """
+
+    __slots__ = ("_automaton",)
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._automaton = automaton(secrets)
+
+    def redact(self, text: str) -> str:
+        """Return a whole text without its secrets."""
+        state, out = self.feed(Redaction(), text)
+        return out + self.flush(state)
+
+    def feed(self, state: Redaction, text: str) -> tuple[Redaction, str]:
+        """Take the next piece of a stream; return what may be shown of all so far."""
+        return self._step(state, text, final=False)
+
+    def flush(self, state: Redaction) -> str:
+        """End a stream; return what was still held, redacted."""
+        return self._step(state, "", final=True)[1]
+
+    def _step(self, state: Redaction, text: str, *, final: bool) -> tuple[Redaction, str]:
+        known, shape = state.known, state.shape
+        if self._automaton is not None:
+            known, text = known_feed(self._automaton, known, text, final=final)
+        out: list[str] = []
+        for start in range(0, max(len(text), 1), _BLOCK):
+            last = final and start + _BLOCK >= len(text)
+            shape, safe = shape_feed(shape, text[start : start + _BLOCK], final=last)
+            out.append(safe)
+        return Redaction(known=known, shape=shape), "".join(out)

@@ -1,0 +1,189 @@
+"""Known secret values out of text as it streams, in every form that they take on the way.
+
+Aho-Corasick: one pass, each character looked at once however many values there are.
+"""
+
+import base64
+import html
+import json
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import quote, quote_plus
+
+from zeroclaw.redact.marker import LONGEST_VALUE, MARKER, SHORTEST_VALUE
+
+
+def _base64_cores(data: bytes) -> Iterable[str]:
+    """Yield what a Base64 text shows of `data` wherever in it the data begins.
+
+    At each alignment only the characters that no neighbouring byte has a part in are the same
+    in every text; these are the core.
+    """
+    for alignment, first in ((0, 0), (1, 2), (2, 3)):
+        encoded = base64.b64encode(b"\0" * alignment + data)
+        yield encoded[first : (alignment + len(data)) * 8 // 6].decode()
+    yield base64.b64encode(data).decode().rstrip("=")
+
+
+def _forms(value: str) -> Iterable[str]:
+    """Yield every form in which `value` may stand in a text."""
+    yield value
+    for ascii_only in (True, False):
+        yield json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+    yield html.escape(value)
+    for quoted in (
+        quote(value, safe="", errors="surrogatepass"),
+        quote(value, errors="surrogatepass"),
+        quote_plus(value, errors="surrogatepass"),
+    ):
+        yield quoted
+        yield re.sub("%..", lambda code: code[0].lower(), quoted)
+    for core in _base64_cores(value.encode(errors="surrogatepass")):
+        yield core
+        yield core.translate(str.maketrans("+/", "-_"))
+
+
+def _pieces(needle: str) -> Iterable[str]:
+    """Cut a needle so that no match is longer than `LONGEST_VALUE`; the last piece overlaps."""
+    for start in range(0, max(len(needle) - LONGEST_VALUE, 0), LONGEST_VALUE):
+        yield needle[start : start + LONGEST_VALUE]
+    yield needle[-LONGEST_VALUE:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Automaton:
+    """Aho-Corasick over all needles; node 0 is the root.
+
+    Attributes:
+        begins: Finds where a needle may begin, so that ordinary text is passed at C speed.
+        children: By node, the node that each next character leads to.
+        fallback: By node, the node of its longest proper suffix.
+        depth: By node, how many characters of text it stands for.
+        matched: By node, the length of the longest needle that ends there, 0 for none.
+    """
+
+    begins: re.Pattern[str]
+    children: tuple[dict[str, int], ...]
+    fallback: tuple[int, ...]
+    depth: tuple[int, ...]
+    matched: tuple[int, ...]
+
+
+def automaton(values: Iterable[str]) -> Automaton | None:
+    """Return what finds every form of every value, None when there is nothing to look for."""
+    needles = {
+        piece
+        for value in values
+        if len(value) >= SHORTEST_VALUE
+        for form in _forms(value)
+        for piece in _pieces(form)
+    }
+    return _built(needles) if needles else None
+
+
+def _built(needles: Iterable[str]) -> Automaton:
+    children: list[dict[str, int]] = [{}]
+    fallback, depth, matched = [0], [0], [0]
+    seconds: dict[str, set[str]] = {}
+    for needle in needles:
+        seconds.setdefault(needle[0], set()).add(needle[1])
+        node = 0
+        for character in needle:
+            if character not in children[node]:
+                children[node][character] = len(children)
+                children.append({})
+                fallback.append(0)
+                depth.append(depth[node] + 1)
+                matched.append(0)
+            node = children[node][character]
+        matched[node] = len(needle)
+    waiting = deque(children[0].values())
+    while waiting:
+        node = waiting.popleft()
+        for character, child in children[node].items():
+            suffix = fallback[node]
+            while suffix and character not in children[suffix]:
+                suffix = fallback[suffix]
+            fallback[child] = children[suffix].get(character, 0)
+            matched[child] = matched[child] or matched[fallback[child]]
+            waiting.append(child)
+    pairs = (
+        f"{re.escape(first)}[{''.join(map(re.escape, sorted(following)))}]"
+        for first, following in sorted(seconds.items())
+    )
+    singles = "".join(map(re.escape, sorted(seconds)))
+    return Automaton(
+        begins=re.compile("|".join((*pairs, rf"[{singles}]\Z"))),
+        children=tuple(children),
+        fallback=tuple(fallback),
+        depth=tuple(depth),
+        matched=tuple(matched),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownState:
+    """What is held between two pieces of text.
+
+    Attributes:
+        node: Where the automaton stands.
+        text: Seen, not emitted.
+        spans: Of `text`, what is covered, in order, not overlapping. One that begins at -1 has had
+            its marker emitted already.
+    """
+
+    node: int = 0
+    text: str = field(default="", repr=False)
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+def known_feed(
+    automaton: Automaton, state: KnownState, text: str, *, final: bool
+) -> tuple[KnownState, str]:
+    """Take the next piece of text; return what no known value can reach back into."""
+    buffer = state.text + text
+    node, spans = state.node, list(state.spans)
+    at = len(state.text)
+    children, fallback, matched = automaton.children, automaton.fallback, automaton.matched
+    while at < len(buffer):
+        if not node:
+            begin = automaton.begins.search(buffer, at)
+            if begin is None:
+                break
+            at = begin.start()
+        character = buffer[at]
+        at += 1
+        while node and character not in children[node]:
+            node = fallback[node]
+        node = children[node].get(character, 0)
+        if matched[node]:
+            start = at - matched[node]
+            while spans and spans[-1][1] > start:
+                start = min(start, spans.pop()[0])
+            spans.append((start, at))
+    # INVARIANT: the node's depth is that of the longest suffix that may still become a match.
+    safe = len(buffer) if final else len(buffer) - automaton.depth[node]
+    out, kept = _cut(buffer, spans, safe)
+    return KnownState(node=node, text=buffer[safe:], spans=kept), out
+
+
+def _cut(
+    buffer: str, spans: list[tuple[int, int]], safe: int
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return the first `safe` characters with markers, and the spans of what comes after."""
+    out: list[str] = []
+    kept: list[tuple[int, int]] = []
+    done = 0
+    for start, end in spans:
+        if start >= safe:
+            kept.append((start - safe, end - safe))
+            continue
+        if start >= 0:
+            out += buffer[done:start], MARKER
+        if end > safe:
+            kept.append((-1, end - safe))
+        done = min(end, safe)
+    out.append(buffer[done:safe])
+    return "".join(out), tuple(kept)
