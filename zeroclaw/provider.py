@@ -1,7 +1,7 @@
 """The contract of a model provider: one request in, one typed stream out."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -137,13 +137,13 @@ class Endpoint:
     Attributes:
         base_url: Up to and with `/v1`.
         model: The name to ask for, also shown to people.
-        api_key: Empty for none.
+        api_key: Empty for none; not part of the `repr`.
         context_tokens: The window; None when unknown.
     """
 
     base_url: str
     model: str
-    api_key: str
+    api_key: str = field(default="", repr=False)
     context_tokens: int | None = None
 
 
@@ -157,7 +157,8 @@ class ProviderContext:
         jitter: A number from 0 up to 1, another one each time; spreads retries.
         log: Facts without bodies.
         redact: Takes known secrets and secret patterns out of a foreign text.
-        secrets: Resolved secret references of the provider's settings, by key.
+        secrets: Resolved secret references of the provider's settings, by key; not part of the
+            `repr`.
         models: The directory of model files, for a provider that runs one itself.
         open_endpoint: Opens the provider that a wrapping one hands its requests to.
     """
@@ -167,6 +168,6 @@ class ProviderContext:
     jitter: Callable[[], float]
     log: ProviderLog
     redact: Callable[[str], str]
-    secrets: Mapping[str, str]
+    secrets: Mapping[str, str] = field(repr=False)
     models: Path
     open_endpoint: Callable[[Endpoint], Provider]

@@ -1,0 +1,297 @@
+"""Speak HTTP: one request out, a status, headers and the body's bytes as they come.
+
+The only file that knows the library (httpx), so that the move to another one is made here. The
+library is imported when the first connection is opened, in a thread, because loading it and the
+certificates takes a tenth of a second of processor time.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from zeroclaw.errors import ZeroclawError
+
+# Closing an unread answer only closes its socket; a peer that drags this out is left alone.
+CLOSE_S = 5.0
+
+
+class HttpFailed(ZeroclawError):
+    """Raised when there was no answer, or only part of one."""
+
+
+class HttpConnectFailed(HttpFailed):
+    """Raised when no connection came about; the request was not sent."""
+
+
+class HttpTimedOut(HttpFailed):
+    """Raised when a peer, or a free connection, was waited for in vain."""
+
+
+class HttpPoolExhausted(HttpTimedOut):
+    """Raised when no connection of our own became free in time; the request was not sent."""
+
+
+class HttpCut(HttpFailed):
+    """Raised when a connection ended too early.
+
+    Attributes:
+        before_answer: Not even a status line had come. On a connection that was kept alive this
+            is mostly a peer that had just closed it (seen with llama.cpp's server, 2026-11), so
+            asking once more at once is right for requests without side effects.
+    """
+
+    def __init__(self, message: str, *, before_answer: bool) -> None:
+        super().__init__(message)
+        self.before_answer = before_answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """One request; header names are written as they should be sent."""
+
+    url: str
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAnswer:
+    """An answer whose body is still coming.
+
+    Attributes:
+        status: As sent; redirects are not followed.
+        headers: Names in lower case.
+        chunks: The body without transfer encodings, in order, once. Ends when the body is whole;
+            raises `HttpCut` or `HttpTimedOut` when it does not become whole.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """Bounds of one client.
+
+    Attributes:
+        connect_s: Until a connection stands, TLS included.
+        read_s: Between two reads; what watches a stream's progress is its caller's.
+        write_s: Between two writes.
+        pool_s: For a free connection when all are in use.
+        connections: At most this many at once.
+        kept_alive: At most this many idle ones.
+        keep_alive_s: For how long they are kept.
+        proxy: `http://host:port`; empty for none. The environment's proxies are ignored.
+    """
+
+    connect_s: float = 10.0
+    read_s: float = 120.0
+    write_s: float = 30.0
+    pool_s: float = 10.0
+    connections: int = 100
+    kept_alive: int = 20
+    keep_alive_s: float = 30.0
+    proxy: str = ""
+
+
+class HttpClient(Protocol):
+    """What the rooms above need of an HTTP library; safe for concurrent requests."""
+
+    def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
+        """Send a request; the answer's connection is freed when the block is left.
+
+        Raises:
+            HttpConnectFailed: Nothing was sent.
+            HttpTimedOut: No answer, or no free connection, in time.
+            HttpCut: The connection ended before the answer began.
+            HttpFailed: The request could not be made of these parts.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection; safe twice, and the client may be used again."""
+        ...
+
+
+class _Response(Protocol):
+    """What is used of the library's answer."""
+
+    @property
+    def status_code(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None: ...
+
+
+class _Library(Protocol):
+    """What is used of the library's client, with its errors made ours."""
+
+    async def send(self, request: HttpRequest) -> _Response: ...
+
+    def read(self, response: _Response) -> AsyncGenerator[bytes, None]: ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Pool:
+    """One client of the library and how many of our answers are open on it."""
+
+    library: _Library
+    answers: int = 0
+    retired: bool = False
+
+
+class HttpxClient:
+    """`HttpClient` over httpx.
+
+    Keeps connections alive; opens nothing until it is used.
+    """
+
+    def __init__(self, *, limits: HttpLimits | None = None) -> None:
+        self._limits = limits or HttpLimits()
+        self._pool: _Pool | None = None
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer, None]:
+        """Send a request; see `HttpClient.open`."""
+        pool = await self._current()
+        pool.answers += 1
+        try:
+            response = await pool.library.send(request)
+            try:
+                async with aclosing(pool.library.read(response)) as chunks:
+                    headers = {name.lower(): value for name, value in response.headers.items()}
+                    yield HttpAnswer(status=response.status_code, headers=headers, chunks=chunks)
+            finally:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CLOSE_S):
+                        await response.aclose()
+        except HttpPoolExhausted:
+            if pool.answers <= self._limits.connections:
+                self._retire(pool)
+            raise
+        finally:
+            # Cancelled twice, httpx loses the connection that it was closing for good (encode/httpx
+            # #3782, reproduced with 0.28.1): its pool is one place smaller, the socket stays open.
+            # So a pool that this may have happened to is closed as soon as nobody uses it.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling() > 1:
+                self._retire(pool)
+            pool.answers -= 1
+            await self._close_when_unused(pool)
+
+    async def aclose(self) -> None:
+        """Close every connection; safe twice, and the client may be used again."""
+        pool = self._pool
+        if pool is not None:
+            self._retire(pool)
+            await pool.library.aclose()
+
+    async def _current(self) -> _Pool:
+        """Return the pool for a new request; the first caller makes it."""
+        async with self._opening:
+            if self._pool is None:
+                self._pool = _Pool(library=await asyncio.to_thread(_open_httpx, self._limits))
+            return self._pool
+
+    def _retire(self, pool: _Pool) -> None:
+        """Give a pool no new requests."""
+        pool.retired = True
+        if self._pool is pool:
+            self._pool = None
+
+    async def _close_when_unused(self, pool: _Pool) -> None:
+        if pool.retired and pool.answers == 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await pool.library.aclose()
+
+
+def _open_httpx(limits: HttpLimits) -> _Library:
+    """Load the library and open a client of it; blocks for a tenth of a second."""
+    import httpx
+
+    client = httpx.AsyncClient(
+        verify=True,
+        trust_env=False,
+        follow_redirects=False,
+        proxy=limits.proxy or None,
+        timeout=httpx.Timeout(
+            connect=limits.connect_s,
+            read=limits.read_s,
+            write=limits.write_s,
+            pool=limits.pool_s,
+        ),
+        limits=httpx.Limits(
+            max_connections=limits.connections,
+            max_keepalive_connections=limits.kept_alive,
+            keepalive_expiry=limits.keep_alive_s,
+        ),
+    )
+
+    class Library:
+        """httpx behind our names."""
+
+        async def send(self, request: HttpRequest) -> _Response:
+            try:
+                built = client.build_request(
+                    request.method,
+                    request.url,
+                    headers=dict(request.headers),
+                    content=request.body or None,
+                )
+                return await client.send(built, stream=True)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise _ours(error, limits, before_answer=True) from error
+
+        async def read(self, response: _Response) -> AsyncGenerator[bytes, None]:
+            try:
+                async for chunk in response.aiter_bytes():
+                    yield chunk
+            except httpx.HTTPError as error:
+                raise _ours(error, limits, before_answer=False) from error
+
+        async def aclose(self) -> None:
+            await client.aclose()
+
+    return Library()
+
+
+def _ours(error: Exception, limits: HttpLimits, *, before_answer: bool) -> HttpFailed:
+    """Translate an error of the library; its texts stay out of ours, they may hold anything."""
+    import httpx
+
+    match error:
+        case httpx.PoolTimeout():
+            return HttpPoolExhausted(f"all {limits.connections} connections are in use")
+        case httpx.ConnectTimeout():
+            return HttpConnectFailed(f"no connection within {limits.connect_s:g} s")
+        case httpx.ConnectError() | httpx.ProxyError():
+            return HttpConnectFailed(_reason(error))
+        case httpx.TimeoutException():
+            return HttpTimedOut(f"nothing came for {limits.read_s:g} s")
+        case httpx.NetworkError() | httpx.RemoteProtocolError():
+            return HttpCut("the connection was closed too early", before_answer=before_answer)
+        case _:
+            return HttpFailed(f"the request failed ({type(error).__name__})")
+
+
+def _reason(error: BaseException) -> str:
+    """Say why no connection came about, in the words of the innermost cause that has some."""
+    cause: BaseException | None = error
+    reason = "the connection was refused"
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            reason = cause.strerror.lower()
+        cause = cause.__cause__ or cause.__context__
+    return reason

@@ -1,0 +1,324 @@
+"""Put an answer together from the chunks of a chat-completions stream.
+
+Pure: `take` is handed parsed chunks in order and returns what may leave now, `end` the rest.
+
+    text and flat reasoning leave as they come · calls, structured reasoning, usage and the finish
+    leave at the end, when they are whole (S0-23, S1-13)
+
+Dialects (S1-24, S1-27; the fields were read off 32 served models, 2026-06): `reasoning` (vLLM,
+OpenRouter), `reasoning_content` (DeepSeek, llama.cpp), `reasoning_details` (OpenRouter: signed,
+summarized or encrypted blocks), content as an array of parts (Mistral), a whole `message` instead
+of deltas (endpoints that don't stream).
+"""
+
+import json
+from dataclasses import dataclass, field
+
+from zeroclaw.errors import ProviderRejected, StreamBroken
+from zeroclaw.message import FinishReason, ToolCall, Usage
+from zeroclaw.provider import (
+    Finished,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCallReady,
+    UsageReported,
+)
+from zeroclaw.providers.openai.fields import (
+    array_at,
+    int_at,
+    is_array,
+    is_object,
+    object_at,
+    parse,
+    text_at,
+    whole,
+)
+
+# What endpoints call the four reasons; anything unknown ends an answer as `stop` does.
+REASONS: dict[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+}
+# Fields of a reasoning block that come in pieces; any other is taken as last sent.
+GROWING_FIELDS = frozenset({"text", "summary", "data"})
+HIGH_SURROGATES = range(0xD800, 0xDC00)
+
+
+@dataclass(slots=True, kw_only=True)
+class _CallDraft:
+    """A call that may still grow."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list[str])
+
+    @property
+    def arguments(self) -> str:
+        """The raw text so far."""
+        return "".join(self.pieces)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the arguments are one JSON object."""
+        try:
+            return is_object(parse(self.arguments))
+        except ValueError:
+            return False
+
+
+class _Seam:
+    """Joins texts that were cut inside a surrogate pair, as JSON escapes allow."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def join(self, text: str) -> str:
+        """Return what can leave now."""
+        text = self._held + text
+        self._held = ""
+        if text and ord(text[-1]) in HIGH_SURROGATES:
+            text, self._held = text[:-1], text[-1]
+        return text if text.isascii() else whole(text)
+
+    def end(self) -> str:
+        """Return what was held; a half without its other half is a replacement character."""
+        return whole(self._held)
+
+
+class Assembly:
+    """One answer while it comes."""
+
+    def __init__(self) -> None:
+        self._finish = ""
+        self._usage: Usage | None = None
+        self._calls: list[_CallDraft] = []
+        self._blocks: list[dict[str, object]] = []
+        self._text = _Seam()
+        self._reasoning = _Seam()
+        self._is_blank = True
+
+    @property
+    def has_finish(self) -> bool:
+        """The model has said that it is done; only the usage may still come."""
+        return self._finish != ""
+
+    def take(self, chunk: dict[str, object]) -> tuple[StreamEvent, ...]:
+        """Take one chunk, or a whole answer; return what leaves now.
+
+        Chunks of other choices than the first, and chunks of kinds nobody asked for, are none.
+        """
+        usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
+        if usage:
+            self._usage = _usage(usage)
+        events: list[StreamEvent] = []
+        for choice in array_at(chunk, "choices"):
+            if is_object(choice) and not int_at(choice, "index"):
+                delta = object_at(choice, "delta")
+                message = object_at(choice, "message")
+                events.extend(self._reasoned(delta or message))
+                events.extend(self._said(delta or message))
+                self._called(delta or message, is_stream=not message)
+                self._finish = text_at(choice, "finish_reason") or self._finish
+        return tuple(events)
+
+    def end(self, *, is_stream: bool = True) -> tuple[StreamEvent, ...]:
+        """Return the rest, `Finished` last.
+
+        Args:
+            is_stream: False for an answer that came whole, whose finish may be left out.
+
+        Raises:
+            StreamBroken: There was no finish, or it was an error.
+            ProviderRejected: There was nothing in the answer.
+        """
+        if is_stream and not self._finish:
+            message = "the stream ended without a finish"
+            raise StreamBroken(message)
+        if self._finish == "error":
+            message = "the endpoint ended the stream with an error"
+            raise StreamBroken(message)
+        reason = REASONS.get(self._finish.lower(), "stop")
+        calls = self._whole_calls(reason)
+        text = self._text.end()
+        if self._is_blank and not text and not calls:
+            message = f"the model answered with nothing (finish reason `{self._finish or 'none'}`)"
+            raise ProviderRejected(message)
+        # Several servers say `stop` after calls, and some `tool_calls` without any.
+        if reason in ("stop", "tool_calls"):
+            reason = "tool_calls" if calls else "stop"
+        events: list[StreamEvent] = [
+            *_reasoning(self._reasoning.end()),
+            *([TextDelta(text=text)] if text else []),
+        ]
+        if self._blocks:
+            # ASCII escapes keep whatever the endpoint put in, halves of pairs included.
+            details = tuple(json.dumps(block, separators=(",", ":")) for block in self._blocks)
+            events.append(ReasoningDelta(details=details))
+        events.extend(ToolCallReady(call=call) for call in calls)
+        if self._usage is not None:
+            events.append(UsageReported(usage=self._usage))
+        events.append(Finished(reason=reason))
+        return tuple(events)
+
+    def _said(self, delta: dict[str, object]) -> list[StreamEvent]:
+        """Take text; a refusal in its own field is what a person should read as well."""
+        text = text_at(delta, "content") or text_at(delta, "refusal")
+        for part in array_at(delta, "content"):
+            if is_object(part):
+                text += text_at(part, "text")
+        text = self._text.join(text)
+        if text.strip():
+            self._is_blank = False
+        return [TextDelta(text=text)] if text else []
+
+    def _reasoned(self, delta: dict[str, object]) -> list[StreamEvent]:
+        """Take reasoning; where a flat text comes beside blocks it is theirs, for display."""
+        text = text_at(delta, "reasoning") or text_at(delta, "reasoning_content")
+        from_blocks = ""
+        for fragment in array_at(delta, "reasoning_details"):
+            if is_object(fragment):
+                self._is_blank = False
+                self._merge(fragment)
+                from_blocks += text_at(fragment, "text") or text_at(fragment, "summary")
+        for part in array_at(delta, "content"):
+            if is_object(part):
+                text += _thinking(part)
+        text = self._reasoning.join(text or from_blocks)
+        if text.strip():
+            self._is_blank = False
+        return _reasoning(text)
+
+    def _merge(self, fragment: dict[str, object]) -> None:
+        """Add a fragment to its block: the one of its index and type (S1-28).
+
+        A fragment without an index is a block of its own. One index may hold a summary and an
+        encrypted block (seen with OpenAI models behind OpenRouter), hence the type.
+        """
+        index, kind = int_at(fragment, "index"), fragment.get("type")
+        block = next(
+            (
+                block
+                for block in reversed(self._blocks)
+                if index is not None
+                and block.get("index") == index
+                and kind in (None, block.get("type"))
+            ),
+            None,
+        )
+        if block is None:
+            self._blocks.append(dict(fragment))
+            return
+        for name, value in fragment.items():
+            before = block.get(name)
+            if name in GROWING_FIELDS and isinstance(before, str) and isinstance(value, str):
+                block[name] = before + value
+            elif value is not None or name not in block:
+                block[name] = value
+
+    def _called(self, delta: dict[str, object], *, is_stream: bool) -> None:
+        for fragment in array_at(delta, "tool_calls"):
+            if is_object(fragment):
+                function = object_at(fragment, "function")
+                draft = self._draft(fragment, function, is_stream=is_stream)
+                draft.id = draft.id or text_at(fragment, "id")
+                draft.name = draft.name or text_at(function, "name")
+                arguments = function.get("arguments")
+                if is_object(arguments) or is_array(arguments):  # some servers parse them for us
+                    arguments = json.dumps(arguments, ensure_ascii=False)
+                if isinstance(arguments, str):
+                    draft.pieces.append(arguments)
+
+    def _draft(
+        self, fragment: dict[str, object], function: dict[str, object], *, is_stream: bool
+    ) -> _CallDraft:
+        """Find the call that a fragment belongs to, or begin one."""
+        index, id_, name = (
+            int_at(fragment, "index"),
+            text_at(fragment, "id"),
+            text_at(function, "name"),
+        )
+        if is_stream:
+            for draft in reversed(self._calls):
+                if index in (None, draft.index) and not _begins(draft, index, id_, name):
+                    return draft
+                if index is None:
+                    break
+        highest = max((draft.index for draft in self._calls), default=-1)
+        draft = _CallDraft(index=highest + 1 if index is None else index)
+        self._calls.append(draft)
+        return draft
+
+    def _whole_calls(self, reason: FinishReason) -> list[ToolCall]:
+        """Return the calls in order of index; what a limit cut off is none (S0-23).
+
+        Two calls of one index keep the order in which they came.
+        """
+        cut = reason in ("length", "content_filter")
+        drafts = [draft for draft in self._calls if draft.is_whole or not cut]
+        drafts.sort(key=lambda draft: draft.index)
+        return [
+            ToolCall(
+                # An id is only a label (S1-18), but some endpoints refuse an empty one later.
+                id=draft.id or f"call_{number}",
+                name=draft.name,
+                arguments=whole(draft.arguments),
+            )
+            for number, draft in enumerate(drafts)
+        ]
+
+
+def error_in(chunk: dict[str, object]) -> object:
+    """Return the error that a chunk holds instead of an answer, None for none."""
+    if chunk.get("error"):
+        return chunk["error"]
+    for choice in array_at(chunk, "choices"):
+        if is_object(choice) and choice.get("error"):
+            return choice["error"]
+    if chunk.get("object") == "error":  # vLLM
+        return chunk
+    return None
+
+
+def _begins(draft: _CallDraft, index: int | None, id_: str, name: str) -> bool:
+    """Whether a fragment that could continue `draft` begins another call instead.
+
+    Gemini's compatible endpoint sends every call under index 0, each whole and with an id of its
+    own; servers without an index name each new call. A fragment without a name always continues.
+    """
+    if not name or not draft.name:
+        return False
+    if index is None and draft.id == id_:
+        return draft.is_whole
+    return id_ not in (draft.id, "")
+
+
+def _thinking(part: dict[str, object]) -> str:
+    """Return the text of a Mistral `thinking` part."""
+    inner = (text_at(piece, "text") for piece in array_at(part, "thinking") if is_object(piece))
+    return "".join(inner) or text_at(part, "thinking")
+
+
+def _reasoning(text: str) -> list[StreamEvent]:
+    return [ReasoningDelta(text=text)] if text else []
+
+
+def _usage(usage: dict[str, object]) -> Usage:
+    """Read tokens; where cached ones are told differs (OpenAI, DeepSeek, Moonshot)."""
+    cached = (
+        int_at(object_at(usage, "prompt_tokens_details"), "cached_tokens")
+        or int_at(usage, "prompt_cache_hit_tokens")
+        or int_at(usage, "cached_tokens")
+    )
+    return Usage(
+        input_tokens=max(0, int_at(usage, "prompt_tokens") or 0),
+        output_tokens=max(0, int_at(usage, "completion_tokens") or 0),
+        cached_tokens=max(0, cached or 0),
+    )

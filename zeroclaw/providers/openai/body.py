@@ -1,0 +1,139 @@
+"""Read the body of a 200, whatever it turns out to be: a stream, one JSON text, or a web page.
+
+Pure: bytes in, stream events out. The first byte that is no white space decides; content types are
+not believed, endpoints and proxies get them wrong.
+"""
+
+from collections.abc import Callable, Iterator
+
+from zeroclaw.errors import ProviderRejected, StreamBroken
+from zeroclaw.provider import StreamEvent
+from zeroclaw.providers.openai.answer import Assembly, error_in
+from zeroclaw.providers.openai.fields import is_array, is_object, parse
+from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
+from zeroclaw.sse import SseEvent, SseState, feed, finish
+
+# Far above any answer; an endpoint that streams for ever ends here.
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+# What may stand before the first byte that counts: a byte order mark and white space.
+BLANK = b"\xef\xbb\xbf \t\r\n"
+LAST = "[DONE]"
+
+
+class Body:
+    """One answer's bytes.
+
+    Attributes:
+        has_progressed: The last `feed` held data; pings and comments are none.
+        is_done: `[DONE]` came; what follows holds nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        redact: Callable[[str], str],
+        max_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        self.has_progressed = False
+        self.is_done = False
+        self._endpoint = endpoint
+        self._redact = redact
+        self._max_bytes = max_bytes
+        self._size = 0
+        self._kind = ""
+        self._kept: list[bytes] = []
+        self._sse = SseState()
+        self._assembly = Assembly()
+
+    @property
+    def has_finish(self) -> bool:
+        """The answer is whole; only its usage may still come."""
+        return self._assembly.has_finish
+
+    def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
+        """Take the next bytes; run the iterator to its end before the next call.
+
+        Raises:
+            StreamBroken: The bytes can't be read, or are too many.
+            ContextOverflow, ProviderOverloaded, ProviderRejected, ProviderUnauthorized: An error
+                came instead of an answer.
+        """
+        self.has_progressed = False
+        self._size += len(chunk)
+        if self._size > self._max_bytes:
+            message = f"`{self._endpoint}` sent more than {self._max_bytes} bytes"
+            raise StreamBroken(message)
+        if not self._kind:
+            chunk = self._decide(chunk)
+        if self._kind == "stream":
+            self._sse, events = feed(self._sse, chunk)
+            for event in events:
+                yield from self._take(event)
+        else:
+            self.has_progressed = self._kind != ""
+            self._kept.append(chunk)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Hand over what was waiting for the end, `Finished` last; raises as `feed`."""
+        if self._kind == "page":
+            message = f"`{self._endpoint}` answered with a web page; check `provider.base_url`"
+            raise ProviderRejected(message)
+        if self._kind == "json":
+            yield from self._whole(b"".join(self._kept))
+            return
+        if not self.is_done:
+            for event in finish(self._sse):
+                yield from self._take(event)
+        yield from self._assembly.end()
+
+    def _decide(self, chunk: bytes) -> bytes:
+        """Choose the kind by the first byte; return the bytes so far."""
+        head = b"".join((*self._kept, chunk))
+        self._kept = []
+        first = head.lstrip(BLANK)[:1]
+        if first:
+            self._kind = "json" if first in b"{[" else "page" if first == b"<" else "stream"
+        return head
+
+    def _take(self, event: SseEvent) -> Iterator[StreamEvent]:
+        """Take one event of the stream."""
+        data = event.data.strip()
+        if self.is_done or not data:
+            return
+        self.has_progressed = True
+        if data == LAST:
+            self.is_done = True
+            return
+        try:
+            chunk = parse(data)
+        except ValueError as error:
+            if event.name == "error":
+                raise self._means(Refusal(status=0, words=frozenset(), text=data)) from error
+            message = f"`{self._endpoint}` sent an event that is not JSON"
+            raise StreamBroken(message) from error
+        if not is_object(chunk):
+            message = f"`{self._endpoint}` sent an event that is not a JSON object"
+            raise StreamBroken(message)
+        error = error_in(chunk) or (chunk if event.name == "error" else None)
+        if error is not None:
+            raise self._means(read_error(error, status=0))
+        yield from self._assembly.take(chunk)
+
+    def _whole(self, body: bytes) -> Iterator[StreamEvent]:
+        """Read a JSON text: an answer that was not streamed, or an error."""
+        text = body.strip(BLANK).decode(errors="replace")
+        try:
+            answer = parse(text)
+        except ValueError as error:
+            message = f"`{self._endpoint}` sent an answer that is not whole JSON"
+            raise StreamBroken(message) from error
+        if is_array(answer) and answer:
+            answer = answer[0]
+        if not is_object(answer) or error_in(answer) or "choices" not in answer:
+            raise self._means(read_body(text, status=0))
+        yield from self._assembly.take(answer)
+        yield from self._assembly.end(is_stream=False)
+
+    def _means(self, refusal: Refusal) -> Exception:
+        return means(refusal, endpoint=self._endpoint, redact=self._redact)

@@ -1,0 +1,334 @@
+"""Ask an OpenAI-compatible endpoint and stream its answer.
+
+    encode → POST ── refused, busy ── wait ── POST again      (only while nothing was yielded)
+                └─ 200 ── bytes → events → chunks → StreamEvents ── Finished
+
+Waits happen here; what bytes, chunks and refusals mean is decided in `zeroclaw/sse.py` and in the
+pure files beside this one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from zeroclaw.clock import Clock
+from zeroclaw.config import ProviderSettings
+from zeroclaw.errors import (
+    ConfigError,
+    ProviderOverloaded,
+    ProviderRejected,
+    StreamBroken,
+    ZeroclawError,
+)
+from zeroclaw.host.http import (
+    HttpAnswer,
+    HttpClient,
+    HttpConnectFailed,
+    HttpCut,
+    HttpFailed,
+    HttpLimits,
+    HttpPoolExhausted,
+    HttpRequest,
+    HttpTimedOut,
+    HttpxClient,
+)
+from zeroclaw.provider import (
+    Endpoint,
+    ModelRequest,
+    ProviderContext,
+    ProviderFacts,
+    ProviderLog,
+    StreamEvent,
+)
+from zeroclaw.providers.openai.body import Body
+from zeroclaw.providers.openai.refusal import means, read_body, retry_after
+from zeroclaw.providers.openai.request import encode_request
+
+OK = 200
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 8.0
+# A longer `retry-after` is told to the caller at once: a person should hear why nothing happens.
+LONGEST_RETRY_AFTER_S = 30.0
+# Usage and `[DONE]` follow the finish within milliseconds; some servers forget to hang up.
+GRACE_S = 2.0
+REFUSAL_BYTES = 64 * 1024
+REFUSAL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskingRules:
+    """How an endpoint is asked.
+
+    Attributes:
+        stall_s: Longest wait for the next event that holds data; pings don't count.
+        attempts: POSTs for one request, while nothing has come.
+        max_output_tokens: None leaves it to the endpoint.
+        options: More fields of the request's body; see `encode_request`.
+    """
+
+    stall_s: float = 120.0
+    attempts: int = 4
+    max_output_tokens: int | None = None
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+class _Silent(ProviderOverloaded):
+    """Raised when an endpoint was waited for long enough; asking again would double that."""
+
+
+class OpenAIProvider:
+    """A `Provider` over one endpoint; see there for what `stream` promises."""
+
+    def __init__(
+        self,
+        *,
+        endpoint: Endpoint,
+        http: HttpClient,
+        clock: Clock,
+        jitter: Callable[[], float],
+        log: ProviderLog,
+        redact: Callable[[str], str],
+        rules: AskingRules | None = None,
+    ) -> None:
+        _check(endpoint)
+        self._endpoint = endpoint
+        self._http = http
+        self._clock = clock
+        self._jitter = jitter
+        self._log = log
+        self._redact_known = redact
+        self._rules = rules or AskingRules()
+        # Without the user and password that an address may hold.
+        self._name = urlsplit(endpoint.base_url).netloc.rpartition("@")[2]
+
+    @property
+    def facts(self) -> ProviderFacts:
+        """What the configuration says."""
+        return ProviderFacts(
+            model=self._endpoint.model, context_tokens=self._endpoint.context_tokens
+        )
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Ask, again while the endpoint is busy and nothing has come; see `Provider.stream`."""
+        posted = self._post(request)
+        has_yielded = False
+        attempt, may_repeat_freely = 1, True
+        while True:
+            try:
+                async with aclosing(self._ask(posted)) as events:
+                    async for event in events:
+                        has_yielded = True
+                        yield event
+            except HttpCut as error:
+                # A kept-alive connection that the peer had just closed says nothing about the
+                # peer, so the first one costs no attempt and no wait.
+                wait_s = 0.0 if may_repeat_freely else self._wait_s(attempt, None)
+                if not may_repeat_freely:
+                    attempt = self._next_attempt(attempt, wait_s, self._unreached(error))
+                may_repeat_freely = False
+            except HttpFailed as error:
+                wait_s = self._wait_s(attempt, None)
+                attempt = self._next_attempt(attempt, wait_s, self._unreached(error))
+            except ProviderOverloaded as error:
+                if has_yielded:
+                    raise StreamBroken(str(error)) from error
+                wait_s = self._wait_s(attempt, error.retry_after_s)
+                attempt = self._next_attempt(attempt, wait_s, error)
+            else:
+                return
+            await self._clock.sleep(wait_s)
+
+    async def aclose(self) -> None:
+        """Close the connections; safe twice."""
+        await self._http.aclose()
+
+    def _post(self, request: ModelRequest) -> HttpRequest:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream",
+            "Accept-Encoding": "identity",  # a compressing proxy would hold tokens back
+        }
+        if self._endpoint.api_key:
+            headers["Authorization"] = f"Bearer {self._endpoint.api_key}"
+        return HttpRequest(
+            url=f"{self._endpoint.base_url.rstrip('/')}/chat/completions",
+            headers=headers,
+            body=encode_request(
+                request,
+                model=self._endpoint.model,
+                options=self._rules.options,
+                max_output_tokens=self._rules.max_output_tokens,
+            ),
+        )
+
+    def _wait_s(self, attempt: int, asked_s: float | None) -> float:
+        """Choose how long to wait: what the endpoint asked, else doubling, spread by chance."""
+        if asked_s is not None:
+            return asked_s
+        return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)) * (0.5 + 0.5 * self._jitter())
+
+    def _next_attempt(self, attempt: int, wait_s: float, error: ZeroclawError) -> int:
+        """Count one attempt more, or give up by raising `error`."""
+        is_final = attempt >= self._rules.attempts or wait_s > LONGEST_RETRY_AFTER_S
+        if is_final or not isinstance(error, ProviderOverloaded) or isinstance(error, _Silent):
+            raise error
+        self._log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
+        return attempt + 1
+
+    def _unreached(self, error: HttpFailed) -> ZeroclawError:
+        """Say in the contract's words why no answer began."""
+        match error:
+            case HttpCut():
+                return ProviderOverloaded(f"`{self._name}` closed the connection unanswered")
+            case HttpConnectFailed() | HttpPoolExhausted():
+                return ProviderOverloaded(f"`{self._name}` can't be reached: {error}")
+            case HttpTimedOut():
+                return _Silent(f"`{self._name}` does not answer: {error}")
+            case _:
+                return ProviderRejected(f"`{self._name}` can't be asked: {error}")
+
+    async def _ask(self, posted: HttpRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Post once.
+
+        Raises:
+            HttpFailed: The answer did not begin.
+            ZeroclawError: As `Provider.stream` says.
+        """
+        async with self._http.open(posted) as answer:
+            if answer.status != OK:
+                raise await self._refusal(answer)
+            async with aclosing(self._read(answer.chunks)) as events:
+                async for event in events:
+                    yield event
+
+    async def _refusal(self, answer: HttpAnswer) -> ZeroclawError:
+        """Read why an answer is not 200."""
+        body = b""
+        try:
+            async with asyncio.timeout(REFUSAL_S):
+                async for chunk in answer.chunks:
+                    body += chunk
+                    if len(body) > REFUSAL_BYTES:
+                        break
+        except (TimeoutError, HttpFailed):
+            self._log("refusal_incomplete", endpoint=self._name, status=answer.status)
+        refusal = read_body(body.decode(errors="replace"), status=answer.status)
+        return means(
+            refusal,
+            endpoint=self._name,
+            redact=self._redact,
+            retry_after_s=retry_after(answer.headers, self._clock.now()),
+        )
+
+    def _redact(self, text: str) -> str:
+        """Take our key out of a foreign text, and every other secret that is known."""
+        key = self._endpoint.api_key
+        return self._redact_known(text.replace(key, "***") if key else text)
+
+    async def _read(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[StreamEvent, None]:
+        """Turn a 200's body into events, watching that it moves on."""
+        body = Body(endpoint=self._name, redact=self._redact)
+        left_s = self._rules.stall_s
+        while not body.is_done:
+            try:
+                chunk, left_s = await self._next(chunks, left_s)
+            except StreamBroken:
+                if not body.has_finish:
+                    raise
+                break  # the answer is whole; only its usage may be lost
+            if chunk is None:
+                break
+            for event in body.feed(chunk):
+                yield event
+            if body.has_progressed:
+                left_s = GRACE_S if body.has_finish else self._rules.stall_s
+        for event in body.end():
+            yield event
+        if body.is_done:
+            await self._drain(chunks)
+
+    async def _next(
+        self, chunks: AsyncIterator[bytes], left_s: float
+    ) -> tuple[bytes | None, float]:
+        """Wait for more bytes; None at the end. Returns what is left of the patience too.
+
+        The time in which the caller is busy with an event is not counted.
+
+        Raises:
+            StreamBroken: Patience ran out, or the connection did.
+        """
+        started = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(left_s):
+                chunk = await anext(chunks, None)
+        except (TimeoutError, HttpTimedOut) as error:
+            message = f"`{self._name}` sent nothing for {self._rules.stall_s:g} s"
+            raise StreamBroken(message) from error
+        except HttpFailed as error:
+            message = f"the stream of `{self._name}` was cut: {error}"
+            raise StreamBroken(message) from error
+        return chunk, max(0.0, left_s - (self._clock.monotonic() - started))
+
+    async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
+        """Read what follows `[DONE]`, so that the connection can be used again."""
+        left_s = GRACE_S
+        try:
+            while left_s > 0:
+                chunk, left_s = await self._next(chunks, left_s)
+                if chunk is None:
+                    return
+        except StreamBroken:
+            self._log("connection_not_kept", endpoint=self._name)
+
+
+def open_endpoint(
+    endpoint: Endpoint, context: ProviderContext, settings: ProviderSettings
+) -> OpenAIProvider:
+    """Open a provider for an endpoint that another provider runs, with the same rules."""
+    return OpenAIProvider(
+        endpoint=endpoint,
+        http=HttpxClient(limits=HttpLimits(connect_s=settings.connect_s, read_s=settings.stall_s)),
+        clock=context.clock,
+        jitter=context.jitter,
+        log=context.log,
+        redact=context.redact,
+        rules=AskingRules(
+            stall_s=settings.stall_s,
+            attempts=settings.attempts,
+            max_output_tokens=settings.max_output_tokens,
+            options=settings.options,
+        ),
+    )
+
+
+def open_provider(settings: ProviderSettings, context: ProviderContext) -> OpenAIProvider:
+    """Open the endpoint of `[provider]`; connects when it is first asked.
+
+    Raises:
+        ConfigError: The address or the key can't be used.
+    """
+    endpoint = Endpoint(
+        base_url=settings.base_url,
+        model=settings.model,
+        api_key=context.secrets.get("api_key", "").strip(),
+        context_tokens=settings.context_tokens,
+    )
+    return open_endpoint(endpoint, context, settings)
+
+
+def _check(endpoint: Endpoint) -> None:
+    """Refuse an address and a key that no request can be made of."""
+    faults: list[str] = []
+    try:
+        parts = urlsplit(endpoint.base_url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        faults.append("provider.base_url: not an address, `https://host/v1` is one")
+    if not (endpoint.api_key.isascii() and (endpoint.api_key + "x").isprintable()):
+        faults.append("provider.api_key: holds characters that no HTTP header can carry")
+    if faults:
+        raise ConfigError(tuple(faults))

@@ -1,0 +1,203 @@
+"""Tell what an endpoint's refusal means, from its status, its headers and its words.
+
+Pure. The same reading serves an HTTP status, an error object in a stream that began with 200, and
+a 200 whose body is an error.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
+from zeroclaw.errors import (
+    ContextOverflow,
+    ProviderOverloaded,
+    ProviderRejected,
+    ProviderUnauthorized,
+    ZeroclawError,
+)
+from zeroclaw.providers.openai.fields import is_array, is_object, object_at, parse, text_at
+
+SHOWN_CHARS = 200
+
+# Busy, beside everything from 500 on (529 is Anthropic's "overloaded", 52x are Cloudflare's).
+BUSY_STATUSES = frozenset({408, 425, 429})
+UNAUTHORIZED_STATUSES = frozenset({401, 403})
+TOO_LARGE_STATUS = 413
+SERVER_STATUSES = range(500, 600)
+STATUSES = range(400, 600)  # a `code` outside is the endpoint's own numbering
+
+# `type` and `code` values of OpenAI, Anthropic, llama.cpp, vLLM, OpenRouter (documents and sources
+# read 2026-11). Compared in lower case and whole.
+OVERFLOW_WORDS = frozenset(
+    {
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "request_too_large",
+        "string_above_max_length",
+    }
+)
+UNAUTHORIZED_WORDS = frozenset(
+    {
+        "invalid_api_key",
+        "authentication_error",
+        "permission_error",
+        "permission_denied",
+        "unauthorized",
+    }
+)
+BUSY_WORDS = frozenset(
+    {
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "too_many_requests",
+        "overloaded_error",
+        "overloaded",
+        "server_error",
+        "internal_server_error",
+        "internal_error",
+        "api_error",
+        "service_unavailable",
+        "unavailable_error",
+        "timeout_error",
+        "timeout",
+    }
+)
+# A 429 that no waiting cures: the account is empty.
+EMPTY_ACCOUNT_WORDS = frozenset(
+    {"insufficient_quota", "billing_hard_limit_reached", "billing_error"}
+)
+
+# Texts of endpoints that give no code for it: vLLM and SGLang ("maximum context length is"),
+# Gemini's compatible endpoint, Mistral ("too large for model with"), Anthropic ("prompt is too
+# long"), Groq ("reduce the length of the messages").
+OVERFLOW_TEXTS = (
+    "maximum context length",
+    "context length exceeded",
+    "context window",
+    "context size",
+    "prompt is too long",
+    "input is too long",
+    "too many tokens",
+    "reduce the length of the messages",
+    "exceeds the maximum number of tokens",
+    "too large for model with",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What an endpoint said when it refused.
+
+    Attributes:
+        status: The HTTP status, or the one that the error object names, or 0.
+        words: Its `type` and `code`, in lower case.
+        text: Its message, as sent.
+    """
+
+    status: int
+    words: frozenset[str]
+    text: str
+
+
+def read_error(error: object, *, status: int) -> Refusal:
+    """Read an `error` value: an object, a text, or anything else.
+
+    A status inside the object counts more than the one given.
+    """
+    if not is_object(error):
+        text = error if isinstance(error, str) else ""
+        return Refusal(status=status, words=frozenset(), text=text)
+    named = [error.get(name) for name in ("code", "status", "status_code")]
+    statuses = [value for value in named if isinstance(value, int) and value in STATUSES]
+    words = {text_at(error, name).lower() for name in ("type", "code", "status")}
+    text = text_at(error, "message") or text_at(error, "detail") or text_at(error, "error")
+    inner = object_at(object_at(error, "metadata"), "raw")  # OpenRouter passes on what it was told
+    return Refusal(
+        status=statuses[0] if statuses else status,
+        words=frozenset(words - {""}),
+        text=text or text_at(inner, "message"),
+    )
+
+
+def read_body(body: str, *, status: int) -> Refusal:
+    """Read the body of a refusal; one that is not JSON is taken as its message."""
+    try:
+        parsed = parse(body)
+    except ValueError:
+        page = body.lstrip().startswith("<")
+        return Refusal(status=status, words=frozenset(), text="a web page" if page else body)
+    if is_array(parsed) and parsed:  # Gemini's compatible endpoint wraps the object in an array
+        parsed = parsed[0]
+    if is_object(parsed):
+        return read_error(parsed.get("error", parsed), status=status)
+    return read_error(parsed, status=status)
+
+
+def means(
+    refusal: Refusal,
+    *,
+    endpoint: str,
+    redact: Callable[[str], str],
+    retry_after_s: float | None = None,
+) -> ZeroclawError:
+    """Choose the error by who must act next, with a text of one line.
+
+    Args:
+        refusal: What was said.
+        endpoint: How the endpoint is called in the text.
+        redact: Takes secrets out; called on the whole text, before it is cut.
+        retry_after_s: From the headers.
+    """
+    words, status = refusal.words, refusal.status
+    said = one_line(redact(refusal.text)) or " ".join(sorted(words)) or "no reason"
+    number = f" ({status})" if status else ""
+    if status == TOO_LARGE_STATUS or words & OVERFLOW_WORDS or _overflows(refusal):
+        return ContextOverflow(f"the request is too large for `{endpoint}`: {said}")
+    if words & EMPTY_ACCOUNT_WORDS:
+        return ProviderRejected(f"the account at `{endpoint}` is used up{number}: {said}")
+    if status in UNAUTHORIZED_STATUSES or words & UNAUTHORIZED_WORDS:
+        return ProviderUnauthorized(
+            f"`{endpoint}` refused the key{number}: {said}; check `provider.api_key`"
+        )
+    if status in BUSY_STATUSES or status in SERVER_STATUSES or words & BUSY_WORDS:
+        return ProviderOverloaded(
+            f"`{endpoint}` is busy{number}: {said}", retry_after_s=retry_after_s
+        )
+    return ProviderRejected(f"`{endpoint}` refused the request{number}: {said}")
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read how long to wait, in seconds, never below zero; None when not said or not readable.
+
+    `retry-after` is seconds or an HTTP date (RFC 9110, 10.2.3); `retry-after-ms` is OpenAI's.
+    """
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit_s
+        except ValueError:
+            continue
+        if isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        then = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    if then.tzinfo is None:  # "-0000": a date of unknown zone, which HTTP means as UTC
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - now).total_seconds())
+
+
+def one_line(text: str) -> str:
+    """Make a foreign text fit into a line of ours: no control characters, cut, no end mark."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    line = " ".join(printable.split())
+    cut = line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…"
+    return cut.rstrip(".")
+
+
+def _overflows(refusal: Refusal) -> bool:
+    """Whether the words alone say that the request is too long; only 400 and 422 are asked."""
+    text = refusal.text.lower()
+    return refusal.status in (0, 200, 400, 422) and any(part in text for part in OVERFLOW_TEXTS)
