@@ -1,0 +1,80 @@
+"""The policy once more, slow and obvious, written from the sentences of the design.
+
+Nothing here is shared with the product but the values that go in. `holds` answers True, False, or
+None for "could not be told", and each sentence is one line that can be read aloud.
+"""
+
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.statement import Statement
+
+
+def verdict(statements: list[Statement], query: Query) -> tuple[str, set[str]]:
+    """Return the effect and the ids that made it."""
+    matched = [statement for statement in statements if matches(statement, query)]
+    for effect in ("deny", "ask", "allow"):  # deny beats ask beats allow
+        ids = {statement.id for statement in matched if statement.effect == effect}
+        if ids:
+            return effect, ids
+    return "deny", set()  # nothing matched is deny
+
+
+def matches(statement: Statement, query: Query) -> bool:
+    """All four parts of the statement speak of the query."""
+    return (
+        any(is_called(query, name) for name in statement.principals)
+        and any(like(query.action, pattern) for pattern in statement.actions)
+        and resources_fit(statement, query)
+        and all(condition_counts(statement, name, query) for name in statement.when)
+    )
+
+
+def is_called(query: Query, name: str) -> bool:
+    """A principal is anyone, has roles, came by a channel, and has an id."""
+    kind, _, rest = name.partition(":")
+    if name == "anyone":
+        return True
+    if kind == "role":
+        return rest in query.principal.roles
+    if kind == "channel":
+        return rest == query.principal.channel
+    return name == query.principal.id
+
+
+def resources_fit(statement: Statement, query: Query) -> bool:
+    """Allow covers every resource, deny and ask match on any."""
+    allows = statement.effect == "allow"
+    if query.resources is None:
+        return not allows  # matched on deny and ask, not matched on allow
+    if statement.resources == ():
+        return True
+    if query.resources == ():
+        return False  # a statement that names resources never matches a call without them
+    covered = {
+        resource: any(like(resource, pattern) for pattern in statement.resources)
+        for resource in query.resources
+    }
+    return False not in covered.values() if allows else True in covered.values()
+
+
+def condition_counts(statement: Statement, name: str, query: Query) -> bool:
+    """A condition that raises counts as matched on deny and ask and as not matched on allow."""
+    answer = holds(name, statement.when[name], query)
+    if answer is None:
+        return statement.effect != "allow"
+    return answer
+
+
+def holds(name: str, value: object, query: Query) -> bool | None:
+    """Say what a condition says; None for one that raises."""
+    facts = {"own": query.own, "channel_is_direct": query.direct}
+    known = facts[name]
+    return None if known is None else known == value
+
+
+def like(text: str, pattern: str) -> bool:
+    """`*` stands for any run of characters, none included; everything else for itself."""
+    if pattern == "":
+        return text == ""
+    if pattern[0] == "*":
+        return like(text, pattern[1:]) or (text != "" and like(text[1:], pattern))
+    return text != "" and text[0] == pattern[0] and like(text[1:], pattern[1:])

@@ -1,0 +1,147 @@
+"""The policy decides what its second, obvious implementation decides; its mutants do not."""
+
+import inspect
+from collections.abc import Callable
+from random import Random
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spec.policy_cases import Case, draw_case
+from tests.spec.policy_spec import like, verdict
+from zeroclaw.gate import policy
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.statement import Statement
+
+cases = st.randoms(use_true_random=False).map(draw_case)
+
+
+@given(case=cases)
+def test_the_policy_decides_as_its_sentences_say(case: Case) -> None:
+    """Effect and reasons equal those of a second implementation written from the design."""
+    statements, query = case
+    decision = PolicySet(statements).decide(query)
+    assert (decision.effect, set(decision.statements)) == verdict(statements, query)
+
+
+@given(case=cases, seed=st.integers())
+def test_the_order_of_statements_means_nothing(case: Case, seed: int) -> None:
+    """A shuffled policy makes the same decision, word for word."""
+    statements, query = case
+    shuffled = Random(seed).sample(statements, len(statements))
+    assert PolicySet(shuffled).decide(query) == PolicySet(statements).decide(query)
+
+
+@given(case=cases)
+def test_an_explanation_says_of_each_statement_what_the_decision_used(case: Case) -> None:
+    """`policy explain` can't disagree with what would be decided."""
+    statements, query = case
+    decision = PolicySet(statements).decide(query)
+    explained = PolicySet(statements).explain(query)
+    assert [one.statement.id for one in explained] == sorted(one.id for one in statements)
+    assert decision.statements == tuple(
+        one.statement.id
+        for one in explained
+        if one.matched and one.statement.effect == decision.effect
+    )
+    assert all(one.matched or one.why for one in explained)
+
+
+@given(text=st.text("ab/*", max_size=8), pattern=st.text("ab/*", max_size=6))
+def test_a_wildcard_matches_what_its_definition_matches(text: str, pattern: str) -> None:
+    """The linear matcher equals the recursive definition of `*`."""
+    assert policy.wildcard(pattern)(text) == like(text, pattern)
+
+
+# --- the comparison bites ------------------------------------------------------------------------
+
+MUTANTS = {
+    "ask beats deny": ('{"deny": [], "ask": []', '{"ask": [], "deny": []'),
+    "allow beats ask": ('"ask": [], "allow": []', '"allow": [], "ask": []'),
+    "nothing matched is ask": ('effect="deny",\n            statements=()', 'effect="ask", statements=()'),
+    "allow covers any": ('"" if all(covered)', '"" if any(covered)'),
+    "deny and ask cover all": ('"" if any(covered)', '"" if all(covered)'),
+    "named resources match a call without": ("if not query.resources:", "if False:"),
+    "unresolved fits allow": ("if not compiled.lenient:\n            return _UNR", "if False:\n            return _UNR"),
+    "unresolved is no resource": ("if query.resources is None:", "if not query.resources:"),
+    "unresolved misses deny": ("        if assumed is not None and compiled.resources:", "        if compiled.resources: return _UNRESOLVED\n        if False:"),
+    "raising fails deny": ("if not compiled.lenient:\n                return f", "if True:\n                return f"),
+    "raising holds for allow": ("if not compiled.lenient:\n                return f", "if False:\n                return f"),
+    "first condition decides": ("        elif not held:", "        elif held: return ''\n        else:"),
+    "ask is strict": ('statement.effect != "allow"', 'statement.effect == "deny"'),
+    "deny is strict": ('statement.effect != "allow"', 'statement.effect == "ask"'),
+    "an id may be a role": ('("role:", "channel:")', '("nothing:",)'),
+    "roles mean nothing": ("for role in principal.roles", "for role in ()"),
+    "channels mean nothing": ('f"channel:{principal.channel}"', '"channel:"'),
+    "everybody is named": ("if not compiled.anyone and", "if False and"),
+    "every action is named": ('return "it does not name the action"', "pass"),
+}  # fmt: skip
+
+
+WILDCARD_MUTANTS = {
+    "first and last may overlap": ("len(text) >= shortest and", ""),
+    "a piece is found in the last": ("text.find(piece, at, end)", "text.find(piece, at)"),
+    "pieces may overlap": ("at = found + len(piece)", "at = found"),
+    "pieces in any order": ("text.find(piece, at, end)", "text.find(piece, len(first), end)"),
+    "a star is at least one": ("shortest = len(first)", "shortest = 1 + len(first)"),
+}
+
+TRIES = 5000
+
+
+def mutated(fragment: str, replacement: str) -> ModuleType:
+    """Return the product's own module with one fragment of its source replaced."""
+    source = inspect.getsource(policy)
+    assert source.count(fragment) == 1, f"`{fragment}` is not there exactly once"
+    module = ModuleType("mutant")
+    exec(source.replace(fragment, replacement), module.__dict__)
+    return module
+
+
+def differs(kind: type[PolicySet]) -> bool:
+    """Tell whether a policy ever disagrees with the sentences, over the same cases each time."""
+    random = Random(20261121)
+    drawn = (draw_case(random) for _ in range(TRIES))
+    return any(_disagrees(kind, statements, query) for statements, query in drawn)
+
+
+def _disagrees(kind: type[PolicySet], statements: list[Statement], query: Query) -> bool:
+    decision = kind(statements).decide(query)
+    return (decision.effect, set(decision.statements)) != verdict(statements, query)
+
+
+def wildcard_differs(made: Callable[[str], Callable[[str], bool]]) -> bool:
+    """Tell whether a matcher ever disagrees with the definition of `*`."""
+    random = Random(20261121)
+    pairs = [
+        ("".join(random.choices("ab", k=6)), "".join(random.choices("ab**", k=5)))
+        for _ in range(TRIES)
+    ]
+    return any(
+        made(pattern)(text[:size]) != like(text[:size], pattern)
+        for text, pattern in pairs
+        for size in (2, 6)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_fault_in_a_rule_is_found(name: str) -> None:
+    """Each rule, broken on purpose in the product's source, makes the comparison fail."""
+    assert differs(mutated(*MUTANTS[name]).PolicySet)
+
+
+@pytest.mark.parametrize("name", WILDCARD_MUTANTS)
+def test_a_planted_fault_in_the_wildcard_is_found(name: str) -> None:
+    """Each way to get `*` wrong makes the comparison with its definition fail."""
+    assert wildcard_differs(mutated(*WILDCARD_MUTANTS[name]).wildcard)
+
+
+@pytest.mark.slow
+def test_the_product_itself_survives_the_same_search() -> None:
+    """The cases that find every mutant find nothing in the real source."""
+    assert not differs(PolicySet)
+    assert not wildcard_differs(policy.wildcard)

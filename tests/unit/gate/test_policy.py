@@ -1,0 +1,388 @@
+"""The policy's rules, one row each, and what it tells people about a decision."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from zeroclaw.envelope import Principal
+from zeroclaw.errors import ConfigError
+from zeroclaw.gate.conditions import Condition, Query, ToolFacts
+from zeroclaw.gate.policy import Considered, Decision, PolicySet, wildcard
+from zeroclaw.gate.shipped import BASE, Autonomy, assemble, autonomy_statements, halt_statement
+from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.tool import Effect, Risk
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ANN = Principal(id="person:ann", roles=frozenset({"operator"}), channel="web", sender="7")
+BOB = Principal(id="web:8", roles=frozenset(), channel="web", sender="8")
+
+
+def statement(
+    name: str,
+    effect: StatementEffect,
+    *,
+    principals: tuple[str, ...] = ("anyone",),
+    actions: tuple[str, ...] = ("tool:*",),
+    resources: tuple[str, ...] = (),
+    when: dict[str, object] | None = None,
+    note: str = "",
+) -> Statement:
+    return Statement(
+        id=name,
+        effect=effect,
+        principals=principals,
+        actions=actions,
+        resources=resources,
+        when=when or {},
+        note=note,
+    )
+
+
+def query(
+    action: str = "tool:write_file",
+    *,
+    principal: Principal = ANN,
+    resources: tuple[str, ...] | None = (),
+    facts: ToolFacts | None = None,
+    own: bool | None = None,
+) -> Query:
+    return Query(
+        principal=principal, action=action, now=NOW, resources=resources, facts=facts, own=own
+    )
+
+
+def effect_of(*statements: Statement, ask: Query) -> str:
+    return PolicySet(statements).decide(ask).effect
+
+
+ALLOW, ASK, DENY = (
+    statement("a", "allow"),
+    statement("b", "ask"),
+    statement("c", "deny"),
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        pytest.param((), "deny", id="nothing matched is deny"),
+        pytest.param((ALLOW,), "allow", id="allow alone"),
+        pytest.param((ALLOW, ASK), "ask", id="ask beats allow"),
+        pytest.param((ASK, ALLOW), "ask", id="in any order"),
+        pytest.param((ALLOW, ASK, DENY), "deny", id="deny beats both"),
+        pytest.param((DENY, ASK, ALLOW), "deny", id="deny first or last"),
+    ],
+)
+def test_deny_beats_ask_beats_allow(statements: tuple[Statement, ...], expected: str) -> None:
+    """Whatever the order, the strictest statement that matches decides (S2-08)."""
+    assert effect_of(*statements, ask=query()) == expected
+
+
+AB = ("file:/a", "file:/b")
+
+
+@pytest.mark.parametrize(
+    ("effect", "named", "touched", "matches"),
+    [
+        pytest.param("allow", ("file:/a",), AB, False, id="allow must cover every resource"),
+        pytest.param("allow", ("file:/a", "file:/b"), AB, True, id="allow covers by two patterns"),
+        pytest.param("allow", ("file:*",), AB, True, id="allow covers by a wildcard"),
+        pytest.param("ask", ("file:/a",), AB, True, id="ask matches any"),
+        pytest.param("deny", ("file:/b",), AB, True, id="deny matches any"),
+        pytest.param("deny", ("file:/c",), AB, False, id="deny of something else"),
+        pytest.param("allow", (), AB, True, id="allow that names none covers all"),
+        pytest.param("allow", ("*",), (), False, id="allow with names, call without"),
+        pytest.param("ask", ("*",), (), False, id="ask with names, call without"),
+        pytest.param("deny", ("*",), (), False, id="deny with names, call without"),
+        pytest.param("allow", ("*",), None, False, id="allow, unresolved"),
+        pytest.param("allow", (), None, False, id="allow that names none, unresolved"),
+        pytest.param("ask", ("file:/c",), None, True, id="ask, unresolved"),
+        pytest.param("deny", ("file:/c",), None, True, id="deny, unresolved"),
+    ],
+)
+def test_how_resources_fit_a_statement(
+    effect: StatementEffect,
+    named: tuple[str, ...],
+    touched: tuple[str, ...] | None,
+    matches: bool,
+) -> None:
+    """Allow covers all, ask and deny match any, and what can't be told is never in favour."""
+    policy = PolicySet([statement("s", effect, resources=named)])
+    assert policy.explain(query(resources=touched))[0].matched is matches
+
+
+def test_two_allow_statements_do_not_add_up() -> None:
+    """Each covers one half of the call, neither covers it, so it is denied."""
+    one = statement("one", "allow", resources=("file:/a",))
+    two = statement("two", "allow", resources=("file:/b",))
+    assert effect_of(one, two, ask=query(resources=AB)) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("principals", "principal", "matches"),
+    [
+        (("anyone",), BOB, True),
+        (("role:operator",), ANN, True),
+        (("role:operator",), BOB, False),
+        (("channel:web",), BOB, True),
+        (("channel:mail",), BOB, False),
+        (("person:ann",), ANN, True),
+        (("web:8",), BOB, True),
+        (("web:*",), BOB, False),
+        (("person:bob", "role:operator"), ANN, True),
+        (
+            ("role:operator",),
+            Principal(id="role:operator", roles=frozenset(), channel="role", sender="operator"),
+            False,
+        ),
+    ],
+)
+def test_who_a_statement_names(
+    principals: tuple[str, ...], principal: Principal, matches: bool
+) -> None:
+    """Anyone, a role, a channel, or one id to the letter; an id is never taken for a role."""
+    policy = PolicySet([statement("s", "allow", principals=principals)])
+    assert policy.explain(query(principal=principal))[0].matched is matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "matches"),
+    [
+        ("a", "a", True),
+        ("a", "A", False),
+        ("", "", True),
+        ("*", "", True),
+        ("*", "a/b\nc", True),
+        ("a*", "b", False),
+        ("a*a", "a", False),
+        ("a*a", "aa", True),
+        ("a**a", "aa", True),
+        ("*b*", "abc", True),
+        ("*b*", "ac", False),
+        ("a*b*c", "aXXbc", True),
+        ("a*b*c", "acb", False),
+        ("a*b*b*c", "abc", False),
+        ("*" + "a*" * 20 + "b", "a" * 2000, False),
+        ("[a]?", "a", False),
+    ],
+)
+def test_a_star_is_the_only_sign(pattern: str, text: str, matches: bool) -> None:
+    """`*` stands for any run of characters, and nothing else means anything."""
+    assert wildcard(pattern)(text) is matches
+
+
+def raising(value: object) -> Callable[[Query], bool]:
+    def test(_: Query) -> bool:
+        raise RuntimeError
+
+    return test
+
+
+def fixed(value: object) -> Callable[[Query], bool]:
+    return lambda _: value is True
+
+
+TOYS: dict[str, Condition] = {"raising": raising, "fixed": fixed}
+
+
+@pytest.mark.parametrize(
+    ("effect", "when", "matches"),
+    [
+        pytest.param("allow", {"raising": 0}, False, id="raising fails allow"),
+        pytest.param("ask", {"raising": 0}, True, id="raising matches ask"),
+        pytest.param("deny", {"raising": 0}, True, id="raising matches deny"),
+        pytest.param("deny", {"raising": 0, "fixed": False}, False, id="raising, then false"),
+        pytest.param("deny", {"fixed": False, "raising": 0}, False, id="false, then raising"),
+        pytest.param("deny", {"fixed": True, "raising": 0}, True, id="true, then raising"),
+        pytest.param("allow", {"fixed": True}, True, id="true"),
+        pytest.param("allow", {"fixed": False}, False, id="false"),
+    ],
+)
+def test_a_condition_that_raises_is_never_in_favour(
+    effect: StatementEffect, when: dict[str, object], matches: bool
+) -> None:
+    """It counts as matched on deny and ask and as not matched on allow; all must hold."""
+    policy = PolicySet([statement("s", effect, when=when)], TOYS)
+    assert policy.explain(query())[0].matched is matches
+
+
+# --- what people read ----------------------------------------------------------------------------
+
+
+def test_a_decision_names_the_statements_that_made_it() -> None:
+    """All of the winning effect, by id, and nothing of the others."""
+    policy = PolicySet(
+        [statement("z", "ask"), statement("m", "ask", note="it writes"), statement("a", "allow")]
+    )
+    assert policy.decide(query()) == Decision(
+        effect="ask", statements=("m", "z"), why="`m` asks: it writes; `z` asks"
+    )
+
+
+def test_a_decision_of_nobody_says_so() -> None:
+    """Nothing matched is a sentence, too."""
+    assert PolicySet([]).decide(query(principal=BOB)) == Decision(
+        effect="deny", statements=(), why="no statement allows `tool:write_file` for `web:8`"
+    )
+
+
+def test_an_explanation_says_what_each_statement_failed_on() -> None:
+    """`policy explain` lists every statement with the reason."""
+    statements = [
+        statement("action", "allow", actions=("tool:x", "command:*")),
+        statement("condition", "allow", when={"own": True}),
+        statement("cover", "allow", resources=("file:/b",)),
+        statement("false", "allow", when={"own": False, "channel_is_direct": True}),
+        statement("none", "deny", resources=("file:/b",)),
+        statement("plain", "allow", actions=("tool:x", "tool:*")),
+        statement("principal", "allow", principals=("role:family",)),
+        statement("unknown", "ask", when={"channel_is_direct": True}),
+    ]
+    explained = PolicySet(statements).explain(query(resources=("file:/a",), own=True))
+    assert [(one.statement.id, one.matched, one.why) for one in explained] == [
+        ("action", False, "it does not name the action"),
+        ("condition", True, ""),
+        ("cover", False, "it does not cover every resource"),
+        ("false", False, "the condition `own` does not hold"),
+        ("none", False, "it names none of the resources"),
+        ("plain", True, ""),
+        ("principal", False, "it does not name the principal"),
+        ("unknown", True, "the condition `channel_is_direct` could not be evaluated, so it counts"),
+    ]
+
+
+def test_an_explanation_says_what_was_assumed() -> None:
+    """A statement that matched only because something is unknown says that."""
+    named = statement("named", "deny", resources=("file:/b",), when={"own": True})
+    bare = statement("bare", "ask")
+    allow = statement("yes", "allow", when={"own": True})
+    unresolved = "what the call would touch could not be determined"
+    unknown = "the condition `own` could not be evaluated"
+    policy = PolicySet([named, bare, allow])
+    assert policy.explain(query(resources=None)) == (
+        Considered(statement=bare, matched=True, why=""),
+        Considered(
+            statement=named,
+            matched=True,
+            why=f"{unresolved}, so it counts; {unknown}, so it counts",
+        ),
+        Considered(statement=allow, matched=False, why=unresolved),
+    )
+    assert policy.decide(query(resources=None)).statements == ("named",)
+    assert policy.explain(query())[1:] == (
+        Considered(statement=named, matched=False, why="it names resources and the call has none"),
+        Considered(statement=allow, matched=False, why=unknown),
+    )
+
+
+def test_a_policy_that_cannot_be_understood_is_not_built() -> None:
+    """Every fault at once: ids used twice, unknown conditions, wrong values."""
+    with pytest.raises(ConfigError) as refused:
+        PolicySet(
+            [
+                statement("a", "allow", when={"moon": "full"}),
+                statement("a", "deny", when={"hour_between": 3}),
+            ]
+        )
+    assert refused.value.faults == (
+        "policy: two statements have the id `a`",
+        "policy `a`: the condition `moon` is unknown",
+        "policy `a`: the condition `hour_between` must be two different hours, "
+        "such as [9, 17] or [22, 6]",
+    )
+
+
+# --- the shipped sets ----------------------------------------------------------------------------
+
+
+def facts(effects: set[Effect], risk: Risk = "low") -> ToolFacts:
+    return ToolFacts(effects=frozenset(effects), risk=risk, declared=True)
+
+
+READS = facts({"read"})
+READS_AT_MEDIUM_RISK = facts({"read"}, "medium")
+WRITES = facts({"read", "write"})
+ASKS_A_HOST = facts({"network"})
+RUNS = facts({"exec"}, "high")
+UNDECLARED = ToolFacts(
+    effects=frozenset({"read", "write", "network", "exec"}), risk="high", declared=False
+)
+
+
+@pytest.mark.parametrize(
+    ("autonomy", "tool", "expected"),
+    [
+        ("readonly", READS, "allow"),
+        ("readonly", READS_AT_MEDIUM_RISK, "deny"),
+        ("readonly", WRITES, "deny"),
+        ("readonly", RUNS, "deny"),
+        ("readonly", UNDECLARED, "deny"),
+        ("supervised", READS, "allow"),
+        ("supervised", READS_AT_MEDIUM_RISK, "ask"),
+        ("supervised", WRITES, "ask"),
+        ("supervised", ASKS_A_HOST, "ask"),
+        ("supervised", RUNS, "ask"),
+        ("supervised", UNDECLARED, "ask"),
+        ("full", READS, "allow"),
+        ("full", WRITES, "allow"),
+        ("full", RUNS, "allow"),
+        ("full", UNDECLARED, "ask"),
+    ],
+)
+def test_what_each_autonomy_does_with_a_tool(
+    autonomy: Autonomy, tool: ToolFacts, expected: str
+) -> None:
+    """Autonomy is nothing but statements (S2-08, S2-11, S2-12, K26)."""
+    ask = query("tool:any", principal=BOB, facts=tool)
+    assert assemble(autonomy).decide(ask).effect == expected
+
+
+@pytest.mark.parametrize("autonomy", ["readonly", "supervised", "full"])
+@pytest.mark.parametrize(
+    ("action", "principal", "own", "expected"),
+    [
+        ("command:help", BOB, None, "allow"),
+        ("command:pending", BOB, None, "allow"),
+        ("command:stop", BOB, True, "allow"),
+        ("command:stop", BOB, False, "deny"),
+        ("command:stop", BOB, None, "deny"),
+        ("command:stop", ANN, False, "allow"),
+        ("command:halt", BOB, None, "deny"),
+        ("command:halt", ANN, None, "allow"),
+        ("command:resume", BOB, None, "deny"),
+        ("command:tool", BOB, None, "deny"),
+        ("command:tool", ANN, None, "allow"),
+        ("approve:shell", BOB, None, "deny"),
+        ("approve:shell", ANN, None, "allow"),
+    ],
+)
+def test_who_may_command_and_approve(
+    autonomy: Autonomy, action: str, principal: Principal, own: bool | None, expected: str
+) -> None:
+    """Autonomy is about tools alone: commands and approvals are the same in each (S2-10)."""
+    ask = query(action, principal=principal, own=own)
+    assert assemble(autonomy).decide(ask).effect == expected
+
+
+def test_halt_denies_every_tool_to_everybody() -> None:
+    """While it holds nothing beats it, and its reason says who and when; commands go on."""
+    halted = assemble("full", halt=halt_statement("person:ann", NOW))
+    assert halted.decide(query("tool:any", facts=READS)) == Decision(
+        effect="deny",
+        statements=("halt.active",),
+        why="`halt.active` denies it: `person:ann` halted everything at 2026-11-21 12:00 UTC, "
+        "until `/resume`",
+    )
+    assert halted.decide(query("command:resume")).effect == "allow"
+
+
+def test_the_statements_of_an_operator_join_the_shipped_ones() -> None:
+    """One set, one engine: a deny of the configuration beats an allow that was shipped."""
+    mine = statement("mine", "deny", actions=("tool:notes_*",))
+    policy = assemble("full", [mine])
+    assert policy.decide(query("tool:notes_add", facts=WRITES)).statements == ("mine",)
+    assert {one.id for one in policy.statements} == {
+        "mine",
+        *(one.id for one in (*BASE, *autonomy_statements("full"))),
+    }

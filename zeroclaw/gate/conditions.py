@@ -1,0 +1,215 @@
+"""What a policy statement may ask about a request: the query, and the conditions on it.
+
+To add a condition, write a function here and name it in `CONDITIONS`; nothing else changes. The
+function takes the value as the configuration holds it, raises `ValueError` saying what is allowed
+when the value doesn't fit, and returns the test. A test that needs a fact the query doesn't have
+raises; the policy then counts it as holding for deny and ask, and as failing for allow.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeVar, cast, get_args
+
+from zeroclaw.envelope import Principal
+from zeroclaw.gate.action import canonical_json
+from zeroclaw.tool import Effect, Risk, ToolSpec
+
+EFFECTS: frozenset[Effect] = frozenset(get_args(Effect))
+RISKS: tuple[Risk, ...] = get_args(Risk)
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFacts:
+    """What policy and protection know of a tool; all of it declared by the tool itself.
+
+    Attributes:
+        effects: All that a call may do; everything when undeclared.
+        risk: `high` when undeclared.
+        declared: Whether the tool said what it does; if not, it counts as the worst (K26).
+    """
+
+    effects: frozenset[Effect]
+    risk: Risk
+    declared: bool
+
+
+def facts_of(spec: ToolSpec) -> ToolFacts:
+    """Return what a tool declares; one that declares no effects counts as the worst."""
+    if spec.effects:
+        return ToolFacts(effects=spec.effects, risk=spec.risk, declared=True)
+    return ToolFacts(effects=EFFECTS, risk="high", declared=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One question to the policy: may this principal do this, to these, now.
+
+    Attributes:
+        principal: Who asks.
+        action: `tool:<name>`, `command:<name>`, or `approve:<tool>`.
+        resources: What it touches, normalised; empty for nothing that has a name, None when that
+            couldn't be determined.
+        now: When; aware.
+        facts: Of the tool; None where no tool is involved.
+        arguments: Of the call; None where there is no call.
+        direct: Exactly one person reads the chat; None when not known.
+        own: What is acted on belongs to the principal (their own turn); None when not known.
+    """
+
+    principal: Principal
+    action: str
+    now: datetime
+    resources: tuple[str, ...] | None = ()
+    facts: ToolFacts | None = None
+    arguments: Mapping[str, object] | None = field(default=None, hash=False)
+    direct: bool | None = None
+    own: bool | None = None
+
+
+Test = Callable[[Query], bool]
+Condition = Callable[[object], Test]
+
+
+def effects_within(value: object) -> Test:
+    """All that the tool may do is on the list: of `read`, `write`, `network`, `exec`."""
+    allowed = _effects(value)
+    return lambda query: _known(query.facts, "tool").effects <= allowed
+
+
+def effects_any_of(value: object) -> Test:
+    """The tool may do something on the list: of `read`, `write`, `network`, `exec`."""
+    listed = _effects(value)
+    return lambda query: bool(_known(query.facts, "tool").effects & listed)
+
+
+def risk_at_most(value: object) -> Test:
+    """The tool's risk is this or lower: `low`, `medium`, `high`."""
+    highest = _rank(value)
+    return lambda query: RISKS.index(_known(query.facts, "tool").risk) <= highest
+
+
+def risk_at_least(value: object) -> Test:
+    """The tool's risk is this or higher: `low`, `medium`, `high`."""
+    lowest = _rank(value)
+    return lambda query: RISKS.index(_known(query.facts, "tool").risk) >= lowest
+
+
+def declared(value: object) -> Test:
+    """Whether the tool declares what it does: `true` or `false`."""
+    wanted = _yes_or_no(value)
+    return lambda query: _known(query.facts, "tool").declared is wanted
+
+
+def hour_between(value: object) -> Test:
+    """The hour in UTC is from the first up to, but not, the second: `[22, 6]` is the night."""
+    match _list(value):
+        case [int() as start, int() as end] if (
+            start in range(24) and end in range(25) and start != end and not _has_bool(value)
+        ):
+            pass
+        case _:
+            message = "must be two different hours, such as [9, 17] or [22, 6]"
+            raise ValueError(message)
+    if start < end:
+        return lambda query: start <= query.now.astimezone(UTC).hour < end
+    return lambda query: not end <= query.now.astimezone(UTC).hour < start
+
+
+def weekday_in(value: object) -> Test:
+    """The day in UTC is on the list: of `mon`, `tue`, `wed`, `thu`, `fri`, `sat`, `sun`."""
+    days = _choices(value, WEEKDAYS)
+    return lambda query: WEEKDAYS[query.now.astimezone(UTC).weekday()] in days
+
+
+def argument_equals(value: object) -> Test:
+    """The call has these arguments, type and value alike: `{ name = value, … }`."""
+    if not isinstance(value, Mapping) or not value:
+        message = "must be a table of argument names and their values"
+        raise ValueError(message)
+    # Canonical text and not `==`, because in Python `True == 1 == 1.0`.
+    wanted = {
+        str(name): canonical_json(item)
+        for name, item in cast("Mapping[object, object]", value).items()
+    }
+
+    def test(query: Query) -> bool:
+        arguments = _known(query.arguments, "arguments")
+        return all(
+            name in arguments and canonical_json(arguments[name]) == text
+            for name, text in wanted.items()
+        )
+
+    return test
+
+
+def channel_is_direct(value: object) -> Test:
+    """Whether exactly one person reads the chat: `true` or `false`."""
+    wanted = _yes_or_no(value)
+    return lambda query: _known(query.direct, "chat") is wanted
+
+
+def own(value: object) -> Test:
+    """Whether it is the principal's own (turn, status): `true` or `false`."""
+    wanted = _yes_or_no(value)
+    return lambda query: _known(query.own, "owner") is wanted
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "effects_within": effects_within,
+    "effects_any_of": effects_any_of,
+    "risk_at_most": risk_at_most,
+    "risk_at_least": risk_at_least,
+    "declared": declared,
+    "hour_between": hour_between,
+    "weekday_in": weekday_in,
+    "argument_equals": argument_equals,
+    "channel_is_direct": channel_is_direct,
+    "own": own,
+}
+
+
+def _known(fact: T | None, name: str) -> T:
+    if fact is None:
+        message = f"the {name} is not known"
+        raise LookupError(message)
+    return fact
+
+
+def _yes_or_no(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    message = "must be true or false"
+    raise ValueError(message)
+
+
+def _has_bool(value: object) -> bool:
+    """Tell whether a list holds true or false, which Python takes for 1 and 0."""
+    return any(isinstance(item, bool) for item in _list(value))
+
+
+def _list(value: object) -> Sequence[object]:
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+
+
+def _choices(value: object, allowed: Sequence[str]) -> frozenset[str]:
+    items = _list(value)
+    chosen = frozenset(item for item in items if isinstance(item, str) and item in allowed)
+    if not items or len(chosen) != len(items):
+        message = f"must be a list without repeats of {', '.join(allowed)}"
+        raise ValueError(message)
+    return chosen
+
+
+def _effects(value: object) -> frozenset[str]:
+    return _choices(value, get_args(Effect))
+
+
+def _rank(value: object) -> int:
+    if isinstance(value, str) and value in RISKS:
+        return RISKS.index(value)
+    message = f"must be one of {', '.join(RISKS)}"
+    raise ValueError(message)

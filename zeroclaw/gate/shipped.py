@@ -1,0 +1,133 @@
+"""The statements that come with zeroclaw; `policy show` prints them, nothing else is built in."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Literal, assert_never
+
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.statement import Statement
+
+Autonomy = Literal["readonly", "supervised", "full"]
+
+_ANYONE = ("anyone",)
+_OPERATOR = ("role:operator",)
+_ALL_TOOLS = ("tool:*",)
+
+BASE: tuple[Statement, ...] = (
+    Statement(
+        id="base.commands",
+        effect="allow",
+        principals=_ANYONE,
+        actions=(
+            "command:help",
+            "command:whoami",
+            "command:new",
+            "command:retry",
+            "command:pending",
+            # Only the way in: whether an answer counts is asked again as `approve:<tool>`.
+            "command:approve",
+            "command:deny",
+        ),
+        note="everybody who was admitted may use these commands",
+    ),
+    Statement(
+        id="base.own",
+        effect="allow",
+        principals=_ANYONE,
+        actions=("command:status", "command:stop"),
+        when={"own": True},
+        note="everybody may see and stop what is their own",
+    ),
+    Statement(
+        id="base.operator",
+        effect="allow",
+        principals=_OPERATOR,
+        actions=("command:*", "approve:*"),
+        note="operators may use every command and answer every approval",
+    ),
+)
+"""Who may use which command, and who may answer approvals; the same in every autonomy."""
+
+
+def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
+    """Return all that the key `autonomy` stands for (S2-08, S2-12, K26)."""
+    match autonomy:
+        case "readonly":
+            return (_reads("readonly"),)
+        case "supervised":
+            return (
+                _reads("supervised"),
+                Statement(
+                    id="supervised.effects",
+                    effect="ask",
+                    principals=_ANYONE,
+                    actions=_ALL_TOOLS,
+                    when={"effects_any_of": ["write", "network", "exec"]},
+                    note="it does more than read",
+                ),
+                Statement(
+                    id="supervised.risk",
+                    effect="ask",
+                    principals=_ANYONE,
+                    actions=_ALL_TOOLS,
+                    when={"risk_at_least": "medium"},
+                    note="its risk is not low",
+                ),
+                _undeclared("supervised"),
+            )
+        case "full":
+            return (
+                Statement(
+                    id="full.declared",
+                    effect="allow",
+                    principals=_ANYONE,
+                    actions=_ALL_TOOLS,
+                    when={"declared": True},
+                    note="every tool that declares what it does may run",
+                ),
+                _undeclared("full"),
+            )
+        case _:
+            assert_never(autonomy)
+
+
+def _reads(autonomy: Autonomy) -> Statement:
+    return Statement(
+        id=f"{autonomy}.reads",
+        effect="allow",
+        principals=_ANYONE,
+        actions=_ALL_TOOLS,
+        when={"effects_within": ["read"], "risk_at_most": "low"},
+        note="it only reads, at low risk",
+    )
+
+
+def _undeclared(autonomy: Autonomy) -> Statement:
+    return Statement(
+        id=f"{autonomy}.undeclared",
+        effect="ask",
+        principals=_ANYONE,
+        actions=_ALL_TOOLS,
+        when={"declared": False},
+        note="it does not declare what it does",
+    )
+
+
+def halt_statement(by: str, at: datetime) -> Statement:
+    """Return the deny on every tool that `/halt` puts in force until `/resume`."""
+    since = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    return Statement(
+        id="halt.active",
+        effect="deny",
+        principals=_ANYONE,
+        actions=_ALL_TOOLS,
+        note=f"`{by}` halted everything at {since} UTC, until `/resume`",
+    )
+
+
+def assemble(
+    autonomy: Autonomy, configured: Iterable[Statement] = (), halt: Statement | None = None
+) -> PolicySet:
+    """Return the whole policy in force."""
+    halted = () if halt is None else (halt,)
+    return PolicySet((*BASE, *autonomy_statements(autonomy), *configured, *halted))
