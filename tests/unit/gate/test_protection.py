@@ -1,0 +1,144 @@
+"""Protection blocks what no policy and no approval can open."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.gate.conditions import EFFECTS, ToolFacts
+from zeroclaw.gate.protection import Blocked, Passed, Protected, is_normal, protect
+
+READS = ToolFacts(effects=frozenset({"read"}), risk="low", declared=True)
+HERE = Protected(
+    closed=("/home/ann/.local/share/zc", "/etc/zc.toml"),
+    open=("/home/ann/.local/share/zc/workspaces",),
+)
+
+
+def reason(*resources: str) -> str:
+    verdict = protect(READS, resources, HERE)
+    return verdict.reason if isinstance(verdict, Blocked) else ""
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "file:/home/ann/.local/share/zc",
+        "file:/home/ann/.local/share/zc/store.sqlite",
+        "file:/home/ann/.LOCAL/share/ZC/store.sqlite",
+        "file:/etc/zc.toml",
+        "file:/etc/ZC.toml",
+    ],
+)
+def test_the_daemons_own_files_are_never_touched(resource: str) -> None:
+    """The data directory and the configuration are out of reach, in any case (S3-23)."""
+    assert reason(resource) == f"`{resource}` belongs to the daemon itself"
+
+
+@pytest.mark.parametrize("resource", ["file:/", "file:/home/ann", "file:/etc"])
+def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) -> None:
+    """A search through a folder reaches what lies in it."""
+    assert reason(resource) == f"`{resource}` holds files of the daemon itself"
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "file:/home/ann/.local/share/zc/workspaces/01C/notes.md",
+        "file:/home/ann/.local/share/zcx/a",
+        "file:/srv/work/keys.txt",
+        "file:/srv/work/.env.example",
+        "file:/srv/work/environment",
+        "file:/srv/work/ssh/readme",
+        "file:/etc/hosts",
+        "file:/process",
+        "host:example.com:443",
+        "sandbox:workspace",
+    ],
+)
+def test_everything_else_is_left_to_the_policy(resource: str) -> None:
+    """Workspaces inside the data directory, names that only look alike, hosts, sandboxes."""
+    assert protect(READS, (resource,), HERE) == Passed()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/ann/.ssh",
+        "/home/ann/.ssh/config",
+        "/home/ann/.SSH/config",
+        "/home/ann/.aws/credentials",
+        "/home/ann/.gnupg/x",
+        "/home/ann/.kube/config",
+        "/home/ann/.config/gcloud/x",
+        "/srv/work/.env",
+        "/srv/work/.env.production",
+        "/srv/work/Server.PEM",
+        "/srv/work/tls.key",
+        "/srv/work/id_ed25519",
+        "/home/ann/.netrc",
+        "/etc/shadow",
+        "/etc/shadow-",
+        "/etc/sudoers.d/ann",
+        "/proc/self/environ",
+        "/proc/1/mem",
+    ],
+)
+def test_places_where_secrets_are_kept_are_never_touched(path: str) -> None:
+    """Keys and passwords by the names that programs give them, in any case (S3-23)."""
+    assert reason(f"file:{path}") == f"`file:{path}` is where secrets are kept"
+
+
+def test_one_protected_resource_blocks_the_whole_call() -> None:
+    """A call is one thing: it runs whole or not at all."""
+    assert reason("file:/srv/work/a", "file:/etc/zc.toml")
+    assert not reason("file:/srv/work/a", "file:/srv/work/b")
+    assert not reason()
+
+
+@pytest.mark.parametrize(
+    ("effects", "verdict"),
+    [
+        (["network"], Passed()),
+        (["read"], Blocked(reason="what it would touch could not be determined")),
+        (["exec"], Blocked(reason="what it would touch could not be determined")),
+        (sorted(EFFECTS), Blocked(reason="what it would touch could not be determined")),
+    ],
+)
+def test_what_cannot_be_looked_at_is_blocked_where_files_are_at_stake(
+    effects: list[str], verdict: Blocked | Passed
+) -> None:
+    """Unresolved resources fail closed; a call that can only reach hosts is the policy's."""
+    facts = replace(READS, effects=frozenset(effects))
+    assert protect(facts, None, HERE) == verdict
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "file:", "file:relative", "file:/a/", "file:/a//b", "file:/a/./b", "file:/a/..", "file://a",
+        "file:/a\0b", "/a", "", "host:", "host:a b", "ftp:x",
+    ],
+)  # fmt: skip
+def test_a_resource_that_is_not_normal_is_blocked(resource: str) -> None:
+    """Patterns and roots are compared as text, so any second spelling is refused."""
+    assert not is_normal(resource)
+    assert reason(resource) == "a resource of it is not in normal form"
+
+
+def test_the_root_folder_is_normal() -> None:
+    """It is the one path that ends with a slash."""
+    assert is_normal("file:/")
+    assert protect(READS, ("file:/",), Protected(closed=())) == Passed()
+
+
+names = st.text("abZ._-", min_size=1, max_size=4).filter(lambda name: name not in {".", ".."})
+
+
+@given(inside=st.lists(names, max_size=4), around=st.lists(names, min_size=1, max_size=3))
+def test_nothing_inside_a_closed_folder_passes(inside: list[str], around: list[str]) -> None:
+    """Whatever the names, in whatever case, the folder is shut."""
+    root = "/" + "/".join(around)
+    resource = "file:" + "/".join([root.swapcase(), *inside])
+    assert isinstance(protect(READS, (resource,), Protected(closed=(root,))), Blocked)
