@@ -1,0 +1,36 @@
+"""What a tool is handed in tests, and what it told about its children."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw.envelope import ConversationId, Principal
+from zeroclaw.tool import Spawned, ToolContext
+
+SOMEBODY = Principal(id="person:ada", roles=frozenset(), channel="web", sender="ada")
+
+
+@dataclass(kw_only=True)
+class Records:
+    """Every group that was recorded, in order, with None for "reaped"."""
+
+    seen: list[Spawned | None] = field(default_factory=list[Spawned | None])
+
+    async def spawned(self, group: Spawned | None) -> None:
+        self.seen.append(group)
+
+    @property
+    def pgid(self) -> int:
+        """The first group's id."""
+        [first] = [group for group in self.seen[:1] if group is not None]
+        return first.pgid
+
+
+def tool_context(workspace: Path, records: Records | None = None) -> ToolContext:
+    return ToolContext(
+        conversation=ConversationId("01CONVERSATION"),
+        principal=SOMEBODY,
+        workspace=workspace,
+        clock=ManualClock(),
+        spawned=(records or Records()).spawned,
+    )

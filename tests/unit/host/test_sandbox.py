@@ -1,0 +1,171 @@
+"""The sandbox: what bubblewrap is told, and how its word is tested."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from zeroclaw.host import sandbox
+from zeroclaw.host.processes import Captured, Ended, Ending
+from zeroclaw.host.protected import Found, Rule, Shield
+from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
+
+SYSTEM = System(
+    bwrap="/usr/bin/bwrap",
+    prlimit="/usr/bin/prlimit",
+    links=(("usr/bin", "/bin"),),
+    directories=("/lib64",),
+)
+LIMITS = Limits(
+    memory_bytes=1000, cpu_s=2, file_bytes=3000, open_files=4, processes=5, tmp_bytes=6000
+)
+
+
+def argv(*, network: bool = False, found: tuple[Found, ...] = ()) -> tuple[str, ...]:
+    box = Box(workspace=Path("/w"), network=network, found=found, limits=LIMITS)
+    return sandbox.box_argv(SYSTEM, box, "echo hi")
+
+
+def found(path: str, shield: Shield, *, is_directory: bool = True) -> Found:
+    rule = Rule(parts=tuple(path.split("/")), shield=shield)
+    return Found(rule=rule, is_directory=is_directory)
+
+
+def test_the_whole_command_line_is_as_written_here() -> None:
+    """Whoever changes what a sandbox is changes this line too (design §6, Shell)."""
+    assert " ".join(argv()) == (
+        "/usr/bin/bwrap --unshare-all --unshare-user --disable-userns --die-with-parent"
+        " --cap-drop ALL --hostname sandbox --clearenv"
+        " --setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv LANG C.UTF-8"
+        " --setenv TERM dumb --ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib64 /lib64"
+        " --ro-bind-try /etc/alternatives /etc/alternatives"
+        " --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --proc /proc --dev /dev"
+        " --size 6000 --tmpfs /dev/shm --remount-ro /dev --size 6000 --tmpfs /tmp"
+        " --bind /w /workspace --remount-ro / --chdir /workspace --"
+        " /usr/bin/prlimit --as=1000 --cpu=2 --fsize=3000 --nofile=4 --core=0 --nproc=5 --"
+        " /bin/sh -c echo hi"
+    )
+
+
+def test_the_network_is_shared_only_when_granted() -> None:
+    """Granting it adds the network and what finds names and trusts servers, nothing else."""
+    added = set(argv(network=True)) - set(argv())
+    assert added == {
+        "--share-net",
+        "/etc/resolv.conf",
+        "/etc/hosts",
+        "/etc/nsswitch.conf",
+        "/etc/ssl",
+        "/etc/pki",
+    }
+
+
+@pytest.mark.parametrize(
+    ("places", "mounts"),
+    [
+        ((found("a", "read_only"),), "--ro-bind /w/a /workspace/a"),
+        ((found("a", "masked"),), "--tmpfs /workspace/a --remount-ro /workspace/a"),
+        (
+            (found("a", "masked", is_directory=False),),
+            "--ro-bind /dev/null /workspace/a",
+        ),
+        (
+            (found("a/b/c", "read_only"),),
+            "--bind /w/a /workspace/a --bind /w/a/b /workspace/a/b"
+            " --ro-bind /w/a/b/c /workspace/a/b/c",
+        ),
+        (
+            (found("a/b", "masked"), found("a", "read_only")),
+            "--bind /w/a /workspace/a --ro-bind /w/a /workspace/a"
+            " --tmpfs /workspace/a/b --remount-ro /workspace/a/b",
+        ),
+    ],
+)
+def test_protected_places_are_mounted_over(places: tuple[Found, ...], mounts: str) -> None:
+    """Read-only or masked, outer places first, and no directory above one can be renamed."""
+    line = " ".join(argv(found=places))
+    assert f"--bind /w /workspace {mounts} --remount-ro / " in line
+
+
+def test_without_a_sandbox_only_the_limits_remain() -> None:
+    """The number of processes is not bounded there: the kernel would count the daemon's too."""
+    bare = sandbox.bare_argv("/usr/bin/prlimit", LIMITS, "true")
+    assert bare == (
+        *("/usr/bin/prlimit", "--as=1000", "--cpu=2", "--fsize=3000", "--nofile=4", "--core=0"),
+        *("--", "/bin/sh", "-c", "true"),
+    )
+    assert sandbox.bare_argv(None, LIMITS, "true") == ("/bin/sh", "-c", "true")
+
+
+GOOD = "S CapEff:\t0000000000000000\nS NoNewPrivs:\t1\nN Inter-| x\nN lo: 0\nE\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "network", "fault"),
+    [
+        (GOOD, False, None),
+        (GOOD.replace("lo:", "lo:\nN eth0:"), True, None),
+        (GOOD.replace("lo:", "lo:\nN eth0:"), False, "the network can be reached"),
+        (GOOD.replace("0000\n", "0400\n"), False, "commands have capabilities"),
+        (GOOD.replace("CapEff", "Other"), False, "commands have capabilities"),
+        (GOOD.replace("\t1", "\t0"), False, "commands can gain privileges"),
+        ("F files can be seen\n" + GOOD, False, "files can be seen"),
+        ("bwrap: no `x`\n", False, "the sandbox does not start.*`bwrap: no 'x''?`"),
+        ("", False, "it ended with 1 and said nothing"),
+    ],
+)
+def test_the_self_test_is_judged_by_what_the_command_could_do(
+    output: str, network: bool, fault: str | None
+) -> None:
+    """Anything that it could see, reach or become is a leak, and silence is no proof."""
+    captured = Captured(head=output.encode(), tail=b"", left_out_bytes=0)
+    ended = Ended(ending="exited", status=1, output=captured, all_gone=True)
+    judged = sandbox.judge(ended, network=network)
+    assert (judged is None) == (fault is None)
+    assert judged is None or re.search(fault or "", judged)
+
+
+@pytest.mark.parametrize("ending", ["timed_out", "flooded"])
+def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
+    """All the right words don't help when it had to be killed."""
+    captured = Captured(head=GOOD.encode(), tail=b"", left_out_bytes=0)
+    ended = Ended(ending=ending, status=-9, output=captured, all_gone=True)
+    assert sandbox.judge(ended, network=False) is not None
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("network", [False, True])
+async def test_the_sandbox_works_here(network: bool) -> None:
+    """The production command line keeps its word on this machine."""
+    assert isinstance(await sandbox.self_test(network=network), Working)
+
+
+@pytest.mark.parametrize(("present", "missing"), [((), "bubblewrap"), (("bwrap",), "util-linux")])
+async def test_a_missing_program_is_named_with_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...], missing: str
+) -> None:
+    """The operator reads what to install."""
+    make_programs(tmp_path, present, "exit 0")
+    monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
+    result = await sandbox.self_test()
+    assert isinstance(result, Broken)
+    assert f"install the package {missing}" in result.reason
+
+
+async def test_a_bubblewrap_that_may_not_work_here_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own words reach the operator, who learns which switch of the machine is off."""
+    refusal = "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1"
+    make_programs(tmp_path, ("bwrap", "prlimit"), refusal)
+    monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
+    assert await sandbox.self_test() == Broken(
+        reason="the sandbox does not start, user namespaces may be switched off here:"
+        " `bwrap: setting up uid map: Permission denied`"
+    )
+
+
+def make_programs(directory: Path, names: tuple[str, ...], script: str) -> None:
+    for name in names:
+        (directory / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (directory / name).chmod(0o755)

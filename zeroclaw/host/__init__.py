@@ -1,0 +1,1 @@
+"""What touches this machine: clocks, ids, sockets, files, processes."""

@@ -1,0 +1,354 @@
+"""Starts a program that can neither flood us nor outlive us.
+
+A child is born in a session and process group of its own and waits at a gate: it reads one line
+before it becomes the program, and by then its group has been recorded. Whatever happens to the
+daemon, the group can be found again and ended.
+
+`/proc` is described in proc(5); the start time is field 22 of `/proc/<pid>/stat`.
+"""
+
+import asyncio
+import os
+import select
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zeroclaw.errors import ToolFailed
+from zeroclaw.tool import Spawned
+
+# The gate closes by end of file when the daemon dies first, and then nothing has run.
+_GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@" </dev/null', "gate")
+
+PROC = Path("/proc")
+CLEANING_S = 15.0  # all of the cleaning up after one run
+_LAST_OUTPUT_S = 2.0  # somebody who left the group may hold the pipe open
+_DYING_MS = 2_000
+_KILLS = 5
+
+Recorder = Callable[[Spawned | None], Awaitable[None]]
+Ending = Literal["exited", "timed_out", "flooded"]
+Reaped = Literal["gone", "killed", "alive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCaps:
+    """How much of a child's output is kept, in bytes.
+
+    Attributes:
+        head_bytes: Kept from its beginning.
+        tail_bytes: Kept from its end.
+        flood_bytes: A child that writes more than this is killed.
+    """
+
+    head_bytes: int = 196_608
+    tail_bytes: int = 65_536
+    flood_bytes: int = 134_217_728
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """What was kept of an output.
+
+    Attributes:
+        head: Its beginning; all of it when `left_out_bytes` is 0 and `tail` is empty.
+        tail: Its end, what came after `head` and what was left out.
+        left_out_bytes: How much between the two was dropped.
+    """
+
+    head: bytes
+    tail: bytes
+    left_out_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """How much was written in all."""
+        return len(self.head) + self.left_out_bytes + len(self.tail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a child ended.
+
+    Attributes:
+        ending: By itself, at its time-out, or because it wrote too much.
+        status: Its exit status; negative is the number of the signal that ended it, and after a
+            time-out or a flood that signal is ours.
+        output: What it wrote, both streams in the order they were written.
+        all_gone: No process of its group is left.
+    """
+
+    ending: Ending
+    status: int
+    output: Captured
+    all_gone: bool
+
+
+class Capture:
+    """Keeps the head and the tail of a stream of any length in bounded memory."""
+
+    def __init__(self, caps: OutputCaps) -> None:
+        self._caps = caps
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total_bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece."""
+        self.total_bytes += len(data)
+        room = self._caps.head_bytes - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * self._caps.tail_bytes:
+            self._tail = self._tail[-self._caps.tail_bytes :]
+
+    def taken(self) -> Captured:
+        """Return what is kept so far."""
+        head, tail = bytes(self._head), bytes(self._tail[-self._caps.tail_bytes :])
+        return Captured(
+            head=head, tail=tail, left_out_bytes=self.total_bytes - len(head) - len(tail)
+        )
+
+
+class _Child(asyncio.SubprocessProtocol):
+    """Collects without buffering: every piece is cut to the caps as it arrives."""
+
+    def __init__(self, caps: OutputCaps) -> None:
+        self._flood_bytes = caps.flood_bytes
+        self.capture = Capture(caps)
+        self.over = asyncio.Event()  # it exited, or wrote more than anybody will read
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()  # it exited and nobody holds its output
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002  one pipe only
+        self.capture.feed(data)
+        if self.capture.total_bytes > self._flood_bytes:
+            self.over.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        self.over.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self.closed.set()
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    timeout_s: float,
+    caps: OutputCaps,
+    spawned: Recorder,
+) -> Ended:
+    """Run a program to its end, or end it, with every process of its group.
+
+    A program that leaves its process group (`setsid`) escapes, unless it runs in a sandbox, which
+    dies with its first process.
+
+    Args:
+        argv: The program, by its absolute path, and its arguments.
+        directory: Where it starts.
+        environment: All of it; nothing of ours is added.
+        timeout_s: Seconds from the opened gate until it is killed.
+        caps: How much of its output is kept, and allowed.
+        spawned: Awaited with the group before the program starts and with None once it is gone.
+
+    Raises:
+        ToolFailed: It could not be started.
+    """
+    child = _Child(caps)
+    loop = asyncio.get_running_loop()
+    try:
+        transport, _ = await loop.subprocess_exec(
+            lambda: child,
+            *_GATE,
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=directory,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        message = f"the program could not be started: {_reason(error)}"
+        raise ToolFailed(message) from error
+    pgid = transport.get_pid()
+    ending: Ending = "exited"
+    all_gone = False
+    try:
+        await spawned(await asyncio.to_thread(identify, pgid))
+        _open_gate(transport)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await child.over.wait()
+        except TimeoutError:
+            ending = "timed_out"
+        if not child.exited.is_set() and ending == "exited":
+            ending = "flooded"
+    finally:
+        _kill(pgid)
+        try:
+            async with asyncio.timeout(CLEANING_S):
+                all_gone = await _clean_up(child, pgid)
+                if all_gone:
+                    await spawned(None)
+        except TimeoutError:
+            all_gone = False  # its record stays, so the next start of the daemon ends it
+        finally:
+            transport.close()
+    status = transport.get_returncode()
+    return Ended(
+        ending=ending,
+        status=-signal.SIGKILL if status is None else status,
+        output=child.capture.taken(),
+        all_gone=all_gone,
+    )
+
+
+async def reap(left: Spawned) -> Reaped:
+    """End a group that an earlier life of the daemon started and could not end.
+
+    A group is ours only while its first process lives and started when ours did. When that one is
+    gone nothing is killed: its number may be anybody's by now, and what it left behind, if it ran
+    in a sandbox, died with it.
+
+    Returns:
+        `gone` when nothing of it was left, `killed` when it is gone now, `alive` when it refuses.
+    """
+    return await asyncio.to_thread(_reap, left)
+
+
+def identify(pgid: int) -> Spawned:
+    """Name a group by its living first process; reads `/proc`, so call it in a thread.
+
+    Raises:
+        ToolFailed: There is no such process.
+    """
+    seen = _look(pgid)
+    if seen is None:
+        message = "the program ended before it began"
+        raise ToolFailed(message)
+    return Spawned(pgid=pgid, start_ticks=seen.start_ticks, boot=_boot())
+
+
+def living(pgid: int) -> tuple[int, ...]:
+    """Return the processes of a group; blocks, so call it in a thread.
+
+    The dead that nobody has buried yet don't count.
+    """
+    try:
+        os.killpg(pgid, 0)
+    except ProcessLookupError:
+        return ()
+    except PermissionError:
+        return ()
+    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
+    found = [(pid, seen) for pid in pids if (seen := _look(pid)) is not None]
+    return tuple(pid for pid, seen in found if seen.pgid == pgid and seen.state not in "ZX")
+
+
+def end_group(pgid: int) -> bool:
+    """Kill a group and wait until nothing of it lives; blocks, so call it in a thread.
+
+    Returns:
+        False when something of it could not be killed.
+    """
+    for _ in range(_KILLS):
+        members = living(pgid)
+        if not members:
+            return True
+        # Taken before the kill, so that none can vanish and be mistaken for another.
+        handles = [handle for pid in members if (handle := _handle(pid)) is not None]
+        try:
+            _kill(pgid)
+            _wait_for_ends(handles)
+        finally:
+            for handle in handles:
+                os.close(handle)
+    return not living(pgid)
+
+
+def _reap(left: Spawned) -> Reaped:
+    if left.boot != _boot():
+        return "gone"
+    seen = _look(left.pgid)
+    if seen is None or seen.start_ticks != left.start_ticks or seen.pgid != left.pgid:
+        return "gone"
+    return "killed" if end_group(left.pgid) else "alive"
+
+
+async def _clean_up(child: _Child, pgid: int) -> bool:
+    """Wait for the end of the group, of the child and of its output, in this order."""
+    all_gone = await asyncio.to_thread(end_group, pgid)
+    if all_gone:
+        await child.exited.wait()
+    try:
+        async with asyncio.timeout(_LAST_OUTPUT_S):
+            await child.closed.wait()
+    except TimeoutError:
+        return all_gone  # what was read until now is what there is
+    return all_gone
+
+
+def _open_gate(transport: asyncio.SubprocessTransport) -> None:
+    gate = transport.get_pipe_transport(0)
+    if isinstance(gate, asyncio.WriteTransport):
+        gate.write(b"\n")
+        gate.close()
+
+
+def _kill(pgid: int) -> None:
+    try:
+        os.killpg(pgid, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # it ended by itself
+    except PermissionError:
+        return  # it is somebody else's, so it is not ours any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Process:
+    state: str
+    pgid: int
+    start_ticks: int
+
+
+def _look(pid: int) -> _Process | None:
+    """Read what the kernel says about a process, None when there is none."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    # The name in parentheses is the program's own choice and may hold anything.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return _Process(
+        state=fields[0].decode("ascii"), pgid=int(fields[2]), start_ticks=int(fields[19])
+    )
+
+
+def _handle(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _wait_for_ends(handles: Sequence[int]) -> None:
+    """Wait until each has ended, or not much longer."""
+    for handle in handles:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll(_DYING_MS)
+
+
+def _boot() -> str:
+    return (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror or "unknown").lower() if isinstance(error, OSError) else str(error)

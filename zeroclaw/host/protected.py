@@ -1,0 +1,107 @@
+"""What of a workspace is read-only, and what of it does not exist for a tool."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from zeroclaw.errors import ToolFailed
+
+Shield = Literal["read_only", "masked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protected:
+    """Places that a tool must not change, or not see.
+
+    Attributes:
+        read_only: Relative to the workspace, `/` between names; may be read, never changed.
+        masked: Likewise; can neither be read nor changed.
+        hidden: Anywhere on this machine, absolute; masked where a workspace happens to hold one.
+    """
+
+    read_only: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One protected place of one workspace.
+
+    Attributes:
+        parts: The names from the workspace down to it; what lies below it is protected as well.
+        shield: How.
+    """
+
+    parts: tuple[str, ...]
+    shield: Shield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A protected place that exists.
+
+    Attributes:
+        rule: The rule that protects it.
+        is_directory: Else it is anything else.
+    """
+
+    rule: Rule
+    is_directory: bool
+
+
+def rules(protected: Protected, workspace: Path) -> tuple[Rule, ...]:
+    """Return the rules of one workspace, whose path must be real (no links)."""
+    inside = tuple(path for path in protected.hidden if path.is_relative_to(workspace))
+    masked = (*(workspace / name for name in protected.masked), *inside)
+    read_only = (workspace / name for name in protected.read_only)
+    return (
+        *(Rule(parts=path.relative_to(workspace).parts, shield="masked") for path in masked),
+        *(Rule(parts=path.relative_to(workspace).parts, shield="read_only") for path in read_only),
+    )
+
+
+def is_masked(parts: tuple[str, ...], by: tuple[Rule, ...]) -> bool:
+    """Tell whether a place, by its names from the workspace down, is not to be seen."""
+    return any(rule.shield == "masked" and _covers(rule, parts) for rule in by)
+
+
+def is_read_only(parts: tuple[str, ...], by: tuple[Rule, ...]) -> bool:
+    """Tell whether a place is not to be changed; what is masked isn't either."""
+    return any(_covers(rule, parts) for rule in by)
+
+
+def find(workspace: Path, by: tuple[Rule, ...]) -> tuple[Found, ...]:
+    """Look which protected places exist; blocks, so call it in a thread.
+
+    Raises:
+        ToolFailed: One of them is reached by a symbolic link, so protecting its name would
+            protect something else.
+    """
+    found = [(rule, _look(workspace, rule)) for rule in by]
+    return tuple(
+        Found(rule=rule, is_directory=stat.S_ISDIR(seen.st_mode))
+        for rule, seen in found
+        if seen is not None
+    )
+
+
+def _covers(rule: Rule, parts: tuple[str, ...]) -> bool:
+    return parts[: len(rule.parts)] == rule.parts
+
+
+def _look(workspace: Path, rule: Rule) -> os.stat_result | None:
+    seen = workspace.lstat()
+    for depth in range(1, len(rule.parts) + 1):
+        place = workspace.joinpath(*rule.parts[:depth])
+        try:
+            seen = place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISLNK(seen.st_mode):
+            name = "/".join(rule.parts[:depth])
+            message = f"`{name}` is protected, but is a symbolic link: remove the link first"
+            raise ToolFailed(message)
+    return seen
