@@ -161,7 +161,8 @@ class Append:
 class PutBlob:
     """Keep bytes under the SHA-256 of themselves, in hex; putting them again is no error.
 
-    Larger than the store's cap fails the whole commit with `StoreRefused`.
+    Larger than the store's cap, or named by another digest than its own, fails the whole commit
+    with `StoreRefused`.
     """
 
     digest: str
@@ -279,7 +280,8 @@ class Store(Rows, Logs, Blobs, Protocol):
         Raises:
             AlreadyClaimed: A dedup key was taken.
             Conflict: A row or log was not as expected.
-            Fenced: The fence is missing or no longer the newest.
+            Fenced: The fence is missing, another scope's, or no longer the newest.
+            StoreRefused: A value can't be stored, for example half a character in a key.
             StoreUnusable: The disk is full, or the file can't be written.
         """
         ...

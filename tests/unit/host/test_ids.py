@@ -1,0 +1,73 @@
+"""Ids sort by time of making, tokens are unguessable."""
+
+import re
+from datetime import datetime, timedelta
+from threading import Thread
+
+from tests.fakes.manual_clock import EPOCH, ManualClock
+from zeroclaw.host.ids import SystemIds
+
+ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+class SetClock(ManualClock):
+    """A clock whose wall time is set by hand, backwards too."""
+
+    at = EPOCH
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def test_ulids_of_one_millisecond_sort_by_making() -> None:
+    """The clock stands still for all of them."""
+    ids = SystemIds(ManualClock())
+    made = [ids.ulid() for _ in range(10_000)]
+
+    assert sorted(set(made)) == made
+    assert all(ULID.fullmatch(ulid) for ulid in made)
+
+
+def test_ulids_sort_by_making_when_the_wall_clock_is_set_back() -> None:
+    """Keys of rows stay in order when the machine's time is corrected."""
+    clock = SetClock()
+    ids = SystemIds(clock)
+    before = ids.ulid()
+    clock.at = EPOCH - timedelta(days=1)
+    back = ids.ulid()
+    clock.at = EPOCH + timedelta(milliseconds=1)
+    after = ids.ulid()
+
+    assert before < back < after
+
+
+def test_a_ulid_begins_with_its_millisecond() -> None:
+    """48 bits of milliseconds since 1970 come first (github.com/ulid/spec)."""
+    clock = SetClock()
+    clock.at = EPOCH.fromtimestamp(1469918176.385, tz=EPOCH.tzinfo)
+
+    assert SystemIds(clock).ulid()[:10] == "01ARYZ6S41"
+
+
+def test_ulids_of_many_threads_are_all_different() -> None:
+    """The store's threads and the loop may make ids at once."""
+    ids = SystemIds(ManualClock())
+    made: list[str] = []
+    threads = [
+        Thread(target=lambda: made.extend([ids.ulid() for _ in range(500)])) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(made)) == 2000
+
+
+def test_tokens_are_32_random_bytes() -> None:
+    """43 characters of base64url, never the same."""
+    ids = SystemIds(ManualClock())
+    made = {ids.token() for _ in range(1000)}
+
+    assert len(made) == 1000
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", token) for token in made)

@@ -1,0 +1,186 @@
+"""One fact is one bounded, redacted line, and a stuck reader of stderr delays nobody (P8, P9)."""
+
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
+from threading import Event
+
+import pytest
+
+from zeroclaw.host import logs
+from zeroclaw.host.logs import EventLog, LineForm
+
+SECRET = 'sec"ret\nvalue'
+
+
+def redact(text: str) -> str:
+    return text.replace(SECRET, "[redacted]")
+
+
+@pytest.fixture(autouse=True)
+def levels_restored() -> Iterator[None]:
+    """Setting up changes the process; pytest's own handlers come back."""
+    names = ["", "zeroclaw", *logs._CHATTY]  # pyright: ignore[reportPrivateUsage]  # what is changed
+    root = logging.getLogger()
+    handlers, kept = root.handlers[:], {name: logging.getLogger(name).level for name in names}
+    root.handlers[:] = []  # so that set_up closes none of them
+    yield
+    root.handlers[:] = handlers
+    for name, level in kept.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def written(form: LineForm, tell: Callable[[], None], level: logs.Level = "info") -> list[str]:
+    """The lines that come out for what `tell` records."""
+    stream = io.StringIO()
+    close = logs.set_up(redact=redact, form=form, level=level, stream=stream)
+    tell()
+    close()
+    close()
+    return stream.getvalue().splitlines()
+
+
+def test_a_fact_is_one_json_object() -> None:
+    """Machines get the fields with their types."""
+
+    def tell() -> None:
+        EventLog("turn")("turn_finished", turn="01A", seconds=1.5, again=False, reason=None)
+
+    [line] = written("json", tell)
+    fields: dict[str, object] = json.loads(line)
+
+    assert str(fields.pop("at")).endswith("Z")
+    assert fields == {
+        "level": "info",
+        "room": "zeroclaw.turn",
+        "event": "turn_finished",
+        "turn": "01A",
+        "seconds": 1.5,
+        "again": False,
+        "reason": None,
+    }
+
+
+def test_a_fact_is_one_readable_line() -> None:
+    """People get words; values with blanks or line ends are quoted, so none starts a new line."""
+
+    def tell() -> None:
+        EventLog("turn")("edit_refused", level="warning", text='a "b"\nc', count=3, empty="")
+
+    [line] = written("lines", tell)
+
+    assert line.split(" ", 1)[1] == (
+        'warning zeroclaw.turn edit_refused text="a \\"b\\"\\nc" count=3 empty=""'
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "lines"])
+def test_no_secret_reaches_a_line(form: LineForm) -> None:
+    """Fields, foreign messages and tracebacks are redacted before they are quoted (P8)."""
+
+    def tell() -> None:
+        EventLog("turn")("turn_failed", why=f"password is {SECRET}", also=SECRET)
+        logging.getLogger("telegram").warning("calling %s", SECRET)
+        try:
+            raise ValueError(SECRET)
+        except ValueError:
+            logging.getLogger("zeroclaw.daemon").exception("task_died")
+
+    lines = written(form, tell)
+
+    assert len(lines) == 3
+    assert all("[redacted]" in line for line in lines)
+    assert not any("nvalue" in line for line in lines)
+
+
+@pytest.mark.parametrize("form", ["json", "lines"])
+def test_a_line_is_bounded(form: LineForm) -> None:
+    """A long value is cut, many long ones are left out; how long it was stays."""
+
+    def tell() -> None:
+        EventLog("turn")("one", text="x" * 5000)
+        EventLog("turn")("many", **{f"field{number}": "x" * 5000 for number in range(50)})
+
+    one, many = written(form, tell)
+
+    assert "… (5000 characters)" in one
+    assert len(one) < 2500
+    assert len(many) <= 16_000
+
+
+def test_libraries_are_heard_from_warning_on_and_we_from_the_level_that_was_set() -> None:
+    """Every poll of a platform would be a line otherwise."""
+
+    def tell() -> None:
+        logging.getLogger("httpx").info("request")
+        logging.getLogger("uvicorn.access").info("request")
+        logging.getLogger("some.library").info("hello")
+        EventLog("turn")("body_seen", level="debug", text="x")
+        EventLog("turn")("turn_started")
+        logging.getLogger("httpx").warning("slow")
+
+    quiet = written("lines", tell)
+    chatty = written("lines", tell, level="debug")
+
+    assert [line.split(" ")[3] for line in quiet] == ["turn_started", "slow"]
+    assert [line.split(" ")[3] for line in chatty] == ["body_seen", "turn_started", "slow"]
+
+
+def test_a_record_that_can_not_be_made_is_named_by_its_logger_alone() -> None:
+    """Its text was never redacted, so it stays out."""
+
+    def tell() -> None:
+        logging.getLogger("some.library").warning("%d", SECRET)
+
+    [line] = written("lines", tell)
+
+    assert line == "log_record_broken logger=some.library"
+
+
+class StuckStream(io.StringIO):
+    """A stderr whose reader stands still until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.go = Event(), Event()
+
+    def write(self, text: str, /) -> int:
+        self.entered.set()
+        self.go.wait()
+        return super().write(text)
+
+
+def test_a_reader_that_stands_still_costs_lines_and_not_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Recording never waits; what was dropped is counted (P9)."""
+    monkeypatch.setattr(logs, "_WAITING_LINES", 3)
+    stream = StuckStream()
+    close = logs.set_up(redact=redact, stream=stream)
+    log = EventLog("turn")
+    log("first")
+    stream.entered.wait()
+    for number in range(10):
+        log("more", number=number)
+    stream.go.set()
+    close()
+
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 5
+    assert "log_lines_dropped count=7" in lines
+
+
+class BrokenStream(io.StringIO):
+    """A stderr that was closed by the other side."""
+
+    def write(self, text: str, /) -> int:
+        raise BrokenPipeError
+
+
+def test_a_stderr_that_is_gone_disturbs_nobody() -> None:
+    """The daemon goes on without lines."""
+    close = logs.set_up(redact=redact, stream=BrokenStream())
+    EventLog("turn")("turn_started")
+    EventLog("turn")("turn_finished")
+    close()

@@ -1,0 +1,22 @@
+"""The real clock, the only file that reads time."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """This machine's time, as the `Clock` that everything is handed."""
+
+    def now(self) -> datetime:
+        """Return the wall time, aware, in UTC; it may jump when the machine's time is set."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back; on Linux they stand still while it is suspended."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; returns at once for zero or less."""
+        if seconds > 0:
+            await asyncio.sleep(seconds)

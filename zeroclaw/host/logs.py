@@ -1,0 +1,188 @@
+"""Writes facts to stderr, one redacted line each, without ever making the daemon wait.
+
+A line is made on the caller's thread and written on another one, over a bounded queue: a reader
+of stderr that stands still costs lines, counted and told, never the daemon's time (P9).
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from threading import Thread
+from typing import Literal, TextIO
+
+Redact = Callable[[str], str]
+LineForm = Literal["json", "lines"]
+Level = Literal["debug", "info", "warning", "error"]
+
+_LEVELS: Mapping[str, int] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+_FIELDS = "zeroclaw_fields"
+_LONGEST_SCANNED_CHARS = 65_536  # more is not even looked at; what is shown is far shorter
+_LONGEST_VALUE_CHARS = 2_000
+_LONGEST_LINE_CHARS = 16_000
+_WAITING_LINES = 10_000
+_CLOSING_S = 1.0  # a reader that stands still must not hang the exit
+# Libraries that tell every request or every poll.
+_CHATTY = ("httpx", "httpcore", "telegram", "uvicorn", "uvicorn.access", "uvicorn.error", "asyncio")
+
+
+class EventLog:
+    """Records facts of one room; a `ChannelLog`.
+
+    `log("turn_finished", turn=id)`: the event in the past tense, snake_case, and its fields; no
+    message bodies above debug. The field `level` (debug, info, warning, error; info when absent)
+    picks the level.
+    """
+
+    def __init__(self, room: str) -> None:
+        self._logger = logging.getLogger(f"zeroclaw.{room}")
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        """Record one fact; never waits, never raises."""
+        level = _LEVELS.get(str(fields.pop("level", "info")), logging.INFO)
+        self._logger.log(level, event, extra={_FIELDS: fields})
+
+
+def set_up(
+    *,
+    redact: Redact,
+    form: LineForm = "lines",
+    level: Level = "info",
+    stream: TextIO | None = None,
+) -> Callable[[], None]:
+    """Send the records of every library and room to `stream`, replacing what was set up before.
+
+    Args:
+        redact: Takes known secrets and secret patterns out; applied to every text of a line,
+            tracebacks included, before the text is cut.
+        form: `json` for machines, `lines` for people.
+        level: The lowest level of ours that is written; libraries are heard from warning on.
+        stream: `sys.stderr` when None.
+
+    Returns:
+        A function that writes what is waiting and stops; logging calls it at exit too, it is safe twice.
+    """
+    handler = _Handler(stream or sys.stderr)
+    handler.setFormatter(_JsonLine(redact) if form == "json" else _ReadableLine(redact))
+    root = logging.getLogger()
+    for old in tuple(root.handlers):
+        root.removeHandler(old)
+        old.close()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("zeroclaw").setLevel(_LEVELS[level])
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    return handler.close
+
+
+class _Handler(logging.Handler):
+    """Formats here, writes on a thread of its own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._lines: SimpleQueue[str | None] = SimpleQueue()  # bounded in `emit`
+        self._dropped = 0
+        self._thread = Thread(target=self._write_all, name="zeroclaw-log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record)
+        except (TypeError, ValueError, KeyError, AttributeError):
+            # A record whose arguments don't fit its text; the text itself is kept out, as it was
+            # not redacted.
+            line = f"log_record_broken logger={record.name}"
+        if self._lines.qsize() < _WAITING_LINES:
+            self._lines.put(line)
+        else:
+            self._dropped += 1
+
+    def close(self) -> None:
+        self._lines.put(None)
+        self._thread.join(timeout=_CLOSING_S)
+        super().close()
+
+    def _write_all(self) -> None:
+        while (line := self._lines.get()) is not None:
+            dropped, self._dropped = self._dropped, 0
+            more = f"log_lines_dropped count={dropped}\n" if dropped else ""
+            try:
+                self._stream.write(f"{more}{line}\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                return  # stderr is gone, and with it everybody who could be told
+
+
+def _clean(text: str, redact: Redact) -> str:
+    clean = redact(text[:_LONGEST_SCANNED_CHARS])
+    if len(clean) <= _LONGEST_VALUE_CHARS:
+        return clean
+    return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
+
+
+class _JsonLine(logging.Formatter):
+    """One JSON object: `at`, `level`, `room`, `event`, then the fields."""
+
+    def __init__(self, redact: Redact) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "at": _at(record),
+            "level": record.levelname.lower(),
+            "room": record.name,
+            "event": _clean(record.getMessage(), self._redact),
+        }
+        for name, value in _fields(record).items():
+            line.setdefault(name, self._value(value))
+        if record.exc_info:
+            line["trace"] = _clean(self.formatException(record.exc_info), self._redact)
+        text = json.dumps(line, ensure_ascii=False)
+        if len(text) <= _LONGEST_LINE_CHARS:
+            return text
+        kept = {name: line[name] for name in ("at", "level", "room", "event")}
+        return json.dumps({**kept, "fields_too_long": len(text)}, ensure_ascii=False)
+
+    def _value(self, value: object) -> object:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        return _clean(str(value), self._redact)
+
+
+class _ReadableLine(logging.Formatter):
+    """`2026-01-01T12:00:00.000Z warning zeroclaw.stores event field=value …`."""
+
+    def __init__(self, redact: Redact) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        words = [_at(record), record.levelname.lower(), record.name]
+        words.append(_clean(record.getMessage(), self._redact))
+        for name, value in _fields(record).items():
+            text = _clean(str(value), self._redact)
+            plain = text and text.isprintable() and " " not in text and '"' not in text
+            words.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
+        if record.exc_info:
+            trace = _clean(self.formatException(record.exc_info), self._redact)
+            words.append(f"trace={json.dumps(trace, ensure_ascii=False)}")
+        return " ".join(" ".join(words).splitlines())[:_LONGEST_LINE_CHARS]
+
+
+def _at(record: logging.LogRecord) -> str:
+    at = datetime.fromtimestamp(record.created, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z"
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, object]:
+    return getattr(record, _FIELDS, {})

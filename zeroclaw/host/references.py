@@ -1,0 +1,175 @@
+"""Fetches the secrets that the configuration only points at.
+
+Blocks on files and on the keyring: call it before the event loop runs, or on another thread.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from zeroclaw.config import SecretReference
+from zeroclaw.foreign import Raised, call_now
+from zeroclaw.redact import secret_environment
+
+_LARGEST_BYTES = 64 * 1024  # a certificate chain with its key fits
+_SHIELDED = Path("/run/secrets")  # Docker's; the files are 0444 behind a mount of their own
+
+
+class Secret:
+    """A value that shows itself only when asked."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the value; hand it on, never print it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """All references at once.
+
+    Attributes:
+        secrets: By key path; those without a fault.
+        faults: One line each, `key.path: what is wrong, what to do`, in order of the references.
+    """
+
+    secrets: Mapping[str, Secret]
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    line: str
+
+
+def resolve(
+    references: Mapping[str, SecretReference], *, environment: Mapping[str, str]
+) -> Resolved:
+    """Fetch every secret; never raises, so that one run shows all that is wrong.
+
+    Args:
+        references: By key path, as the operator would look for it.
+        environment: `os.environ`; also tells where systemd put credentials.
+    """
+    secrets: dict[str, Secret] = {}
+    faults: list[str] = []
+    for key, reference in references.items():
+        match _value(reference, environment):
+            case _Fault(line):
+                faults.append(f"{key}: {line}")
+            case str() as value:
+                secrets[key] = Secret(value)
+    return Resolved(secrets=secrets, faults=tuple(faults))
+
+
+def values_to_redact(secrets: Iterable[Secret], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what must appear nowhere: resolved secrets, and secret-looking environment values."""
+    found = (*(secret.reveal() for secret in secrets), *secret_environment(environment))
+    return tuple(dict.fromkeys(found))
+
+
+def _value(reference: SecretReference, environment: Mapping[str, str]) -> str | _Fault:
+    if reference.env is not None:
+        return _from_environment(reference.env, environment)
+    if reference.file is not None:
+        return _from_file(Path(reference.file).expanduser(), environment)
+    return _from_keyring(reference.keyring or "")
+
+
+def _from_environment(name: str, environment: Mapping[str, str]) -> str | _Fault:
+    value = environment.get(name)
+    if value is None:
+        return _Fault(f"environment variable `{name}` is not set; set it")
+    return value or _Fault(f"environment variable `{name}` is empty; give it a value")
+
+
+def _from_file(path: Path, environment: Mapping[str, str]) -> str | _Fault:
+    try:
+        # Non-blocking, so that a pipe in place of the file can't hold up the start.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            fault = _unfit(path, os.fstat(descriptor), environment)
+            value = "" if fault else os.read(descriptor, _LARGEST_BYTES).decode().rstrip("\r\n")
+        finally:
+            os.close(descriptor)
+    except UnicodeDecodeError:
+        return _Fault(f"`{path}` is not UTF-8 text; it must hold the secret alone")
+    except (OSError, ValueError) as error:  # a ValueError is a zero byte in the path
+        return _Fault(_why_unread(path, error))
+    return fault or value or _Fault(f"`{path}` is empty; write the secret into it")
+
+
+def _unfit(path: Path, found: os.stat_result, environment: Mapping[str, str]) -> _Fault | None:
+    if not stat.S_ISREG(found.st_mode):
+        return _Fault(f"`{path}` is not a file; name a file that holds the secret alone")
+    if found.st_mode & 0o077 and not _is_shielded(path, environment):
+        return _Fault(f"others can read `{path}`; run `chmod 600 {path}`")
+    if found.st_size > _LARGEST_BYTES:
+        return _Fault(f"`{path}` is larger than 64 KiB; it must hold the secret alone")
+    return None
+
+
+def _is_shielded(path: Path, environment: Mapping[str, str]) -> bool:
+    """Whether a service manager put the file where only this service looks."""
+    folders = [_SHIELDED]
+    if credentials := environment.get("CREDENTIALS_DIRECTORY"):  # systemd.exec(5), LoadCredential=
+        folders.append(Path(credentials))
+    return any(path.resolve().is_relative_to(folder) for folder in folders)
+
+
+def _why_unread(path: Path, error: OSError | ValueError) -> str:
+    match getattr(error, "errno", None):
+        case errno.ENOENT | errno.ENOTDIR:
+            return f"`{path}` does not exist; make it, with mode 600"
+        case errno.EACCES:
+            return f"`{path}` can't be read; make zeroclaw's user its owner"
+        case _:
+            return f"`{path}` can't be read; name a file that holds the secret alone"
+
+
+def _from_keyring(name: str) -> str | _Fault:
+    service, slash, username = name.partition("/")
+    if not (service and slash and username):
+        return _Fault(f"keyring entry `{name}` must look like `service/name`")
+    try:
+        module = import_module("keyring")
+    except ImportError:
+        return _Fault(
+            line="the package `keyring` is not installed; install it, or use an env or file "
+            "reference"
+        )
+    get_password = getattr(module, "get_password", None)
+    if not callable(get_password):
+        return _Fault("the package `keyring` is not the known one; use an env or file reference")
+    found = call_now(lambda: get_password(service, username))
+    match found:
+        case Raised():
+            return _Fault(
+                line=f"keyring entry `{name}` can't be read ({type(found.error).__name__}); unlock "
+                "the keyring, or use an env or file reference"
+            )
+        case str() if found:
+            return found
+        case _:
+            return _Fault(
+                line=f"keyring entry `{name}` is missing; run `keyring set {service} {username}`"
+            )
