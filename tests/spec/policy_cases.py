@@ -16,15 +16,17 @@ NAMES = ("anyone", "anyone", "anyone", "role:operator", "role:family", "channel:
 ACTIONS = ("tool:read", "tool:write", "command:stop")
 ACTION_PATTERNS = ("*", "*", "tool:*", "tool:read", "tool:*e", "command:*")
 RESOURCES = ("file:/a", "file:/a/b", "file:/c", "host:x:443", "sandbox:workspace")
+GRANTS = (*RESOURCES, "host:*", "file:/a/*")
 RESOURCE_PATTERNS = ("*", "file:/a", "file:/a/*", "file:*", "host:*:443", "file:/*b*", "sandbox:w")
 
 Case = tuple[list[Statement], Query]
 
 
-def draw_case(random: Random) -> Case:
+def draw_case(random: Random, resources: tuple[str, ...] = GRANTS) -> Case:
     """Return a policy and a query; hypothesis shrinks it when it is handed its own `random`."""
     count = random.randrange(6)
-    return [_statement(random, f"s{number}") for number in range(count)], _query(random)
+    statements = [_statement(random, f"s{number}") for number in range(count)]
+    return statements, _query(random, resources)
 
 
 def _statement(random: Random, name: str) -> Statement:
@@ -39,7 +41,7 @@ def _statement(random: Random, name: str) -> Statement:
     )
 
 
-def _query(random: Random) -> Query:
+def _query(random: Random, pool: tuple[str, ...]) -> Query:
     return Query(
         principal=Principal(
             id=random.choice(IDS),
@@ -49,7 +51,7 @@ def _query(random: Random) -> Query:
         ),
         action=random.choice(ACTIONS),
         now=NOW,
-        resources=random.choice((None, (), *[_some(random, RESOURCES, 1)] * 4)),
+        resources=random.choice((None, (), *[_some(random, pool, 1)] * 4)),
         direct=random.choice((True, False, None)),
         own=random.choice((True, False, None)),
     )

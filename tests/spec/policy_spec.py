@@ -49,8 +49,9 @@ def resources_fit(statement: Statement, query: Query) -> bool:
         return True
     if query.resources == ():
         return False  # a statement that names resources never matches a call without them
+    fits = like if allows else meet  # a grant is covered whole, or touched anywhere
     covered = {
-        resource: any(like(resource, pattern) for pattern in statement.resources)
+        resource: any(fits(resource, pattern) for pattern in statement.resources)
         for resource in query.resources
     }
     return False not in covered.values() if allows else True in covered.values()
@@ -78,3 +79,14 @@ def like(text: str, pattern: str) -> bool:
     if pattern[0] == "*":
         return like(text, pattern[1:]) or (text != "" and like(text[1:], pattern))
     return text != "" and text[0] == pattern[0] and like(text[1:], pattern[1:])
+
+
+def meet(one: str, other: str) -> bool:
+    """Some text is meant by both patterns; a text without `*` means itself."""
+    if "" in {one, other}:
+        return set(one + other) <= {"*"}
+    if one[0] == "*":
+        return meet(one[1:], other) or meet(one, other[1:])
+    if other[0] == "*":
+        return meet(other, one)
+    return one[0] == other[0] and meet(one[1:], other[1:])

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from itertools import product
 from random import Random
 from types import ModuleType
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec.policy_cases import Case, draw_case
-from tests.spec.policy_spec import like, verdict
+from tests.spec.policy_spec import like, meet, verdict
 from zeroclaw.gate import policy
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
@@ -56,6 +57,14 @@ def test_a_wildcard_matches_what_its_definition_matches(text: str, pattern: str)
     assert policy.wildcard(pattern)(text) == like(text, pattern)
 
 
+@given(one=st.text("ab*", max_size=4), other=st.text("ab*", max_size=4))
+def test_patterns_overlap_exactly_when_a_text_matches_both(one: str, other: str) -> None:
+    """Both implementations agree with trying every text that could be the shortest witness."""
+    texts = ("".join(letters) for size in range(9) for letters in product("ab", repeat=size))
+    both = any(like(text, one) and like(text, other) for text in texts)
+    assert policy.overlaps(one, other) == meet(one, other) == both
+
+
 # --- the comparison bites ------------------------------------------------------------------------
 
 MUTANTS = {
@@ -71,6 +80,8 @@ MUTANTS = {
     "raising fails deny": ("if not compiled.lenient:\n                return f", "if True:\n                return f"),
     "raising holds for allow": ("if not compiled.lenient:\n                return f", "if False:\n                return f"),
     "first condition decides": ("        elif not held:", "        elif held: return ''\n        else:"),
+    "a grant is one resource": ('if compiled.lenient and "*" in resource:', "if False:"),
+    "allow touches a grant": ('if compiled.lenient and "*"', 'if "*"'),
     "ask is strict": ('statement.effect != "allow"', 'statement.effect == "deny"'),
     "deny is strict": ('statement.effect != "allow"', 'statement.effect == "ask"'),
     "an id may be a role": ('("role:", "channel:")', '("nothing:",)'),

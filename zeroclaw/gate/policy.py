@@ -7,6 +7,8 @@ The rules, each of which stands in `tests/spec/policy_spec.py` once more:
   its conditions hold.
 - An allow statement fits only if it alone covers every resource of the call; two of them do not
   add up. Deny and ask fit if they name any resource of the call.
+- A resource with a `*` in it is a grant of all that it covers (a sandbox with `host:*`). An allow
+  covers it only whole; deny and ask match if they name anything that is in it.
 - A statement that names resources never matches a call without them.
 - Resources that could not be determined fit every deny and ask, and no allow at all.
 - A condition that raises counts as holding for deny and ask, and as failing for allow.
@@ -184,6 +186,8 @@ _UNRESOLVED = "what the call would touch could not be determined"
 
 
 def _covers(compiled: _Compiled, resource: str) -> bool:
+    if compiled.lenient and "*" in resource:
+        return any(overlaps(pattern, resource) for pattern in compiled.statement.resources)
     return any(matches(resource) for matches in compiled.resources)
 
 
@@ -251,3 +255,23 @@ def wildcard(pattern: str) -> Matcher:
         return True
 
     return matches
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Tell whether some text matches both patterns; takes time in the product of their lengths."""
+    # Walks both at once. `ends[j]` says whether the rest of `one` overlaps with `other[j:]`.
+    stars = {at for at, char in enumerate(other) if char == "*"}
+    ends = [False] * len(other) + [True]
+    for at in reversed(range(len(other))):
+        ends[at] = at in stars and ends[at + 1]
+    for char in reversed(one):
+        before, ends = ends, [False] * (len(other) + 1)
+        ends[-1] = char == "*" and before[-1]
+        for at in reversed(range(len(other))):
+            if char == "*":
+                ends[at] = before[at] or ends[at + 1]
+            elif at in stars:
+                ends[at] = ends[at + 1] or before[at]
+            else:
+                ends[at] = char == other[at] and before[at + 1]
+    return ends[0]

@@ -42,11 +42,22 @@ BASE: tuple[Statement, ...] = (
         id="base.operator",
         effect="allow",
         principals=_OPERATOR,
-        actions=("command:*", "approve:*"),
-        note="operators may use every command and answer every approval",
+        actions=("command:*",),
+        note="operators may use every command",
     ),
 )
-"""Who may use which command, and who may answer approvals; the same in every autonomy."""
+"""Who may use which command; the same in every autonomy."""
+
+
+def approver_statement(approvers: tuple[str, ...]) -> Statement:
+    """Return the allow that the key `approvals.approvers` stands for."""
+    return Statement(
+        id="base.approvers",
+        effect="allow",
+        principals=approvers,
+        actions=("approve:*",),
+        note="they may answer every approval",
+    )
 
 
 def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
@@ -126,8 +137,16 @@ def halt_statement(by: str, at: datetime) -> Statement:
 
 
 def assemble(
-    autonomy: Autonomy, configured: Iterable[Statement] = (), halt: Statement | None = None
+    autonomy: Autonomy,
+    configured: Iterable[Statement] = (),
+    halt: Statement | None = None,
+    approvers: tuple[str, ...] = _OPERATOR,
 ) -> PolicySet:
-    """Return the whole policy in force."""
+    """Return the whole policy in force.
+
+    Raises:
+        ConfigError: As `PolicySet` does.
+    """
     halted = () if halt is None else (halt,)
-    return PolicySet((*BASE, *autonomy_statements(autonomy), *configured, *halted))
+    shipped = (*BASE, approver_statement(approvers), *autonomy_statements(autonomy))
+    return PolicySet((*shipped, *configured, *halted))

@@ -5,7 +5,8 @@ Principals are `anyone`, `role:<name>`, `channel:<name>`, or a principal's id to
 run of characters, `/` included, as in IAM; there is no other sign. Actions: `tool:<name>`,
 `command:<name>`, `approve:<tool>` (who may answer an approval). Resources: `file:/real/path`,
 `host:<name>:<port>`, `sandbox:<place>`, always compared in their normal form, so a folder and what
-is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`.
+is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A call's own resource may hold a
+`*` too: `host:*` is what a sandbox with network grants, and stands for all of it.
 """
 
 import re

@@ -112,6 +112,25 @@ def test_how_resources_fit_a_statement(
     assert policy.explain(query(resources=touched))[0].matched is matches
 
 
+@pytest.mark.parametrize(
+    ("effect", "named", "matches"),
+    [
+        ("allow", "host:*", True),
+        ("allow", "host:*.example.com:443", False),
+        ("deny", "host:evil.example.com:443", True),
+        ("ask", "host:*.example.com:443", True),
+        ("deny", "file:*", False),
+    ],
+)
+def test_a_grant_counts_as_all_that_it_covers(
+    effect: StatementEffect, named: str, matches: bool
+) -> None:
+    """A shell with network may reach every host, so a deny on one host denies the shell."""
+    policy = PolicySet([statement("s", effect, resources=(named,))])
+    granted = query(resources=("sandbox:workspace", "host:*") if effect != "allow" else ("host:*",))
+    assert policy.explain(granted)[0].matched is matches
+
+
 def test_two_allow_statements_do_not_add_up() -> None:
     """Each covers one half of the call, neither covers it, so it is denied."""
     one = statement("one", "allow", resources=("file:/a",))
@@ -384,5 +403,13 @@ def test_the_statements_of_an_operator_join_the_shipped_ones() -> None:
     assert policy.decide(query("tool:notes_add", facts=WRITES)).statements == ("mine",)
     assert {one.id for one in policy.statements} == {
         "mine",
+        "base.approvers",
         *(one.id for one in (*BASE, *autonomy_statements("full"))),
     }
+
+
+def test_approvers_are_those_of_the_configuration() -> None:
+    """Whoever `approvals.approvers` names may answer, operators only if it names them (S2-10)."""
+    policy = assemble("full", approvers=("web:8",))
+    assert policy.decide(query("approve:shell", principal=BOB)).effect == "allow"
+    assert policy.decide(query("approve:shell", principal=ANN)).effect == "deny"
