@@ -1,0 +1,405 @@
+"""Platforms' limits are kept, finals go first, and drafts thin out evenly."""
+
+import pickle
+from collections.abc import Callable
+from typing import ClassVar, cast
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from tests.fakes.mutant import mutant
+from zeroclaw.channel import Budget
+from zeroclaw.delivery import pacing
+from zeroclaw.delivery.pacing import (
+    Answered,
+    Effect,
+    Event,
+    Forgotten,
+    Grant,
+    Limits,
+    Pacing,
+    Rank,
+    Refused,
+    Request,
+    Ticked,
+    WakeAt,
+    Wanted,
+    Withdrawn,
+    fresh,
+    step,
+)
+
+Step = Callable[[Pacing, Event], tuple[Pacing, tuple[Effect, ...]]]
+FREE = Limits(chat=Budget(), account=Budget())
+SLACK_S = 1e-3
+
+
+def draft(name: str, chat: str = "c", message: str = "") -> Request:
+    return Request(id=name, chat=chat, rank=Rank.DRAFT, message=message)
+
+
+def final(name: str, chat: str = "c", message: str = "") -> Request:
+    return Request(id=name, chat=chat, rank=Rank.FINAL, message=message)
+
+
+def play(state: Pacing, *events: Event) -> tuple[Pacing, list[Effect]]:
+    """The state after the events, and the effects of the last one."""
+    effects: tuple[Effect, ...] = ()
+    for event in events:
+        state, effects = step(state, event)
+    return state, list(effects)
+
+
+def test_without_limits_everybody_calls_at_once() -> None:
+    """The first text is shown without a wait (P6)."""
+    _, effects = play(fresh(FREE, 0), Wanted(request=draft("d"), at=0))
+    assert effects == [Grant(id="d")]
+
+
+def test_after_a_start_each_bucket_is_spent() -> None:
+    """Nobody knows what the process before used, so the burst is not there yet (P6)."""
+    limits = Limits(chat=Budget(per_s=1, burst=5), account=Budget(per_s=10, burst=5))
+    state, effects = play(fresh(limits, 100), Wanted(request=final("f"), at=100))
+    assert effects == [WakeAt(at=101)]
+    assert step(state, Ticked(at=101))[1] == (Grant(id="f"),)
+
+
+def test_a_message_seen_before_the_start_counts_as_just_edited() -> None:
+    """A restart does not shorten an interval (P6)."""
+    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
+    _, effects = play(fresh(limits, 100), Wanted(request=draft("d", message="m"), at=101))
+    assert effects == [WakeAt(at=103)]
+
+
+def test_two_edits_of_a_message_are_an_interval_apart() -> None:
+    """Counted from the grant of an edit, and from the answer of a send (P6)."""
+    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
+    state, _ = play(
+        fresh(limits, 0),
+        Wanted(request=draft("d"), at=10),
+        Answered(chat="c", at=11, message="m"),
+    )
+    state, effects = play(state, Wanted(request=draft("d", message="m"), at=11))
+    assert effects == [WakeAt(at=14)]
+    state, effects = play(state, Ticked(at=14))
+    assert effects == [Grant(id="d")]
+    state, effects = play(
+        state,
+        Answered(chat="c", at=16, message="m"),
+        Wanted(request=draft("d", message="m"), at=16),
+    )
+    assert effects == [WakeAt(at=17)]
+
+
+def test_a_platforms_wait_is_obeyed_to_the_letter() -> None:
+    """Nothing is called in that chat before it is over; other chats go on (P6, P9)."""
+    state, _ = play(
+        fresh(FREE, 0),
+        Wanted(request=draft("d"), at=1),
+        Refused(chat="c", at=2, retry_after_s=30),
+        Wanted(request=final("f"), at=3),
+    )
+    _, effects = play(state, Wanted(request=final("other", chat="o"), at=3))
+    assert effects == [Grant(id="other"), WakeAt(at=32)]
+
+
+@pytest.mark.parametrize("retry_after_s", [0.0, -5.0])
+def test_a_refusal_without_a_wait_never_shortens_the_interval(retry_after_s: float) -> None:
+    """The gap after it is longer than before it, not gone (P6)."""
+    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=2)
+    edit = draft("d", message="m")
+    state, _ = play(
+        fresh(limits, 0),
+        Wanted(request=edit, at=10),
+        Refused(chat="c", at=10, retry_after_s=retry_after_s),
+    )
+    _, effects = play(state, Wanted(request=edit, at=10))
+    assert effects == [WakeAt(at=14)]
+
+
+def test_each_refusal_doubles_the_gap_and_each_answer_shortens_it_a_little() -> None:
+    """A platform that names no numbers is learned (P6)."""
+    state, gaps = fresh(FREE, 0), list[float]()
+    for event in (
+        *[Refused(chat="c", at=1)] * 8,
+        *[Answered(chat="c", at=1)] * 2,
+    ):
+        state, _ = step(state, event)
+        gaps.append(state.chats["c"].gap_s)
+    assert gaps == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 24, 19.2])
+
+
+def test_a_small_gap_ends() -> None:
+    """After enough answers nothing is left of a refusal."""
+    state, _ = play(fresh(FREE, 0), Refused(chat="c", at=1), *[Answered(chat="c", at=1)] * 11)
+    assert state.chats["c"].gap_s == 0
+
+
+def test_two_chats_refused_at_once_hold_the_account() -> None:
+    """The limit is the account's then, and a third chat waits as long (P6)."""
+    state, _ = play(
+        fresh(FREE, 0),
+        Refused(chat="a", at=1, retry_after_s=10),
+        Refused(chat="b", at=2, retry_after_s=20),
+    )
+    _, effects = play(state, Wanted(request=final("f", chat="third"), at=3))
+    assert effects == [WakeAt(at=22)]
+
+
+def test_finals_go_before_drafts() -> None:
+    """With one token to share, the final takes it, though it came last (P6)."""
+    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    _, effects = play(
+        fresh(limits, 0),
+        Wanted(request=draft("d", chat="a"), at=0.1),
+        Wanted(request=final("f", chat="b"), at=0.2),
+        Ticked(at=1),
+    )
+    assert effects == [Grant(id="f"), WakeAt(at=2)]
+
+
+def test_a_draft_does_not_take_the_token_its_chats_final_waits_for() -> None:
+    """A final that waits for its message's interval keeps its place (P6)."""
+    limits = Limits(chat=Budget(per_s=0.1), account=Budget(), edit_interval_s=20)
+    _, effects = play(
+        fresh(limits, 0),
+        Wanted(request=final("f", message="m"), at=11),
+        Wanted(request=draft("d"), at=11),
+    )
+    assert effects == [WakeAt(at=20)]
+
+
+def test_whoever_withdraws_is_not_granted() -> None:
+    """A closed draft uses up nobody's budget."""
+    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    state, _ = play(fresh(limits, 0), Wanted(request=draft("d"), at=0.5))
+    for event in (Withdrawn(id="d", at=1), Forgotten(id="d", at=1)):
+        assert step(state, event)[1] == ()
+
+
+def test_asking_again_keeps_one_place() -> None:
+    """A draft has one slot, however much text arrives."""
+    limits = Limits(chat=Budget(), account=Budget(per_s=1))
+    state, _ = play(fresh(limits, 0), *[Wanted(request=draft("d"), at=0.5)] * 3)
+    assert len(state.waiting) == 1
+
+
+@given(st.integers(2, 8), st.integers(10, 60))
+def test_drafts_of_an_account_thin_out_evenly(drafts: int, ticks: int) -> None:
+    """No open draft is served twice while another waits for its first (P2, P6)."""
+    names = [f"d{number}" for number in range(drafts)]
+    state, served = (
+        fresh(Limits(chat=Budget(), account=Budget(per_s=1)), 0),
+        dict.fromkeys(names, 0),
+    )
+    for at in range(ticks):
+        for name in names:
+            state, effects = step(state, Wanted(request=draft(name, chat=name), at=at))
+            for effect in effects:
+                if isinstance(effect, Grant):
+                    served[effect.id] += 1
+    assert max(served.values()) - min(served.values()) <= 1
+
+
+def test_idle_chats_are_forgotten_and_busy_ones_are_not() -> None:
+    """Memory is bounded, and forgetting shortens nothing."""
+    limits = Limits(chat=Budget(per_s=1), account=Budget(), edit_interval_s=1)
+    state = fresh(limits, 0)
+    state, _ = play(state, Refused(chat="held", at=1, retry_after_s=10_000))
+    for number in range(1000):
+        chat = f"c{number}"
+        state, _ = play(
+            state,
+            Wanted(request=draft("d", chat=chat), at=number),
+            Answered(chat=chat, at=number, message="m"),
+        )
+    assert len(state.chats) <= pacing.REMEMBERED + 1
+    assert len(state.messages) <= pacing.REMEMBERED + 1
+    assert "held" in state.chats
+
+
+# --- any order of events -------------------------------------------------------------------------
+
+CHATS = st.sampled_from(["a", "b"])
+MESSAGES = st.sampled_from(["", "m1", "m2"])
+SECONDS = st.sampled_from([0.0, 0.01, 0.3, 1.0, 2.5, 40.0])
+
+
+class World(RuleBasedStateMachine):
+    """An account under any load; the platform's own books are kept beside it."""
+
+    step: ClassVar[Step] = staticmethod(step)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits = Limits(
+            chat=Budget(per_s=1, burst=2), account=Budget(per_s=1.2, burst=3), edit_interval_s=1.5
+        )
+        self.at = 5.0
+        self.state = fresh(self.limits, self.at)
+        self.asked: dict[str, Request] = {}
+        self.granted: list[tuple[float, Request]] = []
+        self.held: dict[str, float] = {}
+        self.refused: dict[str, float] = {}
+        self.open: list[Request] = []
+        self.wake: float | None = None
+        self.made = 0
+
+    def feed(self, event: Event) -> None:
+        before = self.state
+        again = pickle.loads(pickle.dumps(before))
+        self.state, effects = type(self).step(before, event)
+        assert (self.state, effects) == type(self).step(again, event), "storable between steps"
+        self.wake = None
+        for effect in effects:
+            match effect:
+                case Grant():
+                    self.check_grant(self.asked.pop(effect.id))
+                case WakeAt():
+                    self.wake = effect.at
+        assert bool(self.asked) == (self.wake is not None), "whoever waits has an alarm"
+        assert self.wake is None or self.wake > self.at, "alarms are in the future"
+
+    def check_grant(self, request: Request) -> None:
+        self.check_budget(
+            [at for at, one in self.granted if one.chat == request.chat], self.limits.chat
+        )
+        self.check_budget([at for at, _ in self.granted], self.limits.account)
+        assert self.at >= self.held.get(request.chat, 0) - SLACK_S, "a stated wait is obeyed"
+        touched = [
+            at
+            for at, one in self.granted
+            if request.message and one.message == request.message and one.chat == request.chat
+        ]
+        for at in touched:
+            assert self.at - at >= self.limits.edit_interval_s - SLACK_S, (
+                "edits keep their interval"
+            )
+        since_refusal = self.refused.get(request.chat)
+        if since_refusal is not None and touched:
+            assert self.at - touched[-1] >= 2 * self.limits.edit_interval_s - SLACK_S, (
+                "a refusal lengthens it"
+            )
+        finals = [
+            one
+            for one in self.asked.values()
+            if one.rank is Rank.FINAL and one.chat == request.chat
+        ]
+        assert request.rank is Rank.FINAL or not finals, "a final goes before its chat's drafts"
+        self.granted.append((self.at, request))
+        self.open.append(request)
+
+    def check_budget(self, grants: list[float], budget: Budget) -> None:
+        for number, at in enumerate([5.0, *grants]):
+            burst = 0 if number == 0 else budget.burst
+            used = len(grants) - max(number - 1, 0) + 1
+            assert used <= burst + budget.per_s * (self.at - at) + SLACK_S, "the budget is kept"
+
+    @rule(chat=CHATS, message=MESSAGES, rank=st.sampled_from(Rank))
+    def want(self, chat: str, message: str, rank: Rank) -> None:
+        self.made += 1
+        request = Request(id=str(self.made), chat=chat, message=message, rank=rank)
+        self.asked[request.id] = request
+        self.feed(Wanted(request=request, at=self.at))
+
+    @precondition(lambda self: bool(cast("World", self).asked))
+    @rule(which=st.integers(0, 9), forever=st.booleans())
+    def withdraw(self, which: int, forever: bool) -> None:
+        name = list(self.asked)[which % len(self.asked)]
+        del self.asked[name]
+        self.feed(Forgotten(id=name, at=self.at) if forever else Withdrawn(id=name, at=self.at))
+
+    @precondition(lambda self: bool(cast("World", self).open))
+    @rule()
+    def answer(self) -> None:
+        request = self.open.pop(0)
+        self.refused.pop(request.chat, None)
+        self.feed(Answered(chat=request.chat, at=self.at, message=request.message))
+
+    @precondition(lambda self: bool(cast("World", self).open))
+    @rule(retry_after_s=SECONDS)
+    def refuse(self, retry_after_s: float) -> None:
+        request = self.open.pop(0)
+        self.refused[request.chat] = self.at
+        until = self.at + retry_after_s
+        self.held[request.chat] = max(until, self.held.get(request.chat, 0))
+        self.feed(Refused(chat=request.chat, at=self.at, retry_after_s=retry_after_s))
+
+    @rule(seconds=SECONDS)
+    def wait(self, seconds: float) -> None:
+        until = self.at + seconds
+        while self.wake is not None and self.wake <= until:
+            self.ring()
+        self.at = until
+        self.feed(Ticked(at=self.at))
+
+    @precondition(lambda self: cast("World", self).wake is not None)
+    @rule()
+    def ring(self) -> None:
+        assert self.wake is not None
+        waiting, self.at = len(self.asked), self.wake
+        self.feed(Ticked(at=self.at))
+        assert len(self.asked) < waiting, "an alarm rings for somebody"
+
+
+TestPacing = World.TestCase
+
+MUTANTS = [
+    pytest.param("ready = max(at, lane.held_until)", "ready = at", id="forgets the stated wait"),
+    pytest.param("event.at + max(event.retry_after_s, 0.0)", "event.at", id="ignores its length"),
+    pytest.param(
+        "ready = max(ready, last + max(state.limits.edit_interval_s, lane.gap_s))",
+        "ready = max(ready, last + lane.gap_s if lane.gap_s else state.limits.edit_interval_s)",
+        id="forgets the interval",
+    ),
+    pytest.param(
+        "gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S))",
+        "gap_s=event.retry_after_s",
+        id="lets a refusal shorten the interval",
+    ),
+    pytest.param(
+        "account=_spend(state.account, state.limits.account, at)",
+        "account=state.account",
+        id="does not charge the account",
+    ),
+    pytest.param(
+        "request.chat: _spend(_lane(state, request.chat), state.limits.chat, at)",
+        "request.chat: _lane(state, request.chat)",
+        id="does not charge the chat",
+    ),
+    pytest.param(
+        "return Lane(tokens=0.0,", "return Lane(tokens=2.0,", id="starts with a full bucket"
+    ),
+    pytest.param("            request.rank,\n", "            -request.rank,\n", id="drafts first"),
+    pytest.param(
+        "kept_for_finals.add(request.chat)", "pass", id="gives a final's token to a draft"
+    ),
+    pytest.param(
+        "WakeAt(at=min(_ready_at(state, request, at) for request in held))",
+        "WakeAt(at=at)",
+        id="rings at once",
+    ),
+    pytest.param("    if held:\n", "    if held and effects:\n", id="sets no alarm"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fragment", "replacement"), MUTANTS)
+def test_every_promise_bites(fragment: str, replacement: str) -> None:
+    """A planted fault is found by one of the promises above."""
+
+    class Mutated(World):
+        step = staticmethod(cast("Step", mutant(pacing, fragment, replacement)["step"]))
+
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            Mutated,
+            settings=settings(
+                max_examples=500,
+                derandomize=True,
+                database=None,
+                phases=[Phase.generate],
+            ),
+        )

@@ -1,0 +1,287 @@
+"""Long texts are cut where it hurts least, and nothing is lost."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from zeroclaw.delivery.split import Fits, pieces, split
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+WALES = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
+THUMB = "\U0001f44d\U0001f3fd"
+FLAGS = "\U0001f1e9\U0001f1ea\U0001f1eb\U0001f1f7"
+ACCENT = "e\u0301"
+
+
+def at_most(limit: int) -> Fits:
+    return lambda text: len(text) <= limit
+
+
+def in_utf16(limit: int) -> Fits:
+    return lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2 <= limit
+
+
+def escaped(limit: int) -> Fits:
+    """Not monotone: a pair of stars renders to nothing, a lone one is escaped."""
+    return lambda text: len(re.sub(r"\*\*|[-*.]", "xx", text.replace("****", ""))) <= limit
+
+
+words = st.sampled_from(
+    [
+        "a",
+        "word",
+        "longer-word",
+        "1.",
+        "-",
+        "#",
+        "**",
+        FAMILY,
+        WALES,
+        THUMB,
+        FLAGS,
+        ACCENT,
+        "x" * 70,
+    ]
+)
+
+
+def a_line(lead: str, inside: list[str]) -> str:
+    return lead + " ".join(inside)
+
+
+lines = st.builds(
+    a_line,
+    st.sampled_from(
+        [
+            "",
+            "",
+            "",
+            "- ",
+            "  - ",
+            "      - ",
+            "12. ",
+            "> ",
+            "# ",
+            "\t",
+            "    ",
+            "```",
+            "~~~",
+            "  ```",
+            "> ```",
+        ]
+    ),
+    st.lists(words, max_size=8),
+)
+markdown_texts = st.lists(lines, max_size=40).map("\n".join)
+fence_free = markdown_texts.map(lambda text: text.replace("`", "").replace("~", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "parts"),
+    [
+        pytest.param("", 10, (), id="nothing"),
+        pytest.param(" \n\n ", 1, (), id="white space only"),
+        pytest.param("fits", 10, ("fits",), id="as it is"),
+        pytest.param("one two\n\nthree", 10, ("one two", "three"), id="between blocks"),
+        pytest.param("one two\nthree", 10, ("one two", "three"), id="between lines"),
+        pytest.param("one two three", 10, ("one two", "three"), id="between words"),
+        pytest.param("onetwothree", 10, ("onetwothre", "e"), id="inside a word"),
+        pytest.param("a\n\nbbbb cc dd ee", 14, ("a\n\nbbbb cc dd", "ee"), id="no tiny first part"),
+        pytest.param("a\n\nbbbbbbbbbbb", 10, ("a", "bbbbbbbbbb", "b"), id="tiny before torn"),
+        pytest.param("text\n# head\nmore", 12, ("text", "# head\nmore"), id="before a heading"),
+        pytest.param("one two - x", 8, ("one", "two - x"), id="no word that reads as an item"),
+        pytest.param("\n\none two", 4, ("one", "two"), id="white space before the first part"),
+        pytest.param("ab\r\ncde", 3, ("ab", "cde"), id="between Windows' lines"),
+        pytest.param("one\n\n\n   \ntwo", 3, ("one", "two"), id="white space between parts"),
+    ],
+)
+def test_a_text_is_cut_at_the_best_place(text: str, limit: int, parts: tuple[str, ...]) -> None:
+    """Blocks before lines before words before characters (S2-20)."""
+    assert split(text, at_most(limit)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "parts"),
+    [
+        pytest.param(
+            "```py\nfirst = 1\nsecond = 2\n```\nafter",
+            22,
+            ("```py\nfirst = 1\n```", "```py\nsecond = 2\n```", "after"),
+            id="with its language",
+        ),
+        pytest.param(
+            "~~~\naaaa\nbbbb\n~~~", 14, ("~~~\naaaa\n~~~", "~~~\nbbbb\n~~~"), id="of tildes"
+        ),
+        pytest.param(
+            "````\n```\naaaa\nbbbb\n````",
+            18,
+            ("````\n```\naaaa\n````", "````\nbbbb\n````"),
+            id="longer than the one inside",
+        ),
+        pytest.param(
+            "> ```\n> aaaa\n> bbbb\n> ```",
+            20,
+            ("> ```\n> aaaa\n> ```", "> ```\n> bbbb\n> ```"),
+            id="in a quotation",
+        ),
+        pytest.param(
+            "- a\n  ```\n  aaaa\n  bbbb\n  ```",
+            26,
+            ("- a\n  ```\n  aaaa\n  ```", "```\nbbbb\n```"),
+            id="in a list, without the list",
+        ),
+        pytest.param(
+            "```py\naaaaaaaaaaaaaaaa",
+            17,
+            ("```py\naaaaaaa\n```", "```py\naaaaaaaaa"),
+            id="still open",
+        ),
+        pytest.param("```\naaaaaa\n```", 6, ("```", "aaaaaa", "```"), id="no room for fences"),
+        pytest.param(
+            "```" + "x" * 33 + "\naaaa\nbbbb\n```",
+            45,
+            ("```" + "x" * 33 + "\naaaa\n```", "```\nbbbb\n```"),
+            id="without what is no language",
+        ),
+    ],
+)
+def test_a_cut_fence_is_closed_and_opened_again(
+    text: str, limit: int, parts: tuple[str, ...]
+) -> None:
+    """Code stays code on both sides of a cut (S2-20)."""
+    assert split(text, at_most(limit)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "parts"),
+    [
+        pytest.param(
+            "- aaaa\n      - bbbb\n      - cccc\n   - dddd\n- eeee",
+            22,
+            ("- aaaa\n      - bbbb", "- cccc\n- dddd\n- eeee"),
+            id="deep items move to the margin",
+        ),
+        pytest.param(
+            "1. aaaa bbbb\n   cccc\n\n   dddd",
+            8,
+            ("1. aaaa", "bbbb", "cccc", "dddd"),
+            id="inside an item",
+        ),
+        pytest.param(
+            "aa\n\n    code\n    more", 11, ("aa", "    code", "    more"), id="code is no list"
+        ),
+        pytest.param(
+            "- aa\n\nbb\n\n    code", 8, ("- aa\n\nbb", "    code"), id="a list ends at the margin"
+        ),
+    ],
+)
+def test_a_part_that_begins_in_a_list_begins_at_the_margin(
+    text: str, limit: int, parts: tuple[str, ...]
+) -> None:
+    """Items don't turn into code when their parents are in the part before (S2-20)."""
+    assert split(text, at_most(limit)) == parts
+
+
+@pytest.mark.parametrize(
+    "character", [FAMILY, WALES, THUMB, FLAGS[:2], ACCENT, "\r\n", "\ud83d\ude00"]
+)
+@pytest.mark.parametrize("limit", [15, 16, 17, 18, 19, 20])
+def test_what_people_see_as_one_character_is_never_torn(character: str, limit: int) -> None:
+    """No part begins or ends inside of a cluster (S2-20)."""
+    found = pieces("x" + character * 30, in_utf16(limit))
+    assert {piece.content.removeprefix("x").replace(character, "") for piece in found} == {""}
+
+
+def test_endless_marks_on_one_letter_are_cut_between_marks() -> None:
+    """A cluster longer than any language has does not stop the cutting."""
+    parts = split("e" + "\u0301" * 100, at_most(40))
+    assert [len(part) for part in parts] == [40, 40, 21]
+    assert len(split("e" + "\u0301" * 100, at_most(33))) == 4
+
+
+def test_marks_that_leave_no_room_are_cut_one_by_one() -> None:
+    """A letter with more marks than a part has room for loses none of them."""
+    text = "e" + "\u0301" * 20
+    assert "".join(split(text, at_most(10))) == text
+
+
+def test_a_good_place_that_does_not_fit_is_passed_over() -> None:
+    """Where less text measures more, the next best place is taken."""
+    refused = "aa bb cc dd"
+    parts = split("aa bb cc dd eeeeee", lambda text: text != refused and len(text) <= 17)
+    assert parts == ("aa bb cc dd eeeee", "e")
+
+
+def test_a_line_of_nothing_but_marks_is_cut_anywhere() -> None:
+    """The search for a word that may begin a line is bounded."""
+    parts = split("- " * 20, at_most(30))
+    assert "".join("".join(parts).split()) == "-" * 20
+
+
+def test_a_character_that_does_not_fit_by_itself_is_a_part() -> None:
+    """Cutting ends even where nothing fits."""
+    assert split("ab", at_most(0)) == ("a", "b")
+
+
+@given(markdown_texts, st.integers(12, 200))
+@example("```\n" + "x" * 70 + "\n```", 12)
+def test_every_part_fits_and_nothing_is_lost(text: str, limit: int) -> None:
+    """The contents joined are the text; each part fits its channel (S2-20)."""
+    for fits in (at_most(limit), in_utf16(limit), escaped(limit)):
+        found = pieces(text, fits)
+        assert "".join(piece.content for piece in found) == text
+        assert [piece.text for piece in found if not fits(piece.text)] == []
+
+
+@given(fence_free, st.integers(12, 200))
+def test_parts_without_fences_hold_every_character_in_order(text: str, limit: int) -> None:
+    """Only white space is taken away, and nothing is added (S2-20)."""
+    shown = "".join(split(text, at_most(limit)))
+    assert "".join(shown.split()) == "".join(text.split())
+
+
+@given(markdown_texts, st.integers(12, 200))
+def test_no_part_begins_with_a_mark_of_the_part_before(text: str, limit: int) -> None:
+    """Marks stay with their letters (S2-20)."""
+    starts = [piece.content[0] for piece in pieces(text, at_most(limit))[1:]]
+    assert [start for start in starts if unicodedata.category(start) in {"Mn", "Cf"}] == []
+
+
+@given(markdown_texts, st.integers(12, 200), st.integers(0, 5))
+def test_cutting_goes_on_from_an_earlier_cut(text: str, limit: int, kept: int) -> None:
+    """What was cut before needs no second look."""
+    fits = at_most(limit)
+    found = pieces(text, fits)
+    start = found[min(kept, len(found) - 1)].end if found else 0
+    rest = pieces(text, fits, start=start)
+    assert "".join(piece.content for piece in rest) == text[start:]
+    assert [piece.text for piece in rest if not fits(piece.text)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("word " * 20_000, id="words"),
+        pytest.param("x" * 100_000, id="one word"),
+        pytest.param("- item\n" * 14_000, id="items"),
+        pytest.param("```\n" + "code\n" * 20_000, id="code"),
+        pytest.param("\n" * 100_000 + "x", id="blank lines"),
+        pytest.param(FLAGS * 25_000, id="flags"),
+    ],
+)
+def test_work_grows_with_the_text_and_no_faster(text: str) -> None:
+    """100 KB are measured about a dozen times over, not once for each part."""
+    measured = 0
+
+    def fits(part: str) -> bool:
+        nonlocal measured
+        measured += len(part)
+        return len(part) <= 4096
+
+    parts = split(text, fits)
+    assert all(len(part) <= 4096 for part in parts)
+    assert measured < 30 * len(text)

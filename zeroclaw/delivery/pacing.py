@@ -1,0 +1,383 @@
+"""Decide who may call a platform next, and when.
+
+One `Pacing` for each account. Whoever wants to call says so (`Wanted`) and is granted, or waits:
+
+    Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused
+                  └─ Withdrawn
+
+Four things hold a call back: the account's budget, its chat's budget, the interval between two
+calls about one message, and what the platform asked for when it refused. A refusal is obeyed to
+the letter in its chat; when a second chat is refused while a first still waits, the limit is the
+account's, and everybody waits. Each refusal also doubles the chat's own gap between calls, and
+each answer shortens that gap by a fifth; so a platform that names no numbers is learned.
+
+Finals and cards go before drafts. Among drafts of an account the one that was served longest ago
+is next, so when the budget is short all of them thin out evenly. After a start each bucket counts
+as spent, because nobody knows what the process before used.
+
+Instants are monotonic seconds of one clock.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import assert_never
+
+from zeroclaw.channel import Budget
+
+# The gap after a first refusal by a platform that states no interval.
+FIRST_GAP_S = 0.5
+# After a refusal a final waits this long at most, on top of what the platform asked for.
+LONGEST_GAP_S = 30.0
+GROWTH = 2.0
+DECAY = 0.8
+# A gap below this is noise; it ends.
+SMALLEST_GAP_S = 0.05
+# Clocks and sums of floats may fall this short of an instant.
+TOLERANCE_S = 1e-6
+# When so many chats or messages are remembered, those that nothing holds back are forgotten.
+REMEMBERED = 256
+
+
+class Rank(IntEnum):
+    """Who goes first; lower is sooner."""
+
+    FINAL = 0
+    DRAFT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a platform allows one account, as its channel's capabilities state it.
+
+    Attributes:
+        edit_interval_s: Seconds between two calls about one message.
+    """
+
+    chat: Budget
+    account: Budget
+    edit_interval_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Somebody who wants to make one call.
+
+    Attributes:
+        id: Unique among those who wait; also the draft's id, by which drafts are served evenly.
+        chat: The platform's chat; threads of a chat share its budget.
+        message: The platform's id of the message to change, empty for a new one.
+    """
+
+    id: str
+    chat: str
+    rank: Rank
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """A token bucket and what refusals taught about it.
+
+    Attributes:
+        tokens: Calls that may be made, as of `at`.
+        held_until: The platform asked to wait until then.
+        gap_s: Seconds between two calls, beyond what the budget says; 0 when never refused.
+        last: When the last call was granted.
+    """
+
+    tokens: float
+    at: float
+    held_until: float
+    gap_s: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """The state of one account.
+
+    Attributes:
+        started: When the process began to use the account.
+        chats: Lanes by chat; a chat that is not here has an untouched one.
+        messages: When each message was last touched.
+        served: By request id, the number of the grant that served it last.
+        waiting: In order of arrival.
+        grants: How many were granted.
+    """
+
+    limits: Limits
+    started: float
+    account: Lane
+    chats: Mapping[str, Lane] = field(default_factory=dict[str, Lane])
+    messages: Mapping[str, float] = field(default_factory=dict[str, float])
+    served: Mapping[str, int] = field(default_factory=dict[str, int])
+    waiting: tuple[Request, ...] = ()
+    grants: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Somebody wants to call."""
+
+    request: Request
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """Somebody no longer wants to; for one who doesn't wait this changes nothing."""
+
+    id: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A granted call was carried out.
+
+    Attributes:
+        message: The platform's id of the message it made or changed, empty for none.
+    """
+
+    chat: str
+    at: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The platform refused a granted call because of its rate, or could not be reached.
+
+    Attributes:
+        retry_after_s: Seconds that it asked for, 0 when it did not say.
+    """
+
+    chat: str
+    at: float
+    retry_after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked:
+    """Time has passed."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """A draft has ended; it will not ask again under this id."""
+
+    id: str
+    at: float
+
+
+Event = Wanted | Withdrawn | Answered | Refused | Ticked | Forgotten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """This request may make its one call now."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeAt:
+    """Step with `Ticked` at this instant; replaces the one before it."""
+
+    at: float
+
+
+Effect = Grant | WakeAt
+
+
+def fresh(limits: Limits, at: float) -> Pacing:
+    """Return the state at the start of a process; every bucket is spent."""
+    return Pacing(limits=limits, started=at, account=_spent(at))
+
+
+def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
+    """Take in what happened; return who may call, in order, and when to look again."""
+    match event:
+        case Wanted():
+            others = tuple(request for request in state.waiting if request.id != event.request.id)
+            state = replace(state, waiting=(*others, event.request))
+        case Withdrawn():
+            state = _without(state, event.id)
+        case Answered():
+            state = _after_answer(state, event)
+        case Refused():
+            state = _after_refusal(state, event)
+        case Forgotten():
+            served = {one: grant for one, grant in state.served.items() if one != event.id}
+            state = replace(_without(state, event.id), served=served)
+        case Ticked():
+            pass
+        case _:
+            assert_never(event)
+    return _serve(state, event.at)
+
+
+# --- what calls teach ----------------------------------------------------------------------------
+
+
+def _after_answer(state: Pacing, event: Answered) -> Pacing:
+    lane = _lane(state, event.chat)
+    gap_s = lane.gap_s * DECAY
+    lane = replace(lane, gap_s=gap_s if gap_s >= SMALLEST_GAP_S else 0.0)
+    if event.message:
+        # An edit's interval began when it was granted; a new message has no earlier instant.
+        messages = {_name(event.chat, event.message): event.at, **state.messages}
+        state = replace(state, messages=messages)
+    return _forget_idle(replace(state, chats={**state.chats, event.chat: lane}), event.at)
+
+
+def _after_refusal(state: Pacing, event: Refused) -> Pacing:
+    lane = _lane(state, event.chat)
+    until = event.at + max(event.retry_after_s, 0.0)
+    gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(state.limits.chat))
+    others_wait = any(
+        other.held_until > event.at for chat, other in state.chats.items() if chat != event.chat
+    )
+    lane = replace(
+        lane,
+        held_until=max(lane.held_until, until),
+        gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)),
+    )
+    account = state.account
+    if others_wait:
+        account = replace(account, held_until=max(account.held_until, until))
+    return replace(state, account=account, chats={**state.chats, event.chat: lane})
+
+
+def _spacing_s(budget: Budget) -> float:
+    return 1 / budget.per_s if budget.per_s else 0.0
+
+
+# --- who is next ---------------------------------------------------------------------------------
+
+
+def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
+    """Grant what may be granted at this instant."""
+    effects: list[Effect] = []
+    kept_for_finals: set[str] = set()
+    held: list[Request] = []
+    for request in _in_order(state):
+        if request.rank is Rank.DRAFT and request.chat in kept_for_finals:
+            continue
+        if _ready_at(state, request, at) <= at + TOLERANCE_S:
+            state = _grant(state, request, at)
+            effects.append(Grant(id=request.id))
+            continue
+        held.append(request)
+        if request.rank is Rank.FINAL:
+            # Its chat's next token is promised; a draft there would push it back.
+            kept_for_finals.add(request.chat)
+    if held:
+        # Looked at again, because a grant after it may have put a request off.
+        effects.append(WakeAt(at=min(_ready_at(state, request, at) for request in held)))
+    return state, tuple(effects)
+
+
+def _in_order(state: Pacing) -> list[Request]:
+    """Return those who wait, next one first; the sort keeps arrival where all else is equal."""
+    return sorted(
+        state.waiting,
+        key=lambda request: (
+            request.rank,
+            state.served.get(request.id, 0) if request.rank is Rank.DRAFT else 0,
+        ),
+    )
+
+
+def _ready_at(state: Pacing, request: Request, at: float) -> float:
+    """Return when nothing will hold this request back any more, at or after `at`."""
+    lane = _lane(state, request.chat)
+    ready = max(
+        _lane_ready_at(state.account, state.limits.account, at),
+        _lane_ready_at(lane, state.limits.chat, at),
+    )
+    if request.message:
+        last = state.messages.get(_name(request.chat, request.message), state.started)
+        ready = max(ready, last + max(state.limits.edit_interval_s, lane.gap_s))
+    return ready
+
+
+def _lane_ready_at(lane: Lane, budget: Budget, at: float) -> float:
+    ready = max(at, lane.held_until)
+    if lane.gap_s:
+        ready = max(ready, lane.last + lane.gap_s)
+    if budget.per_s:
+        missing = 1 - _tokens(lane, budget, at)
+        ready = max(ready, at + missing / budget.per_s)
+    return ready
+
+
+def _tokens(lane: Lane, budget: Budget, at: float) -> float:
+    return min(float(max(budget.burst, 1)), lane.tokens + (at - lane.at) * budget.per_s)
+
+
+def _grant(state: Pacing, request: Request, at: float) -> Pacing:
+    messages, served = state.messages, state.served
+    if request.message:
+        messages = {**messages, _name(request.chat, request.message): at}
+    if request.rank is Rank.DRAFT:
+        served = {**served, request.id: state.grants + 1}
+    return replace(
+        _without(state, request.id),
+        account=_spend(state.account, state.limits.account, at),
+        chats={
+            **state.chats,
+            request.chat: _spend(_lane(state, request.chat), state.limits.chat, at),
+        },
+        messages=messages,
+        served=served,
+        grants=state.grants + 1,
+    )
+
+
+def _spend(lane: Lane, budget: Budget, at: float) -> Lane:
+    return replace(lane, tokens=max(0.0, _tokens(lane, budget, at) - 1), at=at, last=at)
+
+
+# --- remembering ---------------------------------------------------------------------------------
+
+
+def _spent(at: float) -> Lane:
+    return Lane(tokens=0.0, at=at, held_until=at, gap_s=0.0, last=at)
+
+
+def _lane(state: Pacing, chat: str) -> Lane:
+    return state.chats.get(chat) or _spent(state.started)
+
+
+def _name(chat: str, message: str) -> str:
+    # On some platforms messages are numbered by chat.
+    return f"{chat} {message}"
+
+
+def _without(state: Pacing, gone: str) -> Pacing:
+    return replace(state, waiting=tuple(one for one in state.waiting if one.id != gone))
+
+
+def _forget_idle(state: Pacing, at: float) -> Pacing:
+    """Forget chats and messages that nothing holds back any more, when there are many.
+
+    An unknown lane counts as spent at the start, so one that has refilled since is like unknown.
+    """
+    if len(state.chats) > REMEMBERED:
+        chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, lane, at)}
+        state = replace(state, chats=chats)
+    if len(state.messages) > REMEMBERED:
+        longest = max(state.limits.edit_interval_s, LONGEST_GAP_S)
+        messages = {name: last for name, last in state.messages.items() if last + longest > at}
+        state = replace(state, messages=messages)
+    return state
+
+
+def _is_idle(state: Pacing, lane: Lane, at: float) -> bool:
+    budget = state.limits.chat
+    full = not budget.per_s or _tokens(lane, budget, at) >= max(budget.burst, 1)
+    return full and not lane.gap_s and lane.held_until <= at

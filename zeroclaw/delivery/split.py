@@ -1,0 +1,412 @@
+"""Cut a Markdown text into messages that a channel can carry.
+
+A cut falls between blocks where it can, else between lines, else between words, and only then
+inside a word; never inside what a person sees as one character. A code fence that is cut is closed
+and opened again with its language. A part that begins inside a list loses the indentation it no
+longer has a parent for, so that it doesn't read as code.
+
+A cut depends on the text before it and on little of what comes after, so the parts of a growing
+text stay as they are, all but the last; whoever needs that for certain starts at the last cut.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+Fits = Callable[[str], bool]
+
+# A part shorter than this share of the room is passed over when a later, plainer cut exists:
+# one short line before a long block should not become a message of its own.
+SMALLEST_SHARE = 4
+FIRST_GUESS_CHARS = 1024
+# A language's name is repeated in every part; what is longer is no language.
+LONGEST_LANGUAGE_CHARS = 32
+# Unicode's stream-safe format allows 30 combining characters in a row (UAX #15, read 2026-11);
+# whoever stacks more is cut between two of them.
+LONGEST_CLUSTER_CHARS = 32
+WORD_TRIES = 8
+
+_FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
+_ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+# A word that would be read as markup if a line began with it.
+_MARKUP_WORD = re.compile(r"(?:[-+*#>=~`|]+|\d+[.)])(?=\s|$)")
+
+_ZERO_WIDTH_JOINER = "\u200d"
+
+
+class _Cut(IntEnum):
+    """How good a place the start of a line is for a cut."""
+
+    NEVER = 0
+    LINE = 1
+    BLOCK = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One part of a text.
+
+    Attributes:
+        end: Where it ends in the whole text; the next part begins there.
+        content: The text from the last cut to this one, untouched.
+        text: What is shown: the content with fences closed and opened, without the white space
+            around it; empty when the content is blank.
+    """
+
+    end: int
+    content: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fence:
+    start: int
+    lead: str
+    mark: str
+    language: str
+
+    @property
+    def quoted(self) -> bool:
+        return ">" in self.lead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """What is known at the start of a line.
+
+    Attributes:
+        fence: The fence that is open here.
+        indent: How far a list indents the line; 0 outside of lists.
+        hanging: The same for what follows the line's own marker.
+    """
+
+    start: int
+    cut: _Cut
+    fence: _Fence | None
+    indent: int
+    hanging: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outline:
+    """A text and its lines; `starts` and the two lists of cuts are sorted."""
+
+    text: str
+    lines: tuple[_Line, ...]
+    starts: tuple[int, ...]
+    line_cuts: tuple[int, ...]
+    block_cuts: tuple[int, ...]
+
+    def line_at(self, position: int) -> _Line:
+        """Return the line that the position is in."""
+        return self.lines[bisect_right(self.starts, position) - 1]
+
+
+def split(markdown: str, fits: Fits) -> tuple[str, ...]:
+    """Return the texts of the messages to send, in order; none for a blank text.
+
+    Args:
+        markdown: The whole text.
+        fits: Whether a channel can carry this much, measured after rendering. It need not be
+            monotone. It is asked about ten times for each part, with texts of about the size
+            of a part.
+
+    Returns:
+        Parts that fit, all but those of a single code point that does not fit by itself.
+    """
+    return tuple(piece.text for piece in pieces(markdown, fits) if piece.text)
+
+
+def pieces(markdown: str, fits: Fits, *, start: int = 0) -> tuple[Piece, ...]:
+    """Return the parts with their contents, which joined are the text from `start` on.
+
+    Args:
+        markdown: The whole text, also when only its end is wanted.
+        fits: As for `split`.
+        start: An earlier piece's `end`; parts before it are not made again.
+    """
+    outline = _outline(markdown)
+    found: list[Piece] = []
+    guess = FIRST_GUESS_CHARS
+    while start < len(markdown):
+        whole = _show(outline, start, len(markdown))
+        if not found and fits(whole):
+            end, text = len(markdown), whole
+        else:
+            end, text = _next_cut(outline, start, fits, guess)
+        found.append(Piece(end=end, content=markdown[start:end], text=text))
+        guess, start = end - start, end
+    return tuple(found)
+
+
+# --- reading the text ----------------------------------------------------------------------------
+
+
+def _outline(markdown: str) -> _Outline:
+    reader = _Reader()
+    for text in markdown.split("\n"):
+        reader.read(text)
+    lines = tuple(reader.lines)
+    return _Outline(
+        text=markdown,
+        lines=lines,
+        starts=tuple(line.start for line in lines),
+        line_cuts=tuple(line.start for line in lines if line.cut is not _Cut.NEVER),
+        block_cuts=tuple(line.start for line in lines if line.cut is _Cut.BLOCK),
+    )
+
+
+class _Reader:
+    """Takes in lines, without their ends, in order."""
+
+    def __init__(self) -> None:
+        self.lines: list[_Line] = []
+        self._at = 0
+        self._fence: _Fence | None = None
+        self._in_list = False
+        self._after_blank = False
+        self._after_fence = False
+
+    def read(self, text: str) -> None:
+        if self._fence is None:
+            self._read_prose(text)
+        else:
+            self._read_code(text, self._fence)
+        self._at += len(text) + 1
+
+    def _read_prose(self, text: str) -> None:
+        opening, item = _FENCE.fullmatch(text), _ITEM.match(text)
+        indent = len(text) - len(text.lstrip(" \t"))
+        blank = indent == len(text)
+        if not blank:
+            # A line at the margin ends a list, unless it goes on with the paragraph above it.
+            goes_on = indent > 0 or not self._after_blank
+            self._in_list = item is not None or (self._in_list and goes_on)
+        block = self._after_blank or self._after_fence or opening or _HEADING.match(text)
+        self.lines.append(
+            _Line(
+                start=self._at,
+                cut=_Cut.NEVER if blank else _Cut.BLOCK if block else _Cut.LINE,
+                fence=None,
+                indent=indent if self._in_list else 0,
+                hanging=0 if not self._in_list else indent if item is None else item.end(),
+            )
+        )
+        self._after_blank, self._after_fence = blank, False
+        if opening is not None:
+            language = opening[3].strip().partition(" ")[0]
+            self._fence = _Fence(
+                start=self._at,
+                lead=opening[1],
+                mark=opening[2],
+                language=language if len(language) <= LONGEST_LANGUAGE_CHARS else "",
+            )
+
+    def _read_code(self, text: str, fence: _Fence) -> None:
+        bare = text.strip(" \t>")
+        closes = bare.startswith(fence.mark) and not bare.strip(fence.mark[0])
+        # An opening or a closing fence alone would be an empty block, so no cut beside them.
+        opened_above = self.lines[-1].fence is None
+        indent = 0 if fence.quoted else len(fence.lead)
+        self.lines.append(
+            _Line(
+                start=self._at,
+                cut=_Cut.NEVER if closes or opened_above else _Cut.LINE,
+                fence=fence,
+                indent=indent,
+                hanging=indent,
+            )
+        )
+        if closes:
+            self._fence, self._after_fence = None, True
+
+
+# --- showing a part ------------------------------------------------------------------------------
+
+
+def _show(outline: _Outline, start: int, end: int) -> str:
+    """Return what is shown of the text between two cuts."""
+    first, last = outline.line_at(start), outline.line_at(end)
+    content = outline.text[start:end]
+    take = first.indent if start == first.start else first.hanging
+    if take:
+        content, take = _without_indent(outline, content, first, take)
+    if first.fence is None:
+        content = content.lstrip("\n")
+    else:
+        lead = first.fence.lead if first.fence.quoted else ""
+        content = f"{lead}{first.fence.mark}{first.fence.language}\n{content}"
+    torn = first.fence is None and last.fence is not None and last.fence.start < start
+    if end == len(outline.text) or last.fence is None or torn:
+        # Torn: a line that opens a fence was too long for one part, so this one opens none.
+        return content.rstrip()
+    lead = last.fence.lead if last.fence.quoted else last.fence.lead[take:]
+    content = content.removesuffix("\n")
+    return f"{content}\n{lead}{last.fence.mark}"
+
+
+def _without_indent(outline: _Outline, content: str, first: _Line, take: int) -> tuple[str, int]:
+    """Take up to so many columns from each line; prose that is further left lowers them.
+
+    Returns:
+        The content, and the columns taken from the last line of prose.
+    """
+    shown: list[str] = []
+    number = bisect_right(outline.starts, first.start) - 1
+    for text in content.split("\n"):
+        line = outline.lines[number]
+        indent = len(text) - len(text.lstrip(" \t"))
+        if shown and text.strip() and line.fence is None:
+            take = min(take, indent)
+        shown.append(text[min(take, indent) :])
+        number += 1
+    return "\n".join(shown), take
+
+
+# --- finding a cut -------------------------------------------------------------------------------
+
+
+def _next_cut(outline: _Outline, start: int, fits: Fits, guess: int) -> tuple[int, str]:
+    """Return where to cut, and what is then shown."""
+    room = _room(outline, start, lambda end: fits(_show(outline, start, end)), guess)
+    if room == len(outline.text):
+        return room, _show(outline, start, room)
+    if room > start:
+        for end in _good_cuts(outline, start, room):
+            text = _show(outline, start, end)
+            if end == room or fits(text):
+                return end, text
+        return room, _show(outline, start, room)
+    # Not even one character fits with its fences around it, so it goes without them.
+    text = outline.text
+    room = _room(outline, start, lambda end: fits(text[start:end].strip()), guess)
+    room = max(room, start + 1)
+    return room, text[start:room].strip()
+
+
+def _room(outline: _Outline, start: int, fits: Callable[[int], bool], guess: int) -> int:
+    """Return the furthest end that fits, `start` when none does.
+
+    Gallops from the guess and then halves, so that no text much longer than the answer is ever
+    shown. What fits up to where is not changed by what comes after it, so neither is the answer.
+    """
+    text = outline.text
+    low, high, size = start, len(text) + 1, guess
+    while high > len(text) > low:
+        end = _between_characters(text, start, min(start + size, len(text)))
+        if fits(end):
+            low, size = end, size * 2
+        else:
+            high = end
+    while high - low > 1:
+        end = _between_characters(text, start, (low + high) // 2)
+        if end <= low:
+            end = _after_character(text, start, low)
+        if end >= high:
+            break
+        if fits(end):
+            low = end
+        else:
+            high = end
+    return low
+
+
+def _good_cuts(outline: _Outline, start: int, room: int) -> tuple[int, ...]:
+    """Return the last cut of each kind, best first, those that leave a tiny part last."""
+    reach = room
+    if outline.line_at(room).fence is None:
+        # White space at the end of a part is not shown, so it always fits.
+        text = outline.text
+        while reach < len(text) and text[reach] in " \n":
+            reach += 1
+    cuts = (
+        _last(outline.block_cuts, reach),
+        _last(outline.line_cuts, reach),
+        _last_word(outline.text, start, reach),
+    )
+    smallest = start + (room - start) // SMALLEST_SHARE
+    large = [cut for cut in cuts if cut > smallest]
+    return (*large, *(cut for cut in cuts if start < cut <= smallest))
+
+
+def _last(cuts: tuple[int, ...], reach: int) -> int:
+    """Return the last of the sorted cuts up to `reach`, 0 for none."""
+    number = bisect_right(cuts, reach)
+    return cuts[number - 1] if number else 0
+
+
+def _last_word(text: str, start: int, reach: int) -> int:
+    """Return where the last word begins that may begin a line, 0 for none."""
+    for _ in range(WORD_TRIES):
+        space = text.rfind(" ", start, reach)
+        if space < 0:
+            return 0
+        if not _MARKUP_WORD.match(text, space + 1):
+            return space + 1
+        reach = space
+    return 0
+
+
+# --- characters as people see them ---------------------------------------------------------------
+
+
+def _between_characters(text: str, start: int, position: int) -> int:
+    """Return the last place up to `position` between two characters; after `start` always."""
+    for place in range(position, max(start, position - LONGEST_CLUSTER_CHARS), -1):
+        if not _is_inside_character(text, start, place):
+            return place
+    if position - start > LONGEST_CLUSTER_CHARS:
+        return position
+    return _after_character(text, start, start)
+
+
+def _after_character(text: str, start: int, position: int) -> int:
+    """Return the first place after `position` between two characters."""
+    for place in range(position + 1, min(position + LONGEST_CLUSTER_CHARS, len(text))):
+        if not _is_inside_character(text, start, place):
+            return place
+    return min(position + LONGEST_CLUSTER_CHARS, len(text))
+
+
+def _is_inside_character(text: str, start: int, place: int) -> bool:
+    """Whether a cut here would tear what a person sees as one character.
+
+    Covers combining marks, joined emoji with skin tones and tags, flags, line ends, and the
+    halves of a surrogate pair that some platform's JSON left apart; a small part of UAX #29.
+    """
+    if place >= len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    if before == _ZERO_WIDTH_JOINER or _joins_backward(after):
+        return True
+    if before == "\r":
+        return after == "\n"
+    if "\ud800" <= before <= "\udbff":
+        return "\udc00" <= after <= "\udfff"
+    return _is_flag_half(after) and _flag_halves_before(text, start, place) % 2 == 1
+
+
+def _joins_backward(character: str) -> bool:
+    if character < "\u0300":
+        return False
+    return (
+        character == _ZERO_WIDTH_JOINER
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= character <= "\U000e007f"  # tags, as in the flag of Wales
+        or unicodedata.category(character).startswith("M")
+    )
+
+
+def _is_flag_half(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flag_halves_before(text: str, start: int, place: int) -> int:
+    count = 0
+    while place - count > start and _is_flag_half(text[place - count - 1]):
+        count += 1
+    return count
