@@ -176,19 +176,29 @@ def _resource_mismatch(compiled: _Compiled, query: Query, assumed: list[str] | N
         return ""
     if not query.resources:
         return "it names resources and the call has none"
-    covered = [_covers(compiled, resource) for resource in query.resources]
-    if compiled.lenient:
-        return "" if any(covered) else "it names none of the resources"
-    return "" if all(covered) else "it does not cover every resource"
+    return _coverage_mismatch(compiled, query.resources)
 
 
 _UNRESOLVED = "what the call would touch could not be determined"
 
 
+def _coverage_mismatch(compiled: _Compiled, resources: tuple[str, ...]) -> str:
+    for resource in resources:
+        covered = _covers(compiled, resource)
+        if covered and compiled.lenient:
+            return ""
+        if not covered and not compiled.lenient:
+            return "it does not cover every resource"
+    return "it names none of the resources" if compiled.lenient else ""
+
+
 def _covers(compiled: _Compiled, resource: str) -> bool:
     if compiled.lenient and "*" in resource:
         return any(overlaps(pattern, resource) for pattern in compiled.statement.resources)
-    return any(matches(resource) for matches in compiled.resources)
+    for matches in compiled.resources:  # noqa: SIM110  a generator costs more than the loop
+        if matches(resource):
+            return True
+    return False
 
 
 def _condition_mismatch(compiled: _Compiled, query: Query, assumed: list[str] | None) -> str:
