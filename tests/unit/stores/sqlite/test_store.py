@@ -25,7 +25,7 @@ from zeroclaw.store import (
     RowKind,
     Write,
 )
-from zeroclaw.stores.sqlite import SqliteStore, Statistics, open_store
+from zeroclaw.stores.sqlite import SqliteStore, Statistics, open_store, reads
 from zeroclaw.stores.sqlite.opening import FILE_NAME, Opened, open_for_writing
 
 HERE = ConversationId("01HERE")
@@ -370,6 +370,49 @@ async def test_a_fault_in_the_writer_is_told_to_everybody_who_waits(
         with pytest.raises(StoreUnusable):
             await store.commit(chore(counter("a")))
     await asyncio.to_thread(printed.wait)
+
+
+async def test_a_fault_in_the_reader_is_told_to_everybody_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads end with a line, commits go on, and closing still closes."""
+    printed = Event()
+
+    def show(_: threading.ExceptHookArgs) -> None:
+        printed.set()
+
+    def faulty(_: sqlite3.Connection) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(threading, "excepthook", show)
+    monkeypatch.setattr(reads, "check", faulty)
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
+            await store.check()
+        with pytest.raises(StoreUnusable):
+            await store.get(RowKind.COUNTER, "a")
+        await store.commit(chore(counter("a")))
+    await asyncio.to_thread(printed.wait)
+    monkeypatch.undo()
+
+    assert await everything(tmp_path) == {"a": b"1"}
+
+
+async def test_a_commit_that_is_cancelled_before_its_turn_is_not_written(tmp_path: Path) -> None:
+    """Whoever gave up while the writer was busy left nothing, and no place stays taken."""
+    gate = Gate(tmp_path)
+    store = gate.store()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(store.open())
+        given_up = group.create_task(store.commit(chore(counter("a"))))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.sleep(0)
+        gate.open.set()
+    await store.aclose()
+
+    assert await everything(tmp_path) == {}
 
 
 # --- claims --------------------------------------------------------------------------------------
