@@ -243,6 +243,13 @@ def test_no_known_value_survives(values: list[str], text: str, points: list[int]
     assert out.replace(MARKER, "") == "".join(c for at, c in enumerate(text) if at not in covered)
 
 
+def test_what_overlaps_is_one_marker() -> None:
+    """A value over the edge of two others makes one hole of the three; neighbours stay two."""
+    redactor = Redactor(["abcdefgh", "ijklmnop", "efghijklmnopq"])
+    assert streamed(redactor, list("xabcdefghijklmnopqx")) == f"x{MARKER}x"
+    assert streamed(redactor, list("xabcdefghijklmnopx")) == f"x{MARKER * 2}x"
+
+
 @given(text=TEXTS, points=st.lists(st.integers(0, 5000), max_size=6))
 def test_never_more_than_8_kib_are_held(text: str, points: list[int]) -> None:
     """What is held back is bounded, whatever arrives. K16."""

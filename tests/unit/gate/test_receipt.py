@@ -1,0 +1,220 @@
+"""A receipt verifies if and only if this daemon issued exactly this for exactly that call."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import pytest
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.mutant import mutant
+from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.gate import receipt as room
+from zeroclaw.gate.receipt import (
+    Fields,
+    Key,
+    Outcome,
+    attach,
+    defang,
+    detach,
+    find_tokens,
+    issue,
+    issued_at,
+    signed_bytes,
+    signer,
+    verify,
+)
+
+KEY = Key(id="first", secret=bytes(range(32)))
+OTHER = Key(id="second", secret=bytes(32))
+AT = datetime(2026, 11, 21, 12, 3, 59, 999_999, tzinfo=UTC)
+FIELDS = Fields(
+    conversation=ConversationId("01CONVERSATION"),
+    action=ActionId("01ACTION"),
+    tool="shell",
+    arguments='{"command":"ls"}',
+    outcome="ok",
+    result="a\nb\n",
+)
+
+TEXT = st.text(st.sampled_from("ab|:\x00\x01,1é\ud800"), max_size=3)
+OUTCOMES = st.sampled_from(["ok", "failed", "denied", "cancelled", "unknown"])
+ANY_FIELDS = st.builds(
+    Fields,
+    conversation=TEXT.map(ConversationId),
+    action=TEXT.map(ActionId),
+    tool=TEXT,
+    arguments=TEXT,
+    outcome=cast("st.SearchStrategy[Outcome]", OUTCOMES),
+    result=TEXT,
+)
+
+
+def test_a_receipt_is_the_last_line_of_the_result() -> None:
+    """The token holds the unix seconds and the MAC, and stands in its own last line. S2-15."""
+    receipt = issue(KEY, FIELDS, AT)
+    assert re.fullmatch(r"zc-receipt-1795262639-[A-Za-z0-9_-]{43}", receipt.token)
+    assert attach(FIELDS.result, receipt) == f"a\nb\n\n[receipt: {receipt.token}]"
+
+
+@given(fields=ANY_FIELDS, seconds=st.integers(0, 10**11))
+def test_what_was_issued_verifies(fields: Fields, seconds: int) -> None:
+    """A true receipt is recognised, among several keys too. S2-16."""
+    token = issue(KEY, fields, datetime.fromtimestamp(seconds, UTC)).token
+    assert verify([KEY], fields, token)
+    assert signer([OTHER, KEY, OTHER], fields, token) == KEY
+    assert issued_at(token) == seconds
+
+
+CHANGES = {
+    "conversation": replace(FIELDS, conversation=ConversationId("01OTHER")),
+    "action": replace(FIELDS, action=ActionId("01OTHER")),
+    "tool": replace(FIELDS, tool="shel"),
+    "arguments": replace(FIELDS, arguments='{"command":"lt"}'),
+    "outcome": replace(FIELDS, outcome="denied"),
+    "result": replace(FIELDS, result="a\nb"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_receipt_for_anything_else_fails(name: str) -> None:
+    """Changing any one field makes the receipt worthless. S2-18."""
+    assert not verify([KEY], CHANGES[name], issue(KEY, FIELDS, AT).token)
+
+
+def test_a_receipt_of_another_key_or_time_fails() -> None:
+    """Another process's key, or another second, is another receipt. S2-16, S2-18."""
+    token = issue(KEY, FIELDS, AT).token
+    later = issue(KEY, FIELDS, AT + timedelta(seconds=1)).token
+    assert not verify([OTHER], FIELDS, token)
+    assert not verify([], FIELDS, token)
+    assert not verify([KEY], FIELDS, token[:22] + later[22:])
+
+
+@given(at=st.integers(0, 64), sign=st.sampled_from("aZ09-_.= "))
+def test_a_changed_token_fails(at: int, sign: str) -> None:
+    """There is one spelling of a receipt; any other character in it makes it false. S2-18."""
+    token = issue(KEY, FIELDS, AT).token
+    changed = token[:at] + sign + token[at + 1 :]
+    assert verify([KEY], FIELDS, changed) == (changed == token)
+
+
+@pytest.mark.parametrize(
+    "token", ["", "x", "zc-receipt-01-" + "a" * 43, "zc-receipt-1-" + "a" * 44]
+)
+def test_what_is_not_shaped_like_a_token_fails(token: str) -> None:
+    """Text from a model may be anything. S2-18."""
+    assert not verify([KEY], FIELDS, token)
+    assert issued_at(token) is None
+
+
+def mixed(one: Fields, other: Fields, names: frozenset[str]) -> tuple[Fields, Fields]:
+    """Two calls that differ in the named fields at most."""
+    changes = {name: getattr(other, name) for name in names}
+    return one, replace(one, **changes)
+
+
+NAMES = st.frozensets(st.sampled_from(list(Fields.__slots__)), max_size=2)
+PAIRS = st.builds(mixed, ANY_FIELDS, ANY_FIELDS, NAMES)
+
+
+def injective(signed: Callable[[Fields, int], bytes]) -> Callable[[], None]:
+    """A property test: two different calls never give the same bytes to sign."""
+
+    @settings(phases=(Phase.explicit, Phase.generate), database=None)
+    @given(pair=PAIRS, seconds=st.integers(0, 3), later=st.integers(0, 3))
+    def check(pair: tuple[Fields, Fields], seconds: int, later: int) -> None:
+        one, two = pair
+        same = (one, seconds) == (two, later)
+        assert (signed(one, seconds) == signed(two, later)) == same
+
+    edges = replace(FIELDS, tool="a|b", arguments="c"), replace(FIELDS, tool="a", arguments="b|c")
+    check = example(pair=edges, seconds=1, later=1)(check)
+    check = example(pair=(FIELDS, FIELDS), seconds=1, later=2)(check)
+    for changed in CHANGES.values():
+        check = example(pair=(FIELDS, changed), seconds=1, later=1)(check)
+    return check
+
+
+def test_two_calls_never_sign_the_same_bytes() -> None:
+    """Field boundaries can't be moved: different fields, different bytes. S2-16, P7."""
+    injective(signed_bytes)()
+
+
+def test_joining_fields_by_a_sign_is_caught() -> None:
+    """The same check finds the fault of joining fields without their lengths."""
+    planted = mutant(
+        room,
+        'b"".join(len(part).to_bytes(8, "big") + part for part in parts)',
+        'b"|".join(parts)',
+    )
+    with pytest.raises(AssertionError):
+        injective(cast("Callable[[Fields, int], bytes]", planted["signed_bytes"]))()
+
+
+MISSED = {
+    "the conversation": 'fields.conversation.encode(errors="surrogatepass")',
+    "the action": 'fields.action.encode(errors="surrogatepass")',
+    "the tool": 'fields.tool.encode(errors="surrogatepass")',
+    "the arguments": 'fields.arguments.encode(errors="surrogatepass")',
+    "the outcome": "fields.outcome.encode()",
+    "the result": 'hashlib.sha256(fields.result.encode(errors="surrogatepass")).digest()',
+    "the time": "str(seconds).encode()",
+}
+
+
+@pytest.mark.parametrize("name", MISSED)
+def test_a_field_that_is_not_signed_is_caught(name: str) -> None:
+    """The same check finds each field that the MAC would leave out."""
+    planted = mutant(room, MISSED[name], 'b""')
+    with pytest.raises(AssertionError):
+        injective(cast("Callable[[Fields, int], bytes]", planted["signed_bytes"]))()
+
+
+@given(text=st.text(st.sampled_from("ab\n[]-"), max_size=8))
+def test_a_result_is_taken_apart_again(text: str) -> None:
+    """What was attached is found again, and the text is what it was. S2-17."""
+    receipt = issue(KEY, FIELDS, AT)
+    assert detach(attach(text, receipt)) == (text, receipt.token)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a", f"[receipt: zc-receipt-1-{'a' * 43}]", f"a\nzc-receipt-1-{'a' * 43}"]
+)
+def test_a_result_without_a_receipt_has_none(content: str) -> None:
+    """Nothing that `attach` didn't write is taken for a receipt."""
+    assert detach(content) == (content, None)
+
+
+def test_tokens_are_found_in_a_text() -> None:
+    """Every exact token, in order, and nothing that only begins like one."""
+    one, two = issue(KEY, FIELDS, AT).token, issue(OTHER, FIELDS, AT).token
+    assert find_tokens(f"{one}, `{two}` and {one}x or zc-receipt-1") == (one, two)
+
+
+LOOKALIKES = st.lists(
+    st.sampled_from(["zc-receipt-", "ZC-Receipt-", "zc", "-receipt-", "-", "\u2011", "a", " "]),
+    max_size=9,
+).map("".join)
+
+
+@given(text=LOOKALIKES)
+def test_tool_output_holds_nothing_like_a_receipt(text: str) -> None:
+    """Receipt-shaped text from a tool is made harmless, in any case and with any dash. P7."""
+    safe = defang(text)
+    assert "zc-receipt-" not in safe.lower().replace("\u2011", "-")
+    assert defang(safe) == safe
+
+
+@given(one=LOOKALIKES, two=LOOKALIKES)
+def test_output_may_be_made_harmless_in_pieces(one: str, two: str) -> None:
+    """What is harmless stays so, and a receipt over the edge of two pieces is found. P7."""
+    assert defang(defang(one) + two) == defang(one + two)
+
+
+def test_a_key_is_not_shown_by_repr() -> None:
+    """A key in a log or a traceback gives nothing away. P8."""
+    assert repr(KEY) == "Key(id='first')"

@@ -1,0 +1,156 @@
+"""A receipt that a model made up is marked before a person sees it."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.mutant import mutant
+from zeroclaw.gate import screen as room
+from zeroclaw.gate.screen import (
+    FALSE_MARK,
+    Earlier,
+    Forged,
+    Lookup,
+    Screening,
+    Valid,
+    Verdict,
+    feed,
+    flush,
+    mark,
+    screen,
+)
+
+AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
+MAC = "A-_b" * 10 + "xyz"
+TRUE = f"zc-receipt-1700000000-{MAC}"
+OLD = f"zc-receipt-1600000000-{MAC}"
+FALSE = f"zc-receipt-1700000001-{MAC}"
+VALID = Valid(tool="shell", outcome="ok", at=AT)
+EARLIER = Earlier(tool="shell", outcome="denied", at=AT)
+TRUE_MARK = "✅ receipt: shell · ok · 12:03 UTC"
+OLD_MARK = "🕓 receipt of an earlier run: shell · denied · 2026-11-21 12:03 UTC"
+
+
+def lookup(token: str) -> Verdict:
+    return {TRUE: VALID, OLD: EARLIER}.get(token, Forged())
+
+
+def streamed(pieces: list[str]) -> str:
+    state, out = Screening(), ""
+    for piece in pieces:
+        state, shown = feed(state, piece, lookup)
+        out += shown
+        assert len(state.text) < 300
+    return out + flush(state, lookup)
+
+
+ANSWERS = {
+    "true": (f"Done. {TRUE}.", f"Done. {TRUE_MARK}."),
+    "earlier": (f"Done. {OLD}\n", f"Done. {OLD_MARK}\n"),
+    "false": (f"Done. {FALSE}", f"Done. {FALSE_MARK}"),
+    "whole line": (f"a\n[receipt: {TRUE}]\nb", f"a\n{TRUE_MARK}\nb"),
+    "whole line in code": (f"[Receipt: `{TRUE}`]", TRUE_MARK),
+    "code": (f"`{TRUE}` and `{FALSE}` x", f"{TRUE_MARK} and {FALSE_MARK} x"),
+    "code that goes on": (f"`{TRUE} x`", f"`{TRUE_MARK} x`"),
+    "open bracket": (f"[receipt: {TRUE}, x", f"[receipt: {TRUE_MARK}, x"),
+    "other bracket": (f"[x {TRUE}]", f"[x {TRUE_MARK}]"),
+    "shortened": ("zc-receipt-1700000000-A-_b...", f"{FALSE_MARK}..."),
+    "one character more": (f"{TRUE}x", FALSE_MARK),
+    "a leading zero": (f"zc-receipt-01700000000-{MAC}", FALSE_MARK),
+    "capitals": (f"ZC-Receipt-1700000000-{MAC}", TRUE_MARK),
+    "other dashes": (f"zc\u2011receipt\u20131700000000\u2212{MAC}", TRUE_MARK),
+    "two in a row": (f"{TRUE} {TRUE}", f"{TRUE_MARK} {TRUE_MARK}"),
+    "nested": (f"zc-receipt-{TRUE}", FALSE_MARK),
+    "very long": (f"x zc-receipt-{'y' * 5000} z", f"x {FALSE_MARK} z"),
+    "very long to the end": (f"[receipt: zc-receipt-{'y' * 300}", f"[receipt: {FALSE_MARK}"),
+    "a word": ("a zc-receipt- is a receipt", "a zc-receipt- is a receipt"),
+    "a beginning": ("[receipt: zc-rec", "[receipt: zc-rec"),
+    "imitation": ("✅ receipt: shell · ok", f"{FALSE_MARK}: shell · ok"),
+    "imitation, bold": ("✔️ **Receipt** ok", f"{FALSE_MARK}** ok"),
+    "imitation of an earlier": ("🕓 receipt of old", f"{FALSE_MARK} of old"),
+    "introduced": (f"✅ Receipt: `{TRUE}` x", f"{TRUE_MARK}` x"),
+    "introduced and very long": (
+        f"✅ receipt {'zc-receipt-' * 30} x",
+        f"{FALSE_MARK} {FALSE_MARK} x",
+    ),
+    "a tick": ("✅ done, ✅ re", "✅ done, ✅ re"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_receipt_is_marked_at_every_split_point(name: str) -> None:
+    """Each receipt becomes its mark, wherever the stream was cut. P7, S2-18."""
+    text, expected = ANSWERS[name]
+    every = range(len(text)) if len(text) < 1000 else range(0, len(text), 97)
+    outs = {streamed([text[:at], text[at:]]) for at in every}
+    assert {screen(text, lookup), streamed(list(text)), *outs} == {expected}
+
+
+PARTS = st.one_of(
+    st.sampled_from([TRUE, FALSE, OLD, TRUE[:15], "[receipt: ", "`", "]", "✅", " ", "receipt"]),
+    st.sampled_from(["zc-receipt-", "zc", "-", "✅ receipt", ": ", "y" * 190, "zc-rec", "\ufe0f"]),
+    st.text("zc-receipt[: `]x✅", max_size=6),
+)
+
+
+@given(text=st.lists(PARTS, max_size=9).map("".join), points=st.lists(st.integers(0, 999)))
+def test_where_an_answer_is_cut_makes_no_difference(text: str, points: list[int]) -> None:
+    """Any answer, cut anywhere, is screened as the whole is. P7."""
+    ends = sorted(point % (len(text) + 1) for point in points)
+    pieces = [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
+    assert streamed(pieces) == screen(text, lookup)
+    assert streamed(list(text)) == screen(text, lookup)
+
+
+@given(text=st.lists(PARTS, max_size=9).map("".join))
+def test_nothing_that_looks_like_a_token_is_left(text: str) -> None:
+    """After the screen no token stands in the text, true or false. P7."""
+    assert "zc-receipt-1" not in screen(text, lookup)
+
+
+def test_ordinary_text_is_not_held() -> None:
+    """Nothing waits that can't be the beginning of a receipt. P6."""
+    state, shown = feed(Screening(), "Well, [this] is `fine`, z", lookup)
+    assert (state, shown) == (Screening(text="z"), "Well, [this] is `fine`, ")
+
+
+def test_times_are_shown_in_utc() -> None:
+    """A mark says which clock it means."""
+    assert mark(VALID) == TRUE_MARK
+    assert mark(EARLIER) == OLD_MARK
+    assert mark(Forged()) == FALSE_MARK
+
+
+MUTANTS = {
+    "a beginning is not held": (
+        "held = begun.start() if begun else len(buffer)",
+        "held = len(buffer)",
+    ),
+    "a malformed token is looked up": (
+        "Forged() if issued_at(token) is None else lookup(token)",
+        "Valid(tool=token, outcome='ok', at=datetime.max) if len(token) < 40 else lookup(token)",
+    ),
+    "a long run is shown": ('found["long"] is not None', "False"),
+}
+
+
+def comes_out(planted: Mapping[str, object], text: str) -> str:
+    """What a mutant makes of an answer that comes by characters."""
+    step = cast("Callable[[Screening, str, Lookup], tuple[Screening, str]]", planted["feed"])
+    end = cast("Callable[[Screening, Lookup], str]", planted["flush"])
+    state, out = Screening(), ""
+    for piece in text:
+        state, shown = step(state, piece, lookup)
+        out += shown
+    return out + end(state, lookup)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_tests_bite(name: str) -> None:
+    """A planted fault changes what comes out of some answer."""
+    planted = mutant(room, *MUTANTS[name])
+    assert any(comes_out(planted, text) != expected for text, expected in ANSWERS.values())

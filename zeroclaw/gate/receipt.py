@@ -1,0 +1,157 @@
+"""Receipts: the last line of a result, which proves that this daemon made it (S2-15, S2-16).
+
+    [receipt: zc-receipt-<unix seconds>-<HMAC-SHA256 in base64url, no padding>]
+
+The MAC covers every field with its length before it, so that no two calls give the same bytes,
+wherever their fields meet. A receipt lives in the result only; there is no register of them
+(S2-17). A model can repeat one; it can't make one (S2-18).
+"""
+
+import hashlib
+import hmac
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.envelope import ActionId, ConversationId
+
+Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
+
+_VERSION = b"zc-receipt 1"
+
+PREFIX_PLAIN = "zc-receipt-"
+
+# Models write other dashes and other cases for ours; `screen.py` and `defang` see through both.
+DASHES = "\u2010-\u2015\u2212\ufe58\ufe63\uff0d-"
+ANY_DASH = re.compile(f"[{DASHES}]")
+PREFIX = tuple(f"[{DASHES}]" if sign == "-" else f"[{sign}{sign.upper()}]" for sign in PREFIX_PLAIN)
+
+_TOKEN = re.compile(r"zc-receipt-(0|[1-9][0-9]{0,11})-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])")
+_SHAPED = re.compile("".join(PREFIX))
+_HARMLESS = "not-a-receipt-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What receipts are signed with: one for each daemon process.
+
+    Attributes:
+        id: Names the process; not secret.
+        secret: 32 random bytes.
+    """
+
+    id: str
+    secret: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """What a receipt proves, beside its time.
+
+    Attributes:
+        arguments: Canonical JSON, as the action holds it.
+        result: The text before the receipt: redacted, capped, wrapped and defanged.
+    """
+
+    conversation: ConversationId
+    action: ActionId
+    tool: str
+    arguments: str
+    outcome: Outcome
+    result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """A receipt as it was issued.
+
+    Attributes:
+        token: `zc-receipt-…`.
+        line: The token as it stands in a result.
+    """
+
+    token: str
+    line: str
+
+
+def issue(key: Key, fields: Fields, at: datetime) -> Receipt:
+    """Sign an outcome; `at` is aware and counts in whole seconds, rounded down."""
+    token = _token(key, fields, int(at.timestamp()))
+    return Receipt(token=token, line=f"[receipt: {token}]")
+
+
+def attach(text: str, receipt: Receipt) -> str:
+    """Return the result as the model reads it; `text` is what the receipt was issued for."""
+    return f"{text}\n{receipt.line}"
+
+
+def detach(content: str) -> tuple[str, str | None]:
+    """Return what `attach` was given: the text, and the token; None where there is no receipt."""
+    text, newline, line = content.rpartition("\n")
+    token = line.removeprefix("[receipt: ").removesuffix("]")
+    if newline and _TOKEN.fullmatch(token) and line == f"[receipt: {token}]":
+        return text, token
+    return content, None
+
+
+def verify(keys: Iterable[Key], fields: Fields, token: str) -> bool:
+    """Whether one of the keys issued exactly this token for exactly these fields."""
+    return signer(keys, fields, token) is not None
+
+
+def signer(keys: Iterable[Key], fields: Fields, token: str) -> Key | None:
+    """Return the key that issued this token, None when none did.
+
+    Takes the same time wherever a wrong token differs, and whichever key it was.
+    """
+    shaped = _TOKEN.fullmatch(token)
+    if shaped is None:
+        return None
+    found: Key | None = None
+    for key in keys:
+        # The whole token is made anew and compared, so that there is one spelling of each.
+        if hmac.compare_digest(_token(key, fields, int(shaped[1])), token):
+            found = key
+    return found
+
+
+def issued_at(token: str) -> int | None:
+    """Return the unix seconds that a token claims, None when it is not shaped like one."""
+    shaped = _TOKEN.fullmatch(token)
+    return int(shaped[1]) if shaped else None
+
+
+def find_tokens(text: str) -> tuple[str, ...]:
+    """Return everything in a text that is shaped exactly like a token, in order."""
+    return tuple(found[0] for found in _TOKEN.finditer(text))
+
+
+def defang(text: str) -> str:
+    """Return text from outside with nothing in it that looks like a receipt.
+
+    Applied to a tool's output before a receipt is issued for it; doing it twice changes nothing.
+    """
+    return _SHAPED.sub(_HARMLESS, text)
+
+
+def signed_bytes(fields: Fields, seconds: int) -> bytes:
+    """Return what the MAC is taken over; different fields or seconds give different bytes."""
+    parts = (
+        _VERSION,
+        fields.conversation.encode(errors="surrogatepass"),
+        fields.action.encode(errors="surrogatepass"),
+        fields.tool.encode(errors="surrogatepass"),
+        fields.arguments.encode(errors="surrogatepass"),
+        fields.outcome.encode(),
+        hashlib.sha256(fields.result.encode(errors="surrogatepass")).digest(),
+        str(seconds).encode(),
+    )
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def _token(key: Key, fields: Fields, seconds: int) -> str:
+    mac = hmac.digest(key.secret, signed_bytes(fields, seconds), "sha256")
+    return f"zc-receipt-{seconds}-{urlsafe_b64encode(mac).rstrip(b'=').decode()}"

@@ -1,0 +1,175 @@
+"""The receipt screen: what a person sees in place of the receipts in a model's answer (P7).
+
+Everything that begins like a receipt is replaced, in whatever case and with whatever dashes the
+model wrote it: a true one by its tool, outcome and time, one of an earlier process by a note, and
+all else by a warning. A model's own imitation of the mark for a true one gets the warning as well.
+It stands after the redactor and before the draft, and streams as the redactor does: what comes out
+depends on the text, not on how it was cut.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import assert_never
+
+from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Valid:
+    """This daemon issued it, under a key that it still has; what it proves."""
+
+    tool: str
+    outcome: Outcome
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """Issued under the key of an earlier process."""
+
+    tool: str
+    outcome: Outcome
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forged:
+    """Nobody here issued it, or not for this."""
+
+
+Verdict = Valid | Earlier | Forged
+Lookup = Callable[[str], Verdict]
+"""Tell what a well-formed token is."""
+
+FALSE_MARK = "⚠️ false receipt"
+_TRUE_MARK = "✅ receipt"
+
+_LONGEST_RUN = 200  # characters; a longer run is no token of ours, and not worth holding for
+
+_RUN = f"[A-Za-z0-9_{DASHES}]"
+_RUN_ENDS = re.compile(f"[^A-Za-z0-9_{DASHES}]")
+
+# Each is a sequence of parts, because every beginning of it must be known as well.
+_RECEIPT = tuple(f"[{letter}{letter.upper()}]" for letter in "receipt")
+_TOKEN = (*PREFIX, f"{_RUN}{{1,{_LONGEST_RUN}}}+")
+_BRACKETED = (r"\[", *_RECEIPT, ":", "[ ]?", "`?", *_TOKEN, "`?", r"\]")
+_QUOTED = ("`", *_TOKEN, "`")
+_IMITATION = (
+    *("[\u2705\u2714\u2611\U0001f553]", "[\ufe0e\ufe0f]?", "[ \u00a0*_`]{0,4}+"),
+    *_RECEIPT,
+)
+_INTRODUCED = (*_IMITATION, "[: \u00a0*_`]{0,6}+", *_TOKEN)
+
+
+def _whole(name: str, parts: tuple[str, ...], after: str = "") -> str:
+    """Return an expression for a sequence, its token captured under a name."""
+    token = "".join(_TOKEN)
+    return "".join(parts).replace(token, f"(?P<{name}>{token})") + after
+
+
+def _begun(parts: tuple[str, ...]) -> str:
+    """Return an expression for every beginning of a sequence."""
+    nested = ""
+    for part in reversed(parts):
+        nested = f"{part}(?:{nested})?" if nested else part
+    return nested
+
+
+_WHOLE = re.compile(
+    "|".join(
+        (
+            _whole("long", _TOKEN, f"(?={_RUN})"),
+            _whole("introduced", _INTRODUCED, f"(?!{_RUN})"),
+            _whole("imitation", _IMITATION),
+            _whole("bracketed", _BRACKETED),
+            _whole("quoted", _QUOTED),
+            _whole("bare", _TOKEN),
+        )
+    )
+)
+_MAY_BEGIN = re.compile(
+    rf"(?:{'|'.join(map(_begun, (_INTRODUCED, _BRACKETED, _QUOTED, _TOKEN)))})\Z"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screening:
+    """What one answer's stream holds back; `Screening()` is the beginning.
+
+    Attributes:
+        text: Seen, not shown: the beginning of something that may be a receipt.
+        in_run: The rest of a false receipt is still arriving, and is dropped.
+    """
+
+    text: str = ""
+    in_run: bool = False
+
+
+def feed(state: Screening, text: str, lookup: Lookup) -> tuple[Screening, str]:
+    """Take the next piece of an answer; return what may be shown of all so far."""
+    return _step(state, text, lookup, final=False)
+
+
+def flush(state: Screening, lookup: Lookup) -> str:
+    """End an answer; return what was still held, marked."""
+    return _step(state, "", lookup, final=True)[1]
+
+
+def screen(text: str, lookup: Lookup) -> str:
+    """Return a whole answer with its receipts marked."""
+    state, shown = feed(Screening(), text, lookup)
+    return shown + flush(state, lookup)
+
+
+def mark(verdict: Verdict) -> str:
+    """Return the mark that a person reads."""
+    match verdict:
+        case Valid(tool=tool, outcome=outcome, at=at):
+            return f"{_TRUE_MARK}: {tool} · {outcome} · {_clock(at)}"
+        case Earlier(tool=tool, outcome=outcome, at=at):
+            return f"🕓 receipt of an earlier run: {tool} · {outcome} · {_date(at)}"
+        case Forged():
+            return FALSE_MARK
+        case _:
+            assert_never(verdict)
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M} UTC"
+
+
+def _date(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _marked(found: re.Match[str], lookup: Lookup) -> str:
+    """Return the mark for what the model wrote; dashes and case of the prefix don't matter."""
+    token = found["introduced"] or found["bracketed"] or found["quoted"] or found["bare"]
+    if not token:
+        return FALSE_MARK
+    token = PREFIX_PLAIN + ANY_DASH.sub("-", token[len(PREFIX_PLAIN) :])
+    return mark(Forged() if issued_at(token) is None else lookup(token))
+
+
+def _step(state: Screening, text: str, lookup: Lookup, *, final: bool) -> tuple[Screening, str]:
+    buffer, in_run = state.text + text, state.in_run
+    out: list[str] = []
+    at = 0
+    begun = None if final else _MAY_BEGIN.search(buffer)
+    while True:
+        if in_run:
+            ends = _RUN_ENDS.search(buffer, at)
+            if ends is None:
+                return Screening(in_run=True), "".join(out)
+            at, in_run = ends.start(), False
+        if begun and begun.start() < at:
+            begun = _MAY_BEGIN.search(buffer, at)
+        found = _WHOLE.search(buffer, at)
+        held = begun.start() if begun else len(buffer)
+        if found is None or held <= found.start():
+            out.append(buffer[at:held])
+            return Screening(text=buffer[held:]), "".join(out)
+        out += buffer[at : found.start()], _marked(found, lookup)
+        at, in_run = found.end(), found["long"] is not None
