@@ -1,0 +1,109 @@
+"""Holds the writer back, so that a test decides what becomes one group."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Event
+
+from tests.fakes.manual_clock import EPOCH, ManualClock
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreRefused, StoreUnusable
+from zeroclaw.store import (
+    Claim,
+    Commit,
+    DurablePoint,
+    Put,
+    RowKind,
+    Write,
+)
+from zeroclaw.stores.sqlite import SqliteStore, open_store
+from zeroclaw.stores.sqlite.opening import Opened, open_for_writing
+
+HERE = ConversationId("01HERE")
+
+
+def chore(*writes: Write) -> Commit:
+    """A commit in the daemon's own scope."""
+    return Commit(point=DurablePoint.HOUSEKEEPING, writes=writes)
+
+
+def counter(key: str, body: bytes = b"1", *, expect: int | None = None) -> Put:
+    return Put(kind=RowKind.COUNTER, key=key, body=body, expect=expect)
+
+
+def claim(key: str, until: datetime = EPOCH + timedelta(days=1)) -> Claim:
+    return Claim(keys=(key,), until=until)
+
+
+class Gate:
+    """Holds the writer's thread back from opening, so that what is handed in becomes one group."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.open = Event()
+        self.before_work: Callable[[sqlite3.Connection], None] = lambda _: None
+
+    def files(self) -> Opened:
+        opened = open_for_writing(self._directory)
+        self.before_work(opened.connection)
+        self.open.wait()
+        return opened
+
+    def store(self) -> SqliteStore:
+        """A store whose thread waits; what it is given is done after `open.set()`."""
+        return SqliteStore(
+            self._directory, clock=ManualClock(), blob_cap_bytes=1000, open_files=self.files
+        )
+
+
+async def grouped(directory: Path, *commits: Commit, full: bool = False) -> list[Exception | None]:
+    """Commit all of these in one group; returns how each ended.
+
+    Args:
+        full: The file may not grow any more.
+    """
+    gate = Gate(directory)
+    if full:
+        gate.before_work = fill
+    store = gate.store()
+    ends: list[Exception | None] = [None] * len(commits)
+
+    async def one(number: int) -> None:
+        try:
+            await store.commit(commits[number])
+        except (StoreRefused, StoreUnusable) as error:
+            ends[number] = error
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(store.open())
+        for number in range(len(commits)):
+            group.create_task(one(number))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        gate.open.set()
+    await store.aclose()
+    return ends
+
+
+def fill(connection: sqlite3.Connection) -> None:
+    """Let the file grow no further than it is."""
+    connection.execute("PRAGMA max_page_count = 1")
+
+
+def impatient(connection: sqlite3.Connection) -> None:
+    """Wait for no other program."""
+    connection.execute("PRAGMA busy_timeout = 0")
+
+
+def names(directory: Path) -> list[str]:
+    """What is in a directory, sorted."""
+    return sorted(path.name for path in directory.iterdir())
+
+
+async def everything(directory: Path) -> dict[str, bytes]:
+    """The counters that are on disk."""
+    async with aclosing(await open_store(directory, clock=ManualClock())) as store:
+        return {row.key: row.body for row in await store.find(RowKind.COUNTER)}

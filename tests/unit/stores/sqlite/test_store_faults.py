@@ -1,0 +1,168 @@
+"""What goes wrong in or around the SQLite store is told to whoever it concerns, and to nobody else."""
+
+import asyncio
+import sqlite3
+import threading
+from contextlib import aclosing
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.fakes.manual_clock import ManualClock
+from tests.unit.stores.sqlite.groups import (
+    Gate,
+    chore,
+    claim,
+    counter,
+    everything,
+    grouped,
+    impatient,
+)
+from zeroclaw.errors import StoreRefused, StoreUnusable
+from zeroclaw.store import (
+    Append,
+    Commit,
+    Delete,
+    DurablePoint,
+    LogKind,
+    RowKind,
+    Write,
+)
+from zeroclaw.stores.sqlite import open_store, reads
+from zeroclaw.stores.sqlite.opening import FILE_NAME
+
+# --- what a caller can get wrong ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        counter("\ud800"),
+        claim("\ud800"),
+        Append(log=LogKind.AUDIT, stream="\ud800", body=b""),
+        claim("a", datetime(2026, 1, 1)),  # noqa: DTZ001  what is wrong with it
+    ],
+    ids=["surrogate in a key", "in a claim", "in a stream", "a naive instant"],
+)
+async def test_what_can_not_be_stored_refuses_one_commit_and_nobody_else(
+    tmp_path: Path, write: Write
+) -> None:
+    """Half a character from a broken platform must not stop the writer."""
+    ends = await grouped(tmp_path, chore(counter("1")), chore(counter("2"), write))
+
+    assert [type(end) for end in ends] == [type(None), StoreRefused]
+    assert await everything(tmp_path) == {"1": b"1"}
+
+
+async def test_a_query_for_what_can_not_be_stored_refuses_only_itself(tmp_path: Path) -> None:
+    """The reader goes on."""
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        with pytest.raises(StoreRefused):
+            await store.get(RowKind.COUNTER, "\ud800")
+
+        assert await store.get(RowKind.COUNTER, "a") is None
+
+
+# --- disks ----------------------------------------------------------------------------------------
+
+
+async def test_a_full_store_says_so_and_works_again_when_there_is_room(tmp_path: Path) -> None:
+    """Nothing is damaged, reads go on, and no restart is needed."""
+    async with aclosing(
+        await open_store(tmp_path, clock=ManualClock(), cap_bytes=400_000)
+    ) as store:
+        await store.commit(chore(counter("1", bytes(200_000))))
+        with pytest.raises(StoreUnusable) as refused:
+            await store.commit(chore(counter("2", bytes(300_000))))
+        assert str(refused.value) == (
+            f"`{tmp_path / FILE_NAME}` can't grow: its disk is full, or the store is at its cap; "
+            "free space or raise the cap, nothing stored is damaged"
+        )
+        assert await store.get(RowKind.COUNTER, "2") is None
+
+        await store.commit(chore(Delete(kind=RowKind.COUNTER, key="1")))
+        await store.commit(chore(counter("2", bytes(300_000))))
+        assert await store.check() is None
+
+
+async def test_a_file_locked_by_another_program_says_so(tmp_path: Path) -> None:
+    """Somebody who looks into the file with another tool and holds it is named as the cause."""
+    gate = Gate(tmp_path)
+    gate.before_work = impatient
+    gate.open.set()
+    store = gate.store()
+    await store.open()
+    async with aclosing(store):
+        other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnusable, match="is locked by another program"):
+            await store.commit(chore(counter("a")))
+        other.execute("ROLLBACK")
+        other.close()
+
+        await store.commit(chore(counter("a")))
+
+
+async def test_damage_is_told_when_it_is_read(tmp_path: Path) -> None:
+    """A page that went bad while the daemon was down fails the read, with what to do."""
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        for number in range(200):
+            await store.commit(chore(counter(f"{number:03}", bytes(1000))))
+    path = tmp_path / FILE_NAME
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 :] = b"\xff" * len(content[len(content) // 2 :])
+    path.write_bytes(content)
+
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        with pytest.raises(StoreUnusable, match="is damaged"):
+            await store.find(RowKind.COUNTER)
+        assert await store.check() is not None
+
+
+# --- faults of our own ----------------------------------------------------------------------------
+
+
+async def test_a_fault_in_the_writer_is_told_to_everybody_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug of ours ends the store with a line; it hangs nobody, and its trace is printed."""
+    printed = Event()
+
+    def show(_: threading.ExceptHookArgs) -> None:
+        printed.set()
+
+    monkeypatch.setattr(threading, "excepthook", show)
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
+            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(None,)))  # pyright: ignore[reportArgumentType]  # the fault
+        with pytest.raises(StoreUnusable):
+            await store.commit(chore(counter("a")))
+    await asyncio.to_thread(printed.wait)
+
+
+async def test_a_fault_in_the_reader_is_told_to_everybody_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads end with a line, commits go on, and closing still closes."""
+    printed = Event()
+
+    def show(_: threading.ExceptHookArgs) -> None:
+        printed.set()
+
+    def faulty(_: sqlite3.Connection) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(threading, "excepthook", show)
+    monkeypatch.setattr(reads, "check", faulty)
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
+            await store.check()
+        with pytest.raises(StoreUnusable):
+            await store.get(RowKind.COUNTER, "a")
+        await store.commit(chore(counter("a")))
+    await asyncio.to_thread(printed.wait)
+    monkeypatch.undo()
+
+    assert await everything(tmp_path) == {"a": b"1"}
