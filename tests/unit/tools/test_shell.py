@@ -1,0 +1,365 @@
+"""The shell: what it promises the model, and what a command may try in the sandbox."""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.tool_calls import Records, tool_context
+from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host import processes, sandbox
+from zeroclaw.host.processes import OutputCaps
+from zeroclaw.host.protected import Protected
+from zeroclaw.host.sandbox import Broken, System, Working
+from zeroclaw.tool import Tool, ToolOutput
+from zeroclaw.tools.shell import ShellSettings, tools
+
+BROKEN = Broken(reason="no sandbox today")
+SYSTEM = System(bwrap="/usr/bin/bwrap", prlimit="/usr/bin/prlimit", links=(), directories=())
+SMALL = OutputCaps(head_bytes=12, tail_bytes=6, flood_bytes=100_000_000)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace beside something that is none of its business."""
+    place = tmp_path / "workspace"
+    place.mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "key").write_text("hunter2", encoding="utf-8")
+    return place
+
+
+async def call(
+    workspace: Path,
+    command: str,
+    *,
+    timeout_s: float = 0,
+    records: Records | None = None,
+    network: bool = False,
+    protected: Protected | None = None,
+    caps: OutputCaps | None = None,
+) -> ToolOutput:
+    """Check and run in a real sandbox."""
+    system = await asyncio.to_thread(sandbox.look_around)
+    assert isinstance(system, System)
+    settings = ShellSettings(
+        sandbox=Working(system=system),
+        network=network,
+        protected=protected or Protected(),
+        caps=caps or OutputCaps(),
+    )
+    [shell] = tools(settings)
+    arguments = shell.check({"command": command, "timeout_s": timeout_s})
+    return await shell.run(arguments, tool_context(workspace, records))
+
+
+def unboxed() -> Tool:
+    [shell] = tools(ShellSettings(sandbox=BROKEN, without_sandbox="ask", caps=SMALL))
+    return shell
+
+
+# --- what it declares ----------------------------------------------------------------------------
+
+
+def test_without_a_sandbox_there_is_no_shell() -> None:
+    """Unless the settings say otherwise it isn't offered at all (design §6, Shell)."""
+    assert tools(ShellSettings(sandbox=BROKEN)) == ()
+
+
+@pytest.mark.parametrize(
+    ("network", "effects", "resources"),
+    [
+        (False, {"exec", "read", "write"}, ("sandbox:workspace",)),
+        (True, {"exec", "read", "write", "network"}, ("sandbox:workspace", "host:*")),
+    ],
+)
+async def test_it_declares_what_the_sandbox_grants(
+    network: bool, effects: set[str], resources: tuple[str, ...]
+) -> None:
+    """Its resources never depend on the text of a command."""
+    [shell] = tools(ShellSettings(sandbox=Working(system=SYSTEM), network=network))
+    arguments = shell.check({"command": "cat /etc/passwd > sandbox:other"})
+    assert shell.spec.effects == effects
+    assert await shell.resources(arguments, tool_context(Path("/w"))) == resources
+    assert (shell.spec.risk, shell.spec.idempotent, shell.spec.execution) == (
+        "high",
+        False,
+        "sequential",
+    )
+
+
+async def test_without_a_sandbox_every_call_must_be_asked_about() -> None:
+    """Undeclared effects and a resource of its own, so that no allowance for the other fits."""
+    shell = unboxed()
+    arguments = shell.check({"command": "true"})
+    assert shell.spec.effects == frozenset()
+    assert await shell.resources(arguments, tool_context(Path("/w"))) == ("sandbox:none",)
+    assert "WITHOUT a sandbox" in shell.describe(arguments)
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [({}, 60.0), ({"timeout_s": 5}, 5.0), ({"timeout_s": 600}, 600.0)]
+)
+def test_the_timeout_is_filled_in(asked: Mapping[str, object], given: float) -> None:
+    """The frozen call says how long it may take."""
+    [shell] = tools(ShellSettings(sandbox=Working(system=SYSTEM)))
+    checked = shell.check({"command": "true", **asked})
+    assert checked == {"command": "true", "timeout_s": given}
+    assert shell.spec.timeout_s > given
+
+
+@pytest.mark.parametrize("timeout_s", [601, -1, float("nan"), float("inf")])
+def test_a_timeout_beyond_the_cap_is_refused(timeout_s: float) -> None:
+    """The model reads the bound."""
+    [shell] = tools(ShellSettings(sandbox=Working(system=SYSTEM)))
+    with pytest.raises(ToolArgumentsInvalid, match="timeout_s: "):
+        shell.check({"command": "true", "timeout_s": timeout_s})
+
+
+# --- what it answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("true", "exit code 0\n(no output)"),
+        ("cat", "exit code 0\n(no output)"),
+        ("echo a; echo b >&2; exit 3", "exit code 3\na\nb\n"),
+        ("kill -KILL $$", "ended by signal 9\n(no output)"),
+        ("exit 137", "exit code 137 (signal 9, perhaps a limit of the sandbox)\n(no output)"),
+        ("exit 200", "exit code 200\n(no output)"),
+        ("printf '\\000\\001'", "exit code 0\n[2 bytes of data, not text: 00 01]"),
+        ("printf '\\033[31mred\\r\\n'", "exit code 0\nred\n"),
+        ("printf 'a long li\\377ne'", "exit code 0\na long li\ufffdne\n[1 places were not UTF-8]"),
+        (
+            "printf 'abcdefghijkl and so on to the end'",
+            "exit code 0\nabcdefghijkl\n[… 15 bytes left out …]\nhe end",
+        ),
+        (
+            "printf '12345678901\\303\\251 and so on\\303\\251yzyzy'",
+            "exit code 0\n12345678901\n[… 14 bytes left out …]\nyzyzy",
+        ),
+    ],
+)
+async def test_an_answer_is_the_exit_code_and_readable_output(
+    workspace: Path, command: str, text: str
+) -> None:
+    """Both streams together; data described, colours dropped, the middle of much left out."""
+    shell = unboxed()
+    output = await shell.run(shell.check({"command": command}), tool_context(workspace))
+    assert output == ToolOutput(text=text)
+
+
+@pytest.mark.slow
+async def test_a_command_that_hangs_is_an_error_with_what_it_said(workspace: Path) -> None:
+    """The output so far is not lost."""
+    shell = unboxed()
+    arguments = shell.check({"command": "echo so far; sleep 600", "timeout_s": 0.3})
+    output = await shell.run(arguments, tool_context(workspace))
+    assert output == ToolOutput(text="killed after 0.3 s, its time-out\nso far\n", is_error=True)
+
+
+# --- what a command may try ----------------------------------------------------------------------
+
+boxed = pytest.mark.needs("bwrap")
+
+
+@boxed
+async def test_a_command_works_in_its_workspace(workspace: Path) -> None:
+    """It starts there, under one name everywhere, and what it writes stays."""
+    output = await call(workspace, "pwd; echo hi > made; cat made; echo hi > /tmp/x && echo tmp")
+    assert output == ToolOutput(text="exit code 0\n/workspace\nhi\ntmp\n")
+    assert await asyncio.to_thread((workspace / "made").read_text) == "hi\n"
+
+
+@boxed
+async def test_nothing_of_the_machine_is_visible(workspace: Path) -> None:
+    """No accounts, no home, no data directory, no other process, none of our environment."""
+    data = workspace.parent / "data"
+    output = await call(
+        workspace,
+        f"cat /etc/passwd; ls {data} ../data /root /home /var; ls /; ls /proc | grep -c '^[0-9]'"
+        " ; env | sort",
+    )
+    said = output.text
+    assert "hunter2" not in said
+    assert "root:" not in said
+    assert said.count("No such file or directory") == 6
+    assert said.endswith(
+        "HOME=/tmp\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\nPWD=/workspace\nTERM=dumb\n"
+    )
+
+
+@boxed
+@pytest.mark.parametrize("place", ["/usr/x", "/x", "/dev/x", "/etc/alternatives/x", "/proc/x"])
+async def test_nothing_outside_the_workspace_can_be_written(workspace: Path, place: str) -> None:
+    """The system is read-only, and so is the empty root around it."""
+    output = await call(workspace, f"touch {place} && echo written")
+    assert "written" not in output.text
+
+
+@boxed
+async def test_the_network_is_out_of_reach(workspace: Path) -> None:
+    """Not even this machine's own loopback, where the console listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        probe = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached"
+        alone = await call(workspace, f"bash -c '{probe}'")
+        granted = await call(workspace, f"bash -c '{probe}'", network=True)
+    assert ("reached" in alone.text, "reached" in granted.text) == (False, True)
+
+
+@boxed
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "unshare -U true",
+        "mount -t tmpfs none /workspace",
+        "mount -o remount,rw /usr",
+        "prlimit --nofile=100000 true",
+        "chroot / true",
+    ],
+)
+async def test_no_privilege_can_be_gained(workspace: Path, attempt: str) -> None:
+    """No capabilities, no further namespaces, no higher limits."""
+    output = await call(workspace, f"{attempt} && echo gained")
+    assert "gained" not in output.text
+
+
+PROTECTED = Protected(read_only=("git/hooks", "notes"), masked=(".env", "private"))
+
+
+@boxed
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "echo x > git/hooks/new",
+        "echo x > notes",
+        "rm -rf git",
+        "mv git away",
+        "mv git/hooks git/away",
+        "ln notes other && echo x > other",
+        "cat .env private/key",
+        "cp -a .env private other; cat other/key",
+        "rm .env && echo x > .env",
+    ],
+)
+async def test_protected_places_hold_against_a_command(workspace: Path, attempt: str) -> None:
+    """Read-only stays as it was, masked stays unread, renaming what is above helps nobody."""
+    await asyncio.to_thread(fill, workspace)
+    output = await call(workspace, attempt, protected=PROTECTED)
+    assert "hunter2" not in output.text
+    assert await asyncio.to_thread(kept, workspace) == (["old"], "old", "hunter2", "hunter2")
+
+
+@boxed
+async def test_a_link_where_a_protected_place_was_stops_every_command(workspace: Path) -> None:
+    """Else an earlier command could have the next one shown what the link points at."""
+    (workspace / "notes").symlink_to(workspace.parent / "data")
+    with pytest.raises(ToolFailed, match="`notes` is protected, but is a symbolic link"):
+        await call(workspace, "cat notes/key", protected=PROTECTED)
+
+
+@boxed
+async def test_a_workspace_that_is_all_protected_runs_nothing(workspace: Path) -> None:
+    """A data directory is never a workspace."""
+    with pytest.raises(ToolFailed, match="the whole workspace is protected"):
+        await call(workspace, "true", protected=Protected(hidden=(workspace,)))
+
+
+@boxed
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "timeout_s", "text"),
+    [
+        ("trap '' TERM INT HUP; sleep 600", 0.3, "killed after 0.3 s, its time-out\n(no output)"),
+        ("setsid nohup sleep 600 & echo up", 0, "exit code 0\nup\n"),
+        (
+            "for i in $(seq 100); do sleep 600 & done; wait",
+            0.3,
+            "killed after 0.3 s, its time-out\n(no output)",
+        ),
+        ("kill 0", 0, "ended by signal 15\n(no output)"),
+        (
+            "yes | head -c 50000000",
+            0,
+            "exit code 0\ny\ny\ny\ny\ny\ny\n\n[… 49,999,982 bytes left out …]\ny\ny\ny\n",
+        ),
+        ("yes", 0, "killed after it had written more than 100,000,000 bytes\ny\ny\ny\ny\ny\ny\n"),
+    ],
+)
+async def test_nothing_of_a_command_outlives_its_answer(
+    workspace: Path, command: str, timeout_s: float, text: str
+) -> None:
+    """Hanging, hiding, forking, fighting, flooding: one clear answer, and all of it is gone."""
+    records = Records()
+    output = await call(workspace, command, timeout_s=timeout_s, records=records, caps=SMALL)
+    assert output.text.startswith(text)
+    assert [group is None for group in records.seen] == [False, True]
+    assert await asyncio.to_thread(processes.living, records.pgid) == ()
+
+
+@boxed
+@pytest.mark.slow
+async def test_a_cancelled_command_is_gone(workspace: Path) -> None:
+    """Also what hid from its process group, because the sandbox dies as a whole."""
+    records = Records()
+    os.mkfifo(workspace / "pipe")
+    mark = secrets.token_hex(8)
+    command = f"setsid sh -c 'while :; do sleep 600; done' {mark} & echo up > pipe; wait"
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(workspace, command, records=records))
+        assert await asyncio.to_thread((workspace / "pipe").read_text) == "up\n"
+        assert await asyncio.to_thread(is_running, mark)
+        task.cancel()
+    assert task.cancelled()
+    assert not await asyncio.to_thread(is_running, mark)
+    assert await asyncio.to_thread(processes.living, records.pgid) == ()
+
+
+@boxed
+@pytest.mark.parametrize(
+    "greedy",
+    [
+        "head -c 300000000 /dev/zero > big",
+        "head -c 100000000 /dev/zero > /tmp/big",
+        "head -c 100000000 /dev/zero > /dev/shm/big",
+        "dd if=/dev/zero of=/dev/null bs=3000000000 count=1",
+    ],
+)
+async def test_limits_hold(workspace: Path, greedy: str) -> None:
+    """Files, the temporary directories and memory are bounded."""
+    output = await call(workspace, f"{greedy} && echo had it all")
+    assert "had it all" not in output.text
+
+
+def is_running(mark: str) -> bool:
+    """Some process of this machine has the mark among its arguments."""
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it ended while we looked
+            if mark.encode() in place.read_bytes():
+                return True
+    return False
+
+
+def fill(workspace: Path) -> None:
+    (workspace / "git" / "hooks").mkdir(parents=True)
+    (workspace / "git" / "hooks" / "old").touch()
+    (workspace / "notes").write_text("old", encoding="utf-8")
+    (workspace / ".env").write_text("hunter2", encoding="utf-8")
+    (workspace / "private").mkdir()
+    (workspace / "private" / "key").write_text("hunter2", encoding="utf-8")
+
+
+def kept(workspace: Path) -> tuple[list[str], str, str, str]:
+    return (
+        [place.name for place in (workspace / "git" / "hooks").iterdir()],
+        (workspace / "notes").read_text(encoding="utf-8"),
+        (workspace / ".env").read_text(encoding="utf-8"),
+        (workspace / "private" / "key").read_text(encoding="utf-8"),
+    )

@@ -1,0 +1,122 @@
+"""What every tool shares: models as schemas and faults, bytes and names as text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.tools import (
+    Readable,
+    ToolArguments,
+    dump,
+    parse,
+    quoted,
+    readable,
+    schema,
+    without_controls,
+)
+
+
+class Sample(ToolArguments):
+    name: str = Field(min_length=1, description="Who.")
+    count: int = Field(default=1, ge=1)
+
+
+def test_a_schema_holds_what_a_model_needs_and_no_titles() -> None:
+    """The model reads types, bounds, defaults and descriptions, and pays for nothing else."""
+    assert schema(Sample) == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "description": "Who."},
+            "count": {"type": "integer", "minimum": 1, "default": 1},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_defaults_are_filled_in() -> None:
+    """What is checked and hashed is the whole call (S1-11)."""
+    assert dump(parse(Sample, {"name": "ada"})) == {"name": "ada", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "faults"),
+    [
+        ({}, ("name: field required",)),
+        (
+            {"name": "a\0b", "count": 0, "sudo": True},
+            (
+                "name: must not hold a NUL character",
+                "count: input should be greater than or equal to 1",
+                "sudo: extra inputs are not permitted",
+            ),
+        ),
+        ({"name": "\ud800"}, ("name: input should be a valid string, unable to parse",)),
+        ({"name": {"secret": "hunter2"}}, ("name: input should be a valid string",)),
+    ],
+)
+def test_every_fault_is_told_at_once_without_the_value(
+    arguments: dict[str, object], faults: tuple[str, ...]
+) -> None:
+    """A mismatch is a value the turn can show the model, complete in one round (S1-12)."""
+    with pytest.raises(ToolArgumentsInvalid) as raised:
+        parse(Sample, arguments)
+    told = raised.value.faults
+    assert [one.startswith(fault) for one, fault in zip(told, faults, strict=True)] == [True] * len(
+        faults
+    )
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"", Readable(text="", is_text=True)),
+        ("héllo".encode(), Readable(text="héllo", is_text=True)),
+        (
+            b"a long enough line with one \xff",
+            Readable(text="a long enough line with one \ufffd", is_text=True, bad_bytes=1),
+        ),
+        ("an honest \ufffd".encode(), Readable(text="an honest \ufffd", is_text=True)),
+        (
+            b"\x7fELF\0\1",
+            Readable(text="[6 bytes of data, not text: 7f 45 4c 46 00 01]", is_text=False),
+        ),
+        (
+            bytes(range(128, 192)),
+            Readable(
+                text="[64 bytes of data, not text:"
+                " 80 81 82 83 84 85 86 87 88 89 8a 8b 8c 8d 8e 8f …]",
+                is_text=False,
+            ),
+        ),
+    ],
+)
+def test_bytes_are_shown_as_text_or_described(data: bytes, shown: Readable) -> None:
+    """A stray byte is marked; data is described and never dumped."""
+    assert readable(data) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("\x1b[1;31mred\x1b[0m\tgreen\r\n", "red\tgreen\n"),
+        ("\x1b]0;a title\x07body", "body"),
+        ("50%\r100%", "50%\n100%"),
+        ("a\x00b\x08c\x9bd", "abcd"),
+    ],
+)
+def test_what_moves_a_cursor_is_dropped(text: str, plain: str) -> None:
+    """A command can't repaint what a person reads."""
+    assert without_controls(text) == plain
+
+
+@given(text=st.text(max_size=400))
+def test_a_name_is_quoted_on_one_line(text: str) -> None:
+    """Whatever a model calls a file, a card keeps its one line and its backticks."""
+    line = quoted(text)
+    assert line.isprintable()
+    assert (line[0], line[-1], line.count("`")) == ("`", "`", 2)
+    assert len(line) <= 203

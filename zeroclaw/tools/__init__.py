@@ -1,0 +1,138 @@
+"""The shelf of tools, and the two things that each of them needs.
+
+`schema`, `parse` and `dump` stand between a pydantic model and the contract's plain arguments;
+`readable` and `quoted` make text out of bytes and names that may hold anything.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.tool import Arguments
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+_DESCRIBED_BYTES = 16  # enough to know most formats by
+
+
+class ToolArguments(BaseModel):
+    """What a tool takes; unknown keys are faults, and so is a NUL in any text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _without_nul(cls, value: object) -> object:
+        # It ends a string for the kernel, so it may hide what follows; no text needs one.
+        if isinstance(value, str) and "\0" in value:
+            message = "must not hold a NUL character"
+            raise ValueError(message)
+        return value
+
+
+class _Made(BaseModel):
+    """The part of a generated schema that is used."""
+
+    properties: dict[str, dict[str, object]] = {}
+    required: list[str] = []
+
+
+def schema(model: type[BaseModel]) -> Mapping[str, object]:
+    """Return the JSON Schema of a flat model, without the titles that only cost tokens."""
+    made = _Made.model_validate(model.model_json_schema())
+    return {
+        "type": "object",
+        "properties": {
+            name: {key: value for key, value in field.items() if key != "title"}
+            for name, field in made.properties.items()
+        },
+        "required": made.required,
+        "additionalProperties": False,
+    }
+
+
+def parse(model: type[Model], arguments: Arguments) -> Model:
+    """Return the arguments, typed.
+
+    Raises:
+        ToolArgumentsInvalid: With every fault, none of which repeats a value.
+    """
+    try:
+        return model.model_validate(dict(arguments))
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        faults = tuple(_fault(one) for one in found)
+        raise ToolArgumentsInvalid(faults) from None
+
+
+def dump(model: BaseModel) -> Arguments:
+    """Return typed arguments as plain values again, defaults filled in."""
+    return model.model_dump()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """Bytes made readable.
+
+    Attributes:
+        text: The text, or a line that describes data that is none.
+        is_text: It is the text.
+        bad_bytes: How many places were not UTF-8; each is shown as U+FFFD.
+    """
+
+    text: str
+    is_text: bool
+    bad_bytes: int = 0
+
+
+def is_binary(data: bytes) -> bool:
+    """Tell data from text by its first 8 KiB: text has no NUL and is nearly all UTF-8."""
+    sample = data[:8192]
+    if b"\0" in sample:
+        return True
+    # A mojibake letter or two is still text; one broken place in ten is not.
+    return sample.decode("utf-8", "replace").count("\ufffd") * 10 > len(sample)
+
+
+def readable(data: bytes) -> Readable:
+    """Turn bytes into text, or into a description when they are none."""
+    if is_binary(data):
+        return Readable(text=described(data, len(data)), is_text=False)
+    text = data.decode("utf-8", "replace")
+    honest = data.count("\ufffd".encode())
+    return Readable(text=text, is_text=True, bad_bytes=text.count("\ufffd") - honest)
+
+
+def described(start: bytes, size_bytes: int) -> str:
+    """Return the line that stands for data, by its size and its first bytes."""
+    more = " …" if size_bytes > _DESCRIBED_BYTES else ""
+    return f"[{size_bytes:,} bytes of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
+
+
+# CSI and OSC sequences and two-character escapes (ECMA-48), then what is left of C0 and C1.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|\x1b[ -~]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def without_controls(text: str) -> str:
+    """Drop what moves a cursor or colours a letter; lines end in one newline."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def quoted(text: str, *, limit_chars: int = 200) -> str:
+    """Return text that somebody else chose in backticks, on one line and not too long."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text).replace("`", "'")
+    cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"
+    return f"`{cut}`"
+
+
+def _fault(found: ErrorDetails) -> str:
+    path = ".".join(str(part) for part in found["loc"]) or "arguments"
+    message = found["msg"].removeprefix("Value error, ")
+    return f"{path}: {message[:1].lower()}{message[1:]}"

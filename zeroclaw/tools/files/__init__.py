@@ -1,0 +1,193 @@
+"""The tools that read and change the files of a workspace.
+
+Every call names its files as `file:<real path>`. A path with a symbolic link in it has no such
+name and is refused; one that gets a link between the decision and the run is refused by the run.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic
+
+from zeroclaw.errors import ResourcesUnresolved, ToolFailed
+from zeroclaw.host.protected import rules
+from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import Model, dump, parse, quoted, schema
+from zeroclaw.tools.files.beneath import parts_of, resolve
+from zeroclaw.tools.files.content import (
+    EditArguments,
+    ReadArguments,
+    WriteArguments,
+    edit_file,
+    read_file,
+    write_file,
+)
+from zeroclaw.tools.files.place import FilesSettings, Place
+from zeroclaw.tools.files.tree import ListArguments, SearchArguments, list_files, search_files
+
+__all__ = ["FilesSettings", "tools"]
+
+_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTool(Generic[Model]):
+    """One tool on files, made of a model, a line and a function that blocks.
+
+    Attributes:
+        spec: What it declares.
+        model: Its arguments.
+        path: The path among them.
+        line: What a call would do, for people.
+        work: Does it, in a thread.
+        settings: What it may cost.
+    """
+
+    spec: ToolSpec
+    model: type[Model]
+    path: Callable[[Model], str]
+    line: Callable[[Model], str]
+    work: Callable[[Model, Place], ToolOutput]
+    settings: FilesSettings
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Validate against the model."""
+        return dump(parse(self.model, arguments))
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return what the call would do."""
+        return self.line(parse(self.model, arguments))
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        """Return the one file or directory that the call is about."""
+        path = self.path(parse(self.model, arguments))
+        try:
+            return (f"file:{await asyncio.to_thread(_real, context.workspace, path)}",)
+        except ToolFailed as error:
+            raise ResourcesUnresolved(str(error)) from error
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Do it in a thread; a cancelled call changes nothing that it has not changed yet."""
+        parsed = parse(self.model, arguments)
+        stopped = threading.Event()
+        try:
+            return await asyncio.to_thread(self._run, parsed, context.workspace, stopped)
+        finally:
+            stopped.set()
+
+    def _run(self, parsed: Model, workspace: Path, stopped: threading.Event) -> ToolOutput:
+        real = workspace.resolve()
+        by = rules(self.settings.protected, real)
+        place = Place(workspace=real, rules=by, settings=self.settings, stopped=stopped)
+        return self.work(parsed, place)
+
+
+def tools(settings: FilesSettings) -> tuple[Tool, ...]:
+    """Return the five tools."""
+    return (
+        FileTool(
+            spec=_spec(
+                "read_file",
+                "Read a text file of the workspace, from a line on.",
+                ReadArguments,
+                effects={"read"},
+            ),
+            model=ReadArguments,
+            path=lambda asked: asked.path,
+            line=lambda asked: f"read {quoted(asked.path)}",
+            work=read_file,
+            settings=settings,
+        ),
+        FileTool(
+            spec=_spec(
+                "list_files",
+                "List the names in a directory of the workspace.",
+                ListArguments,
+                effects={"read"},
+            ),
+            model=ListArguments,
+            path=lambda asked: asked.path,
+            line=lambda asked: f"list {quoted(asked.path)}",
+            work=list_files,
+            settings=settings,
+        ),
+        FileTool(
+            spec=_spec(
+                "search_files",
+                "Find the lines of the workspace's text files that hold a text or an expression.",
+                SearchArguments,
+                effects={"read"},
+            ),
+            model=SearchArguments,
+            path=lambda asked: asked.path,
+            line=lambda asked: f"search {quoted(asked.path)} for {quoted(asked.pattern)}",
+            work=search_files,
+            settings=settings,
+        ),
+        FileTool(
+            spec=_spec(
+                "write_file",
+                "Make a file in the workspace, or replace all of its content.",
+                WriteArguments,
+                effects={"write"},
+                idempotent=True,  # the same content twice is the same content
+                risk="medium",
+            ),
+            model=WriteArguments,
+            path=lambda asked: asked.path,
+            line=lambda asked: f"write {len(asked.content):,} characters to {quoted(asked.path)}",
+            work=write_file,
+            settings=settings,
+        ),
+        FileTool(
+            spec=_spec(
+                "edit_file",
+                "Replace a text in a file of the workspace; it must stand there exactly once.",
+                EditArguments,
+                effects={"read", "write"},
+                idempotent=False,
+                risk="medium",
+            ),
+            model=EditArguments,
+            path=lambda asked: asked.path,
+            line=_edit_line,
+            work=edit_file,
+            settings=settings,
+        ),
+    )
+
+
+def _spec(
+    name: str,
+    description: str,
+    model: type[Model],
+    *,
+    effects: set[Effect],
+    idempotent: bool = True,
+    risk: Risk = "low",
+) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=f"{description} Symbolic links are not followed.",
+        parameters=schema(model),
+        effects=frozenset(effects),
+        idempotent=idempotent,
+        cancellable=True,
+        risk=risk,
+        timeout_s=_TIMEOUT_S,
+        # Writes of one batch mean their order.
+        execution="sequential" if "write" in effects else "parallel",
+    )
+
+
+def _edit_line(asked: EditArguments) -> str:
+    old = quoted(asked.old_text, limit_chars=60)
+    new = quoted(asked.new_text, limit_chars=60)
+    return f"edit {quoted(asked.path)}: {old} becomes {new}"
+
+
+def _real(workspace: Path, path: str) -> Path:
+    real = workspace.resolve()
+    return resolve(real, parts_of(path, real))

@@ -1,0 +1,199 @@
+"""Reads, writes and edits one file of a workspace. All of it blocks: call it in a thread."""
+
+import os
+from typing import Annotated, BinaryIO
+
+from pydantic import Field
+
+from zeroclaw.errors import ToolFailed
+from zeroclaw.host.protected import is_masked, is_read_only
+from zeroclaw.redact import holds_marker
+from zeroclaw.tool import ToolOutput
+from zeroclaw.tools import ToolArguments, described, is_binary, quoted, readable
+from zeroclaw.tools.files.beneath import (
+    Parts,
+    open_at,
+    opened_directory,
+    opened_file,
+    parts_of,
+    replace_at,
+    shown,
+    stat_at,
+)
+from zeroclaw.tools.files.place import Place
+
+# So far a search for the first line asked for goes; a file beyond it is for the shell.
+SCAN_BYTES = 67_108_864
+
+Path = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class ReadArguments(ToolArguments):
+    """What `read_file` takes."""
+
+    path: Path = Field(description="Relative to the workspace.")
+    first_line: int = Field(default=1, ge=1, description="Where to begin, counted from 1.")
+    max_lines: int = Field(default=2000, ge=1, le=100_000)
+
+
+class WriteArguments(ToolArguments):
+    """What `write_file` takes."""
+
+    path: Path = Field(description="Relative to the workspace; directories are made.")
+    content: str = Field(description="All of the file's new content.")
+
+
+class EditArguments(ToolArguments):
+    """What `edit_file` takes."""
+
+    path: Path = Field(description="Relative to the workspace.")
+    old_text: str = Field(min_length=1, description="Stands in the file exactly once.")
+    new_text: str = Field(description="Takes its place.")
+
+
+def read_file(arguments: ReadArguments, place: Place) -> ToolOutput:
+    """Return some lines of a file, and how to get the next ones."""
+    parts = readable_parts(arguments.path, place)
+    with opened_file(place.workspace, parts) as file:
+        size_bytes = os.fstat(file).st_size
+        with os.fdopen(file, "rb", closefd=False) as stream:
+            start = stream.read(8192)
+            if is_binary(start):
+                return ToolOutput(text=described(start, size_bytes))
+            stream.seek(0)
+            lines = _lines(stream, arguments, place)
+    return ToolOutput(text=lines or f"[the file is empty from line {arguments.first_line} on]")
+
+
+def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
+    """Replace or make a file."""
+    parts = writable_parts(arguments.path, place)
+    _refuse_markers(arguments.content)
+    data = _encoded(arguments.content, place)
+    with opened_directory(place.workspace, parts[:-1], make=True) as directory:
+        before = stat_at(directory, parts)
+        if before is not None:
+            os.close(open_at(directory, parts))  # refuses what is no regular file
+        place.go_on()
+        replace_at(directory, parts, data, replaces=before)
+    done = "made" if before is None else "replaced"
+    return ToolOutput(text=f"{done} {shown(parts)}: {len(data):,} bytes")
+
+
+def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
+    """Replace a text that stands in a file exactly once."""
+    parts = writable_parts(arguments.path, place)
+    _refuse_markers(arguments.old_text, arguments.new_text)
+    with opened_directory(place.workspace, parts[:-1]) as directory:
+        file = open_at(directory, parts)
+        with os.fdopen(file, "rb") as stream:
+            before = os.fstat(file)
+            data = stream.read(place.settings.max_write_bytes + 1)
+        if len(data) > place.settings.max_write_bytes:
+            message = f"{shown(parts)} is larger than {place.settings.max_write_bytes:,} bytes"
+            raise ToolFailed(message)
+        text = _decoded(data, parts)
+        found = text.count(arguments.old_text)
+        if found != 1:
+            raise _not_once(found, text, arguments, parts)
+        new = _encoded(text.replace(arguments.old_text, arguments.new_text), place)
+        place.go_on()
+        replace_at(directory, parts, new, replaces=before)
+    line = text[: text.index(arguments.old_text)].count("\n") + 1
+    return ToolOutput(text=f"edited {shown(parts)} at line {line}: {len(new):,} bytes")
+
+
+def readable_parts(path: str, place: Place) -> Parts:
+    """Return the names of a place that may be seen."""
+    parts = parts_of(path, place.workspace)
+    if is_masked(parts, place.rules):
+        message = f"{shown(parts)} is protected and can't be read"
+        raise ToolFailed(message)
+    return parts
+
+
+def writable_parts(path: str, place: Place) -> Parts:
+    """Return the names of a place that may be changed."""
+    parts = parts_of(path, place.workspace)
+    if not parts:
+        message = "the workspace is a directory: give the path of a file in it"
+        raise ToolFailed(message)
+    if is_read_only(parts, place.rules):
+        message = f"{shown(parts)} is protected and can't be changed"
+        raise ToolFailed(message)
+    return parts
+
+
+def _lines(stream: BinaryIO, arguments: ReadArguments, place: Place) -> str:
+    """Return the lines asked for, as many as an answer may hold, and a note when it isn't all."""
+    left = place.settings.max_read_bytes
+    scanned = 0
+    for _ in range(arguments.first_line - 1):
+        place.go_on()
+        skipped = _skip_line(stream)
+        scanned += skipped
+        if skipped == 0:
+            return ""
+        if scanned > SCAN_BYTES:
+            message = f"line {arguments.first_line} is too far into the file: use the shell"
+            raise ToolFailed(message)
+    taken: list[bytes] = []
+    while len(taken) < arguments.max_lines and left > 0:
+        line = stream.readline(left)
+        if not line:
+            break
+        taken.append(line)
+        left -= len(line)
+    made = readable(b"".join(taken))
+    note = f"\n[{made.bad_bytes:,} places were not UTF-8]" if made.bad_bytes else ""
+    if not stream.read(1):
+        return made.text + note
+    following = arguments.first_line + len(taken)
+    if left == 0 and not taken[-1].endswith(b"\n"):
+        note += f"\n[cut within line {following - 1}, at the most that one answer holds]"
+    return f"{made.text}{note}\n[there is more: go on with first_line={following}]"
+
+
+def _skip_line(stream: BinaryIO) -> int:
+    """Read past one line of any length; returns its bytes, 0 at the end."""
+    skipped = 0
+    while piece := stream.readline(65_536):
+        skipped += len(piece)
+        if piece.endswith(b"\n") or skipped > SCAN_BYTES:
+            break
+    return skipped
+
+
+def _refuse_markers(*texts: str) -> None:
+    if any(holds_marker(text) for text in texts):
+        message = "the text holds a redaction marker: writing it would destroy what was redacted"
+        raise ToolFailed(message)
+
+
+def _encoded(text: str, place: Place) -> bytes:
+    data = text.encode("utf-8")
+    if len(data) > place.settings.max_write_bytes:
+        most = place.settings.max_write_bytes
+        message = f"the file would have {len(data):,} bytes, at most {most:,} can be written"
+        raise ToolFailed(message)
+    return data
+
+
+def _decoded(data: bytes, parts: Parts) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{shown(parts)} is not UTF-8 text at byte {error.start}, so it can't be edited"
+        raise ToolFailed(message) from None
+
+
+def _not_once(found: int, text: str, arguments: EditArguments, parts: Parts) -> ToolFailed:
+    start = quoted(arguments.old_text, limit_chars=60)
+    if found:
+        return ToolFailed(
+            f"{start} is in {shown(parts)} {found} times: give more of the text around it"
+        )
+    hint = ""
+    if "".join(arguments.old_text.split()) in "".join(text.split()):
+        hint = ", but would be with other spaces or line ends"
+    return ToolFailed(f"{start} is not in {shown(parts)}{hint}")

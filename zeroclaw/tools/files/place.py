@@ -1,0 +1,56 @@
+"""Where one run of a file tool works, and what it may cost."""
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zeroclaw.errors import ToolFailed
+from zeroclaw.host.protected import Protected, Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSettings:
+    """What the file tools may cost.
+
+    Attributes:
+        max_read_bytes: Of one answer.
+        max_write_bytes: Of one file, before and after.
+        max_entries: Of one list.
+        max_search_bytes: Read by one search, all files together.
+        max_searched_file_bytes: Larger files are passed over by a search, and counted.
+        protected: What can't be changed or seen.
+    """
+
+    max_read_bytes: int = 262_144
+    max_write_bytes: int = 1_048_576
+    max_entries: int = 1_000
+    max_search_bytes: int = 67_108_864
+    max_searched_file_bytes: int = 4_194_304
+    protected: Protected = field(default_factory=Protected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What the thread of one run is handed.
+
+    Attributes:
+        workspace: Its real path.
+        rules: What of it is protected.
+        settings: What the run may cost.
+        stopped: Set when nobody waits for the answer any more.
+    """
+
+    workspace: Path
+    rules: tuple[Rule, ...]
+    settings: FilesSettings
+    stopped: threading.Event
+
+    def go_on(self) -> None:
+        """Stop here when the call was cancelled.
+
+        Raises:
+            ToolFailed: It was; nobody reads this.
+        """
+        if self.stopped.is_set():
+            message = "stopped"
+            raise ToolFailed(message)

@@ -1,0 +1,241 @@
+"""Lists and searches the directories of a workspace. All of it blocks: call it in a thread."""
+
+import fnmatch
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from zeroclaw.errors import ToolFailed
+from zeroclaw.host.protected import is_masked
+from zeroclaw.tool import ToolOutput
+from zeroclaw.tools import ToolArguments, is_binary, quoted, without_controls
+from zeroclaw.tools.files.beneath import (
+    Kind,
+    Parts,
+    kind_of,
+    open_at,
+    opened_directory,
+    shown,
+    stat_at,
+)
+from zeroclaw.tools.files.content import readable_parts
+from zeroclaw.tools.files.pattern import Pattern, PatternInvalid
+from zeroclaw.tools.files.place import Place
+
+# Of one name's line, so that a minified file doesn't fill the answer.
+_SHOWN_CHARS = 300
+_SEARCHED_CHARS = 20_000
+_MOST_DEPTH = 40
+_MOST_VISITED = 50_000
+
+Path = Annotated[str, Field(max_length=4096)]
+
+
+class ListArguments(ToolArguments):
+    """What `list_files` takes."""
+
+    path: Path = Field(default=".", description="A directory, relative to the workspace.")
+    depth: int = Field(default=1, ge=1, le=_MOST_DEPTH, description="Levels of directories.")
+
+
+class SearchArguments(ToolArguments):
+    """What `search_files` takes."""
+
+    pattern: str = Field(min_length=1, max_length=1000, description="Looked for in each line.")
+    path: Path = Field(default=".", description="A file or directory, relative to the workspace.")
+    names: str = Field(
+        default="*",
+        min_length=1,
+        max_length=200,
+        description="Only files whose name is like this, for example `*.py`.",
+    )
+    regex: bool = Field(
+        default=False,
+        description=r"The pattern is an expression of . [] () | * + ? {m,n} ^ $ \d \w \s \b.",
+    )
+    ignore_case: bool = False
+    max_results: int = Field(default=100, ge=1, le=1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One name that was met.
+
+    Attributes:
+        directory: The open directory that it is in, valid until the next entry is asked for.
+        parts: From the workspace down.
+        kind: What it is.
+        size_bytes: For files.
+    """
+
+    directory: int
+    parts: Parts
+    kind: Kind
+    size_bytes: int
+
+
+def list_files(arguments: ListArguments, place: Place) -> ToolOutput:
+    """Return the names below a directory, each with what it is."""
+    parts = readable_parts(arguments.path, place)
+    lines: list[str] = []
+    for entry in _walk(place, parts, arguments.depth):
+        if len(lines) >= place.settings.max_entries:
+            lines.append(f"[there is more; these are the first {len(lines):,}]")
+            break
+        lines.append(_line(entry, len(parts)))
+    return ToolOutput(text="\n".join(lines) or f"[{shown(parts)} is empty]")
+
+
+def search_files(arguments: SearchArguments, place: Place) -> ToolOutput:
+    """Return the lines that hold a pattern, `path:line: text`, and what was passed over."""
+    search = _Search(arguments, place)
+    for entry in _files(place, readable_parts(arguments.path, place)):
+        if fnmatch.fnmatchcase(entry.parts[-1], arguments.names) and not search.take(entry):
+            break
+    return ToolOutput(text="\n".join([*(search.lines or ["[nothing found]"]), *search.notes()]))
+
+
+class _Search:
+    """What one search has found so far, and at which of its bounds it stopped."""
+
+    def __init__(self, arguments: SearchArguments, place: Place) -> None:
+        self._holds = _matcher(arguments)
+        self._most = arguments.max_results
+        self._place = place
+        self._left_bytes = place.settings.max_search_bytes
+        self._large = 0
+        self._stopped_by = ""
+        self.lines: list[str] = []
+
+    def take(self, entry: _Entry) -> bool:
+        """Search one file; returns whether to go on."""
+        self._place.go_on()
+        if entry.size_bytes > self._place.settings.max_searched_file_bytes:
+            self._large += 1
+            return True
+        if entry.size_bytes > self._left_bytes:
+            self._stopped_by = "it had read as much as one search may"
+            return False
+        data = _read(entry, self._left_bytes)
+        self._left_bytes -= len(data)
+        if is_binary(data):
+            return True
+        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
+            self._place.go_on()
+            if self._holds(line.removesuffix("\r")[:_SEARCHED_CHARS]):
+                if len(self.lines) >= self._most:
+                    self._stopped_by = f"it had found {self._most:,} lines"
+                    return False
+                self.lines.append(_found(entry.parts, number, line))
+        return True
+
+    def notes(self) -> list[str]:
+        """Return what the reader must know about the answer's limits."""
+        most = self._place.settings.max_searched_file_bytes
+        large = [f"[passed over {self._large:,} files larger than {most:,} bytes]"]
+        stopped = [f"[the search stopped when {self._stopped_by}: narrow it down]"]
+        return [*(large if self._large else []), *(stopped if self._stopped_by else [])]
+
+
+def _matcher(arguments: SearchArguments) -> Callable[[str], bool]:
+    wanted = arguments.pattern
+    if arguments.regex:
+        try:
+            return Pattern(wanted, ignore_case=arguments.ignore_case).is_in
+        except PatternInvalid as error:
+            message = f"the pattern {quoted(wanted)} can't be used: {error}"
+            raise ToolFailed(message) from None
+    if arguments.ignore_case:
+        folded = wanted.casefold()
+        return lambda line: folded in line.casefold()
+    return lambda line: wanted in line
+
+
+def _files(place: Place, parts: Parts) -> Iterator[_Entry]:
+    """Yield every file at or below a path."""
+    if parts:
+        with opened_directory(place.workspace, parts[:-1]) as directory:
+            seen = stat_at(directory, parts)
+            if seen is not None and kind_of(seen.st_mode) == "file":
+                yield _Entry(directory=directory, parts=parts, kind="file", size_bytes=seen.st_size)
+                return
+    for entry in _walk(place, parts, _MOST_DEPTH):
+        if entry.kind == "file":
+            yield entry
+
+
+def _walk(place: Place, parts: Parts, depth: int) -> Iterator[_Entry]:
+    """Yield what is below a directory: all its names in order, then what its directories hold.
+
+    Each directory is opened anew from the workspace down, so the number of open descriptors stays
+    small and a directory that was swapped for a link is not entered.
+    """
+    waiting: list[tuple[Parts, int]] = [(parts, depth)]
+    visited = 0
+    while waiting:
+        here, levels = waiting.pop()
+        inner: list[tuple[Parts, int]] = []
+        with opened_directory(place.workspace, here) as directory:
+            for name in _names(directory):
+                place.go_on()
+                visited += 1
+                if visited > _MOST_VISITED:
+                    message = f"more than {_MOST_VISITED:,} names: give a narrower path"
+                    raise ToolFailed(message)
+                entry = _look(place, directory, (*here, name))
+                if entry is None:
+                    continue
+                yield entry
+                if entry.kind == "directory" and levels > 1:
+                    inner.append((entry.parts, levels - 1))
+        waiting.extend(reversed(inner))
+
+
+def _names(directory: int) -> list[str]:
+    """Return the names of a directory in order, and no more of them than a walk may visit."""
+    with os.scandir(directory) as entries:
+        return sorted(entry.name for entry in itertools.islice(entries, _MOST_VISITED + 1))
+
+
+def _look(place: Place, directory: int, parts: Parts) -> _Entry | None:
+    """Return what a name stands for; None when it is masked or has gone meanwhile."""
+    seen = None if is_masked(parts, place.rules) else stat_at(directory, parts)
+    if seen is None:
+        return None
+    return _Entry(
+        directory=directory, parts=parts, kind=kind_of(seen.st_mode), size_bytes=seen.st_size
+    )
+
+
+def _read(entry: _Entry, most_bytes: int) -> bytes:
+    with os.fdopen(open_at(entry.directory, entry.parts), "rb") as stream:
+        return stream.read(most_bytes)
+
+
+def _line(entry: _Entry, above: int) -> str:
+    name = _name(entry.parts[above:])
+    match entry.kind:
+        case "directory":
+            return f"{name}/"
+        case "file":
+            return f"{name} ({entry.size_bytes:,} bytes)"
+        case "link":
+            return f"{name} (symbolic link, not followed)"
+        case "special":
+            return f"{name} (pipe, socket or device)"
+
+
+def _found(parts: Parts, number: int, line: str) -> str:
+    text = without_controls(line).rstrip()
+    cut = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+    return f"{_name(parts)}:{number}: {cut}"
+
+
+def _name(parts: Parts) -> str:
+    """Return a path on one line; bytes that are not UTF-8 come as U+FFFD."""
+    plain = "/".join(parts).encode("utf-8", "replace").decode("utf-8")
+    return without_controls(plain).replace("\n", " ")

@@ -1,0 +1,225 @@
+"""The tool that runs a command in the sandbox.
+
+Its resources are what the sandbox grants, never what the text of a command seems to say. Where no
+sandbox works the tool is not offered, unless the settings say `without_sandbox = "ask"`: then it
+declares no effects, which counts as everything and is asked about whatever the autonomy, and its
+only resource is `sandbox:none`, which no statement about `sandbox:workspace` allows.
+"""
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host import processes, sandbox
+from zeroclaw.host.processes import Captured, Ended, OutputCaps
+from zeroclaw.host.protected import Protected, find, rules
+from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
+from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import (
+    ToolArguments,
+    dump,
+    parse,
+    quoted,
+    readable,
+    schema,
+    without_controls,
+)
+
+# Starting, killing and cleaning up, on top of the command's own time.
+_AROUND_S = 20.0
+
+# UTF-8, RFC 3629 section 3: a first byte and up to three that continue it.
+_CONTINUATIONS = bytes(range(0x80, 0xC0))
+_CUT_AT_THE_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
+_SIGNALS = range(1, 65)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellSettings:
+    """How commands are run.
+
+    Attributes:
+        sandbox: What `sandbox.self_test` found, with the same limits and network.
+        network: The sandbox has the network of this machine.
+        timeout_s: Seconds for a command that asks for nothing else.
+        most_timeout_s: Seconds that a command may ask for.
+        limits: What a command may use.
+        caps: How much of its output is kept.
+        protected: What of the workspace it can't change or see. A place that doesn't exist when a
+            command starts isn't protected from being made by it.
+        without_sandbox: `off` offers no shell without a sandbox; `ask` runs commands as the
+            daemon's own user, each asked about.
+    """
+
+    sandbox: Working | Broken
+    network: bool = False
+    timeout_s: float = 60.0
+    most_timeout_s: float = 600.0
+    limits: Limits = field(default_factory=Limits)
+    caps: OutputCaps = field(default_factory=OutputCaps)
+    protected: Protected = field(default_factory=Protected)
+    without_sandbox: Literal["off", "ask"] = "off"
+
+
+class ShellArguments(ToolArguments):
+    """What the shell takes."""
+
+    command: str = Field(
+        min_length=1, max_length=65_536, description="Run by /bin/sh in the workspace."
+    )
+    timeout_s: float = Field(
+        default=0, ge=0, description="Seconds it may take; 0 for the usual time."
+    )
+
+
+def tools(settings: ShellSettings) -> tuple[Tool, ...]:
+    """Return the shell, or nothing where it must not be offered."""
+    match settings.sandbox:
+        case Working(system=system):
+            return (Shell(settings, system),)
+        case Broken() if settings.without_sandbox == "ask":
+            return (Shell(settings, None),)
+        case Broken():
+            return ()
+
+
+class Shell:
+    """Runs one command at a time; without a system to build a sandbox of, without one."""
+
+    def __init__(self, settings: ShellSettings, system: System | None) -> None:
+        self._settings = settings
+        self._system = system
+        self._spec = _spec(settings, boxed=system is not None)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the shell declares."""
+        return self._spec
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Fill in the usual time-out, and refuse one beyond the cap."""
+        parsed = parse(ShellArguments, arguments)
+        if parsed.timeout_s > self._settings.most_timeout_s:
+            fault = f"timeout_s: must be at most {self._settings.most_timeout_s:g}"
+            raise ToolArgumentsInvalid((fault,))
+        usual = min(self._settings.timeout_s, self._settings.most_timeout_s)
+        return {**dump(parsed), "timeout_s": parsed.timeout_s or usual}
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return the command's beginning and where it would run."""
+        command = parse(ShellArguments, arguments).command
+        return f"run {quoted(command)} {self._where()}"
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
+        """Return what the sandbox grants; the same for every command."""
+        if self._system is None:
+            return ("sandbox:none",)
+        return ("sandbox:workspace", *(("host:*",) if self._settings.network else ()))
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Run it; whatever it started has ended when this returns."""
+        parsed = parse(ShellArguments, self.check(arguments))
+        workspace = await asyncio.to_thread(context.workspace.resolve)
+        ended = await processes.run(
+            await self._argv(parsed.command, workspace),
+            directory=workspace,
+            environment=sandbox.ENVIRONMENT,
+            timeout_s=parsed.timeout_s,
+            caps=self._settings.caps,
+            spawned=context.spawned,
+        )
+        return ToolOutput(
+            text=f"{_ending(ended, parsed.timeout_s, self._settings.caps)}\n{_shown(ended.output)}",
+            is_error=ended.ending != "exited",
+        )
+
+    def _where(self) -> str:
+        if self._system is None:
+            return "WITHOUT a sandbox, as the user that the daemon runs as"
+        return f"in the sandbox, {'with' if self._settings.network else 'without'} network"
+
+    async def _argv(self, command: str, workspace: Path) -> tuple[str, ...]:
+        limits = self._settings.limits
+        if self._system is None:
+            prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
+            return sandbox.bare_argv(prlimit, limits, command)
+        by = rules(self._settings.protected, workspace)
+        if any(rule.parts == () for rule in by):
+            message = "the whole workspace is protected, so no command can run in it"
+            raise ToolFailed(message)
+        box = Box(
+            workspace=workspace,
+            network=self._settings.network,
+            found=await asyncio.to_thread(find, workspace, by),
+            limits=limits,
+        )
+        return sandbox.box_argv(self._system, box, command)
+
+
+def _spec(settings: ShellSettings, *, boxed: bool) -> ToolSpec:
+    effects: set[Effect] = set()
+    if boxed:
+        effects |= {"exec", "read", "write"}
+    if boxed and settings.network:
+        effects.add("network")
+    place = "an isolated sandbox" if boxed else "this machine, where every command is asked about"
+    network = "has" if settings.network or not boxed else "has no"
+    return ToolSpec(
+        name="shell",
+        description=(
+            f"Run a command with /bin/sh in {place}. It starts in the workspace and {network}"
+            " network. Nothing keeps running after it. Standard input is empty. The answer is its"
+            " exit code and its output, both streams together."
+        ),
+        parameters=schema(ShellArguments),
+        effects=frozenset(effects),
+        idempotent=False,
+        cancellable=True,
+        risk="high",
+        timeout_s=settings.most_timeout_s + _AROUND_S,
+        # Commands of one batch share a workspace and mean their order.
+        execution="sequential",
+    )
+
+
+def _ending(ended: Ended, timeout_s: float, caps: OutputCaps) -> str:
+    left = "" if ended.all_gone else "; some of what it started could not be killed"
+    match ended.ending:
+        case "timed_out":
+            return f"killed after {timeout_s:g} s, its time-out{left}"
+        case "flooded":
+            return f"killed after it had written more than {caps.flood_bytes:,} bytes{left}"
+        case "exited" if ended.status < 0:
+            return f"ended by signal {-ended.status}{left}"
+        case "exited":
+            signal = ended.status - 128
+            note = (
+                f" (signal {signal}, perhaps a limit of the sandbox)" if signal in _SIGNALS else ""
+            )
+            return f"exit code {ended.status}{note}{left}"
+
+
+def _shown(output: Captured) -> str:
+    """Return the output as text, with a line where something was left out."""
+    if output.total_bytes == 0:
+        return "(no output)"
+    if not output.left_out_bytes:
+        return _text(output.head + output.tail)
+    # A character that was cut in two is left out whole.
+    head = _CUT_AT_THE_END.sub(b"", output.head)
+    tail = output.tail.lstrip(_CONTINUATIONS)
+    gap = f"[… {output.total_bytes - len(head) - len(tail):,} bytes left out …]"
+    return f"{_text(head)}\n{gap}\n{_text(tail)}"
+
+
+def _text(data: bytes) -> str:
+    made = readable(data)
+    if not made.is_text:
+        return made.text
+    note = f"\n[{made.bad_bytes:,} places were not UTF-8]" if made.bad_bytes else ""
+    return without_controls(made.text) + note
