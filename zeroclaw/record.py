@@ -46,8 +46,13 @@ def decode(kind: type[T], body: bytes) -> T:
     except ValueError as error:
         message = f"a stored record is not JSON: {error}"
         raise StoreUnusable(message) from error
-    # from_json returns an instance of `kind` or raises.
-    return cast("T", from_json(kind, loaded, "record"))
+    try:
+        # from_json returns an instance of `kind` or raises.
+        return cast("T", from_json(kind, loaded, "record"))
+    except ValueError as error:
+        # A date or a word of a closed set that is none.
+        message = f"a stored record can't be read: {error}"
+        raise StoreUnusable(message) from error
 
 
 def to_json(value: object) -> Json:
