@@ -1,0 +1,267 @@
+"""A question about one exact call gets one answer, from whoever may give it, in time."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from zeroclaw.channel import Card, CardCall, Ending, Outcome
+from zeroclaw.envelope import (
+    ActionId,
+    Address,
+    ApprovalId,
+    Choice,
+    ConversationId,
+    MessageRef,
+    Principal,
+    TurnId,
+)
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate.approval import (
+    AlreadyEnded,
+    Answered,
+    Approval,
+    Late,
+    NotAllowed,
+    Numbered,
+    ReasonWanted,
+    answer,
+    card_of,
+    decode,
+    encode,
+    ending_of,
+    expire,
+    number_of,
+    outcome_of,
+    stop,
+    to_put,
+    who,
+    with_ref,
+)
+from zeroclaw.store import Put, RowKind
+
+DEADLINE = datetime(2026, 11, 21, 12, 5, 0, tzinfo=UTC)
+BEFORE = DEADLINE - timedelta(microseconds=1)
+CHAT = Address(channel="telegram", account="1", chat="7", direct=True)
+REF = MessageRef(address=CHAT, message="40")
+ANN = Principal(
+    id="person:ann",
+    roles=frozenset({"operator"}),
+    channel="telegram",
+    sender="7",
+    display="Ann",
+)
+BOB = Principal(id="telegram:8", roles=frozenset(), channel="telegram", sender="8", display="Bob")
+
+OPEN = Approval(
+    id=ApprovalId("unguessable"),
+    action=ActionId("01ACTION"),
+    action_hash="0123456789abcdef",
+    tool="shell",
+    conversation=ConversationId("01CONVERSATION"),
+    turn=TurnId("01TURN"),
+    requester=BOB,
+    approvers=("role:operator",),
+    summary="run `ls`",
+    arguments="command (2 characters): ls",
+    why="the policy asks",
+    card="01CARD",
+    deadline_at=DEADLINE,
+    numbers=(Numbered(place="p", number=4), Numbered(place="q", number=9)),
+)
+APPROVED = replace(OPEN, state="approved", by="Ann", choice="once", at=BEFORE)
+
+
+def press(
+    approval: Approval = OPEN,
+    *,
+    principal: Principal = ANN,
+    choice: Choice = "once",
+    at: datetime = BEFORE,
+    may_approve: bool = True,
+    reason: str = "",
+) -> object:
+    return answer(
+        approval,
+        principal=principal,
+        choice=choice,
+        admitted_at=at,
+        may_approve=may_approve,
+        reason=reason,
+    )
+
+
+def test_an_approver_says_yes() -> None:
+    """Approved, by whom and when, with what was chosen. P5, S2-10."""
+    assert press() == Answered(approval=APPROVED)
+    for_a_time = replace(APPROVED, choice="for_a_time")
+    assert press(choice="for_a_time", reason="ignored") == Answered(approval=for_a_time)
+
+
+def test_an_approver_says_no() -> None:
+    """Denied, with the reason where one was given. P5, S2-10."""
+    denied = replace(APPROVED, state="denied", choice="deny")
+    assert press(choice="deny") == Answered(approval=denied)
+    why = replace(denied, choice="deny_with_reason", reason="too risky")
+    assert press(choice="deny_with_reason", reason=" too risky\n") == Answered(approval=why)
+
+
+def test_a_denial_whose_reason_is_to_come_leaves_the_question_open() -> None:
+    """The reason is a message of its own; until it comes, anyone may answer. P5."""
+    assert press(choice="deny_with_reason", reason=" ") == ReasonWanted(approval=OPEN)
+
+
+def test_an_approver_without_a_name_is_called_by_id() -> None:
+    """A card never says that nobody approved."""
+    found = press(principal=replace(ANN, display=""))
+    assert found == Answered(approval=replace(APPROVED, by="person:ann"))
+
+
+def test_a_question_is_answered_once() -> None:
+    """Who comes second changes nothing. P5."""
+    assert press(APPROVED, choice="deny") == AlreadyEnded(approval=APPROVED)
+
+
+def test_a_press_at_the_deadline_has_lost() -> None:
+    """Admitted at the very instant, before any timer fired: it expired. P5."""
+    expired = replace(OPEN, state="expired", at=DEADLINE)
+    assert press(at=DEADLINE) == Late(approval=expired)
+    assert press(at=DEADLINE + timedelta(hours=1)) == Late(approval=expired)
+
+
+def test_a_stranger_may_not_answer_and_learns_nothing() -> None:
+    """Not even whether it was answered already. P4, P5."""
+    refusal = NotAllowed(why="only an operator may answer this")
+    assert press(principal=BOB, may_approve=False) == refusal
+    assert press(APPROVED, principal=BOB, may_approve=False) == refusal
+    assert press(principal=BOB, may_approve=False, at=DEADLINE) == refusal
+
+
+@pytest.mark.parametrize(
+    "principal",
+    [BOB, replace(BOB, id="person:bob"), replace(BOB, channel="web", sender="x")],
+    ids=["the same", "known by a new name", "known on another channel"],
+)
+def test_whoever_asks_may_be_kept_from_approving(principal: Principal) -> None:
+    """Requester and approver can be required to be two people. P5."""
+    asked = replace(OPEN, requester_may_answer=False)
+    why = "whoever asks may not approve; somebody else has to answer this"
+    assert press(asked, principal=principal) == NotAllowed(why=why)
+    assert isinstance(press(asked, principal=ANN), Answered)
+    assert isinstance(press(OPEN, principal=principal), Answered)
+
+
+def test_only_what_is_offered_can_be_chosen() -> None:
+    """A button that the card doesn't have decides nothing. P5."""
+    asked = replace(OPEN, choices=("once", "deny"))
+    refusal = NotAllowed(why="this answer is not offered here")
+    assert press(asked, choice="for_a_time") == refusal
+
+
+def test_the_deadline_is_an_answer() -> None:
+    """It ends what is open, at the deadline and not before, and nothing that ended. P5."""
+    expired = replace(OPEN, state="expired", at=DEADLINE)
+    assert expire(OPEN, BEFORE) == OPEN
+    assert expire(OPEN, DEADLINE) == expired
+    assert expire(OPEN, DEADLINE + timedelta(days=1)) == expired
+    assert expire(APPROVED, DEADLINE) == APPROVED
+
+
+def test_a_question_ends_with_its_turn() -> None:
+    """A stop ends what is open by the same compare-and-set, and nothing that ended. P5."""
+    stopped = replace(OPEN, state="stopped", by="Bob", at=BEFORE)
+    assert stop(OPEN, by="Bob", at=BEFORE) == stopped
+    assert stop(APPROVED, by="Bob", at=BEFORE) == APPROVED
+
+
+def test_a_card_joins_the_refs_once() -> None:
+    """A card whose send was never recorded is settled when it is pressed. P5."""
+    assert with_ref(APPROVED, REF).refs == (REF,)
+    assert with_ref(with_ref(OPEN, REF), REF).refs == (REF,)
+
+
+def test_a_row_comes_back_as_it_was() -> None:
+    """Nothing is lost on disk, open or ended. P5."""
+    for approval in (OPEN, with_ref(APPROVED, REF)):
+        assert decode(encode(approval)) == approval
+    with pytest.raises(StoreUnusable):
+        decode(b"{}")
+
+
+def test_a_row_is_due_at_its_deadline_while_it_is_open() -> None:
+    """A timer finds open questions, and only them; a write names the version it saw. P5."""
+    expected = Put(
+        kind=RowKind.APPROVAL,
+        key="unguessable",
+        body=encode(OPEN),
+        conversation=ConversationId("01CONVERSATION"),
+        state="pending",
+        place="p",
+        due_at=DEADLINE,
+        expect=0,
+    )
+    assert to_put(OPEN, expect=0) == expected
+    ended = to_put(replace(APPROVED, numbers=()), expect=1)
+    assert (ended.state, ended.place, ended.due_at, ended.expect) == ("approved", "", None, 1)
+
+
+SECOND = replace(
+    OPEN,
+    id=ApprovalId("second"),
+    order=1,
+    tool="write",
+    numbers=(Numbered(place="p", number=5),),
+    choices=("once", "deny"),
+    deadline_at=DEADLINE + timedelta(seconds=1),
+    requester=replace(BOB, display=""),
+)
+
+
+def call(approval: Approval, number: int) -> CardCall:
+    return CardCall(
+        approval=approval.id,
+        number=number,
+        tool=approval.tool,
+        summary="run `ls`",
+        arguments="command (2 characters): ls",
+        why="the policy asks",
+        hash8="01234567",
+    )
+
+
+CARD = Card(
+    key="01CARD",
+    asked_by="Bob",
+    calls=(call(OPEN, 4), call(SECOND, 5)),
+    deadline_at=DEADLINE,
+    choices=("once", "deny"),
+)
+
+
+def test_one_card_shows_the_asks_of_a_batch() -> None:
+    """In request order, with this chat's numbers, and what all of them offer. P5."""
+    assert card_of([SECOND, OPEN], "p") == CARD
+
+
+def test_a_card_names_its_asker_by_id_where_there_is_no_name() -> None:
+    """Who asked is always shown. P5."""
+    assert card_of([SECOND], "p").asked_by == "telegram:8"
+
+
+def test_a_number_counts_in_its_own_chat() -> None:
+    """Each approver chat has numbers of its own; 0 is none."""
+    assert [number_of(OPEN, place) for place in ("p", "q", "r")] == [4, 9, 0]
+
+
+def test_an_outcome_shows_what_has_ended() -> None:
+    """How each ended, by whom and when, in the card's order. P5."""
+    ending = Ending(approval=APPROVED.id, how="approved", by="Ann", at=BEFORE)
+    assert outcome_of([SECOND, APPROVED], "p") == Outcome(card=CARD, endings=(ending,))
+    assert ending_of(OPEN) is None
+
+
+def test_approvers_are_named_as_people_say() -> None:
+    """Policy principals are no words for a toast."""
+    approvers = ("role:operator", "role:boss", "person:ann", "anyone")
+    assert who(approvers) == "an operator or a boss or ann or anyone"
+    assert who(()) == "nobody"

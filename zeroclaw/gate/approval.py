@@ -1,0 +1,325 @@
+"""One approval: a question about one exact call, and the one answer that it gets (P5).
+
+    pending ── an approver says yes ──▶ approved
+       ├────── an approver says no ───▶ denied
+       ├────── the deadline ──────────▶ expired
+       └────── its turn ends ─────────▶ stopped
+
+Every ending goes through the same compare-and-set: `to_put` names the version that was read, so of
+two that meet one is written and the other finds the row ended. A press that was admitted at or
+after the deadline has lost, whether or not the timer has fired. Who may answer is checked at the
+moment of the answer, and before anything else is told.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw import record
+from zeroclaw.channel import Card, CardCall, Ending, Outcome
+from zeroclaw.envelope import (
+    ActionId,
+    ApprovalId,
+    Choice,
+    ConversationId,
+    MessageRef,
+    Principal,
+    TurnId,
+)
+from zeroclaw.store import Put, RowKind
+
+State = Literal["pending", "approved", "denied", "expired", "stopped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """What a call is called in one approver chat; numbers are never used again there.
+
+    Attributes:
+        place: The chat's address key.
+        number: From 1.
+    """
+
+    place: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """The question about one call, and how it ended.
+
+    Attributes:
+        id: Unguessable; buttons carry it.
+        action: The call it is about, with `action_hash`, and nothing else (K9).
+        action_hash: Hex, of the frozen action.
+        tool: The tool's name.
+        conversation: Where the call was asked for.
+        turn: The turn that waits.
+        requester: On whose behalf the call is.
+        approvers: Who is asked, as the policy calls them: `role:operator`, `person:ann`.
+        requester_may_answer: Whether the requester may be the approver.
+        summary: The tool's line about the call; redacted.
+        arguments: The whole call for people; redacted.
+        why: Why it needs approval.
+        card: The key of the card that shows it; the asks of a batch share one.
+        order: Its place on the card.
+        choices: What may be answered.
+        deadline_at: When silence has become a denial.
+        numbers: One for each approver chat.
+        refs: Every card that is known to show it.
+        state: Where it stands.
+        by: Who ended it, for people; empty for the deadline.
+        reason: Of a denial; redacted.
+        choice: What was answered; None when nobody answered.
+        at: When it ended.
+    """
+
+    id: ApprovalId
+    action: ActionId
+    action_hash: str
+    tool: str
+    conversation: ConversationId
+    turn: TurnId
+    requester: Principal
+    approvers: tuple[str, ...]
+    summary: str
+    arguments: str
+    why: str
+    card: str
+    deadline_at: datetime
+    requester_may_answer: bool = True
+    order: int = 0
+    choices: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
+    numbers: tuple[Numbered, ...] = ()
+    refs: tuple[MessageRef, ...] = ()
+    state: State = "pending"
+    by: str = ""
+    reason: str = ""
+    choice: Choice | None = None
+    at: datetime | None = None
+
+
+# --- what an answer comes to ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The answer counts; store `approval`."""
+
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonWanted:
+    """A denial whose reason is still to come; the question stays open until then."""
+
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """Admitted at or after the deadline, which nobody had noticed yet; store `approval`."""
+
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyEnded:
+    """Somebody, or the deadline, was first; nothing changes."""
+
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAllowed:
+    """Not theirs to answer, or not an answer that is offered; nothing changes."""
+
+    why: str
+
+
+Result = Answered | ReasonWanted | Late | AlreadyEnded | NotAllowed
+
+
+def answer(
+    approval: Approval,
+    *,
+    principal: Principal,
+    choice: Choice,
+    admitted_at: datetime,
+    may_approve: bool,
+    reason: str = "",
+) -> Result:
+    """Return what a person's answer comes to.
+
+    Args:
+        approval: As it stands in the store.
+        principal: Who answers, as admission found them just now.
+        choice: What they chose.
+        admitted_at: When their press was admitted; not when it is looked at.
+        may_approve: What the policy says now of `approve:<tool>` by this principal.
+        reason: Of a denial, redacted.
+    """
+    refusal = _refusal(approval, principal, choice, may_approve=may_approve)
+    if refusal:
+        return NotAllowed(why=refusal)
+    if approval.state != "pending":
+        return AlreadyEnded(approval=approval)
+    if admitted_at >= approval.deadline_at:
+        return Late(approval=expire(approval, admitted_at))
+    if choice == "deny_with_reason" and not reason.strip():
+        return ReasonWanted(approval=approval)
+    approved = choice in ("once", "for_a_time")
+    ended = replace(
+        approval,
+        state="approved" if approved else "denied",
+        by=principal.display or principal.id,
+        reason="" if approved else reason.strip(),
+        choice=choice,
+        at=admitted_at,
+    )
+    return Answered(approval=ended)
+
+
+def _refusal(approval: Approval, principal: Principal, choice: Choice, *, may_approve: bool) -> str:
+    """Return why this is not theirs to answer, empty when it is."""
+    if not may_approve:
+        return f"only {who(approval.approvers)} may answer this"
+    if not approval.requester_may_answer and _same_person(approval.requester, principal):
+        return "whoever asks may not approve; somebody else has to answer this"
+    if choice not in approval.choices:
+        return "this answer is not offered here"
+    return ""
+
+
+def who(approvers: Iterable[str]) -> str:
+    """Return approvers as people read them: `role:operator` is `an operator`."""
+    return " or ".join(map(_who, approvers)) or "nobody"
+
+
+def _who(approver: str) -> str:
+    kind, _, name = approver.partition(":")
+    if kind == "role":
+        return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+    return name if kind == "person" else approver
+
+
+def _same_person(one: Principal, other: Principal) -> bool:
+    """Whether two principals are one person, known under a new name perhaps."""
+    return one.id == other.id or (one.channel, one.sender) == (other.channel, other.sender)
+
+
+def expire(approval: Approval, now: datetime) -> Approval:
+    """Return the approval ended by its deadline; as it is before the deadline or once ended."""
+    if approval.state != "pending" or now < approval.deadline_at:
+        return approval
+    return replace(approval, state="expired", at=approval.deadline_at)
+
+
+def stop(approval: Approval, *, by: str, at: datetime) -> Approval:
+    """Return the approval ended with its turn; as it is once ended."""
+    if approval.state != "pending":
+        return approval
+    return replace(approval, state="stopped", by=by, at=at)
+
+
+def with_ref(approval: Approval, ref: MessageRef) -> Approval:
+    """Return the approval with one more card that shows it; ended or not, for it is settled too."""
+    return approval if ref in approval.refs else replace(approval, refs=(*approval.refs, ref))
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def encode(approval: Approval) -> bytes:
+    """Return the row's body."""
+    return record.encode(approval)
+
+
+def decode(body: bytes) -> Approval:
+    """Return what `encode` wrote.
+
+    Raises:
+        StoreUnusable: It is no such row.
+    """
+    return record.decode(Approval, body)
+
+
+def to_put(approval: Approval, *, expect: int) -> Put:
+    """Return the write that ends or opens it if the row is still at version `expect`.
+
+    The row is due at the deadline while pending; `place` is the first approver chat.
+    """
+    return Put(
+        kind=RowKind.APPROVAL,
+        key=approval.id,
+        body=encode(approval),
+        conversation=approval.conversation,
+        state=approval.state,
+        place=approval.numbers[0].place if approval.numbers else "",
+        due_at=approval.deadline_at if approval.state == "pending" else None,
+        expect=expect,
+    )
+
+
+# --- cards ---------------------------------------------------------------------------------------
+
+
+def card_of(approvals: Iterable[Approval], place: str) -> Card:
+    """Return the card that shows these approvals in one chat.
+
+    Args:
+        approvals: All of one card, in any order; at least one.
+        place: The chat's address key; its numbers are shown, 0 where it gave none.
+    """
+    ordered = sorted(approvals, key=lambda approval: approval.order)
+    first = ordered[0]
+    return Card(
+        key=first.card,
+        asked_by=first.requester.display or first.requester.id,
+        calls=tuple(
+            CardCall(
+                approval=approval.id,
+                number=number_of(approval, place),
+                tool=approval.tool,
+                summary=approval.summary,
+                arguments=approval.arguments,
+                why=approval.why,
+                hash8=approval.action_hash[:8],
+            )
+            for approval in ordered
+        ),
+        deadline_at=min(approval.deadline_at for approval in ordered),
+        choices=tuple(
+            choice
+            for choice in first.choices
+            if all(choice in approval.choices for approval in ordered)
+        ),
+    )
+
+
+def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:
+    """Return the card and the endings that it has so far, in the card's order."""
+    ordered = sorted(approvals, key=lambda approval: approval.order)
+    return Outcome(
+        card=card_of(ordered, place),
+        endings=tuple(found for approval in ordered if (found := ending_of(approval))),
+    )
+
+
+def ending_of(approval: Approval) -> Ending | None:
+    """Return how it ended, None while it is open."""
+    if approval.state == "pending" or approval.at is None:
+        return None
+    return Ending(
+        approval=approval.id,
+        how=approval.state,
+        by=approval.by,
+        at=approval.at,
+        reason=approval.reason,
+    )
+
+
+def number_of(approval: Approval, place: str) -> int:
+    """Return its number in a chat, 0 where it has none."""
+    return next((given.number for given in approval.numbers if given.place == place), 0)
