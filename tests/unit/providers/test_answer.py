@@ -1,0 +1,345 @@
+"""How the chunks of many dialects become one typed stream."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.errors import ProviderRejected, StreamBroken
+from zeroclaw.message import ToolCall, Usage
+from zeroclaw.provider import (
+    Finished,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCallReady,
+    UsageReported,
+)
+from zeroclaw.providers.openai.answer import Assembly, error_in
+
+Fields = dict[str, object]
+
+
+def delta(finish: str | None = None, **fields: object) -> Fields:
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
+
+
+def fragment(
+    arguments: object = None, *, index: int | None = None, id_: str = "", name: str = ""
+) -> Fields:
+    function: Fields = {"arguments": arguments}
+    function |= {"name": name} if name else {}
+    call: Fields = {"function": function}
+    call |= {"index": index} if index is not None else {}
+    call |= {"id": id_, "type": "function"} if id_ else {}
+    return delta(tool_calls=[call])
+
+
+def events_of(*chunks: Fields) -> list[StreamEvent]:
+    assembly = Assembly()
+    events = [event for chunk in chunks for event in assembly.take(chunk)]
+    return [*events, *assembly.end()]
+
+
+def calls_of(*chunks: Fields, finish: str = "tool_calls") -> list[ToolCall]:
+    events = events_of(*chunks, delta(finish))
+    return [event.call for event in events if isinstance(event, ToolCallReady)]
+
+
+def call(arguments: str, *, id_: str = "call_0", name: str = "f") -> ToolCall:
+    return ToolCall(id=id_, name=name, arguments=arguments)
+
+
+def test_an_answer_is_text_then_usage_then_the_finish() -> None:
+    """The role-only chunk says nothing; the finish is last, exactly once (S2-21)."""
+    assert events_of(
+        delta(role="assistant", content=""),
+        delta(content="Hel"),
+        delta(content="lo"),
+        delta("stop"),
+        {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+    ) == [
+        TextDelta(text="Hel"),
+        TextDelta(text="lo"),
+        UsageReported(usage=Usage(input_tokens=3, output_tokens=2)),
+        Finished(reason="stop"),
+    ]
+
+
+def test_a_call_leaves_whole_and_its_arguments_are_byte_for_byte() -> None:
+    """Fragments are joined by index, interleaved or not (S1-10, S1-13, S0-23)."""
+    assert calls_of(
+        fragment("", index=0, id_="a", name="f"),
+        fragment('{ "x"', index=0),
+        fragment('{"y":', index=1, id_="b", name="g"),
+        fragment(" :1}", index=0),
+        fragment(None, index=1),
+        fragment("2}", index=1),
+    ) == [call('{ "x" :1}', id_="a"), call('{"y":2}', id_="b", name="g")]
+
+
+@given(
+    raw=st.lists(st.text(max_size=30), min_size=1, max_size=4),
+    data=st.data(),
+)
+def test_no_cutting_of_arguments_changes_them(raw: list[str], data: st.DataObject) -> None:
+    """However the calls of one answer are cut up and interleaved, they leave as written (S1-13)."""
+    raw = [text.encode("utf-8", "ignore").decode() for text in raw]
+    heads = [fragment("", index=i, id_="call_0", name="f") for i in range(len(raw))]
+    pieces = [[fragment(character, index=i) for character in text] for i, text in enumerate(raw)]
+    turns = data.draw(st.permutations([i for i, text in enumerate(raw) for _ in text]))
+    mixed = [pieces[i].pop(0) for i in turns]
+    assert calls_of(*heads, *mixed) == [call(text) for text in raw]
+
+
+def test_colliding_ids_are_no_trouble() -> None:
+    """Every call named `call_0`, with and without indexes (S1-18)."""
+    indexed = (
+        fragment("{}", index=0, id_="call_0", name="f"),
+        fragment("[]", index=1, id_="call_0", name="f"),
+    )
+    bare = (fragment("{}", id_="call_0", name="f"), fragment('{"a":1}', id_="call_0", name="f"))
+    assert calls_of(*indexed) == [call("{}"), call("[]")]
+    assert calls_of(*bare) == [call("{}"), call('{"a":1}')]
+
+
+def test_a_missing_index_is_tolerated() -> None:
+    """A named fragment begins a call, an unnamed one goes on with the last."""
+    assert calls_of(
+        fragment('{"a"', id_="1", name="f"),
+        fragment(":1}"),
+        fragment('{"b"', id_="2", name="g"),
+        fragment(":2}", id_="2", name="g"),
+    ) == [call('{"a":1}', id_="1"), call('{"b":2}', id_="2", name="g")]
+
+
+def test_whole_calls_that_all_claim_index_0_stay_apart() -> None:
+    """As Gemini's compatible endpoint sends them."""
+    assert calls_of(
+        fragment("{}", index=0, id_="a", name="f"), fragment("{}", index=0, id_="b", name="g")
+    ) == [call("{}", id_="a"), call("{}", id_="b", name="g")]
+
+
+def test_a_name_repeated_in_every_fragment_is_one_call() -> None:
+    assert calls_of(
+        fragment('{"a"', index=0, id_="a", name="f"), fragment(":1}", index=0, name="f")
+    ) == [call('{"a":1}', id_="a")]
+
+
+def test_calls_leave_in_order_of_index_and_a_missing_id_is_filled() -> None:
+    assert calls_of(fragment("{}", index=1, name="g"), fragment("{}", index=0, name="f")) == [
+        call("{}"),
+        call("{}", id_="call_1", name="g"),
+    ]
+
+
+def test_a_fragment_without_a_name_or_a_beginning_becomes_a_nameless_call() -> None:
+    """The runtime then tells the model that there is no such tool."""
+    assert calls_of(fragment("{}")) == [call("{}", name="")]
+
+
+def test_arguments_that_an_endpoint_parsed_are_written_again() -> None:
+    assert calls_of(fragment({"a": "é"}, index=0, name="f")) == [call('{"a": "é"}')]
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_a_call_that_a_limit_cut_off_does_not_leave(finish: str) -> None:
+    """Half a call is none; a whole one before it is (S0-23)."""
+    chunks = (fragment("{}", index=0, name="f"), fragment('{"a', index=1, name="g"))
+    assert calls_of(*chunks, finish=finish) == [call("{}")]
+    assert calls_of(*chunks, finish="stop") == [call("{}"), call('{"a', id_="call_1", name="g")]
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_both_names_of_flat_reasoning_are_one_channel(field: str) -> None:
+    """`reasoning` (vLLM) and `reasoning_content` (DeepSeek) (S1-24)."""
+    assert events_of(delta(**{field: "hm"}), delta(content="x"), delta("stop")) == [
+        ReasoningDelta(text="hm"),
+        TextDelta(text="x"),
+        Finished(reason="stop"),
+    ]
+
+
+def test_reasoning_sent_under_both_names_is_taken_once() -> None:
+    assert events_of(delta(reasoning="hm", reasoning_content="hm"), delta("stop")) == [
+        ReasoningDelta(text="hm"),
+        Finished(reason="stop"),
+    ]
+
+
+def test_structured_blocks_are_merged_by_index_and_leave_in_order() -> None:
+    """Text grows, the signature is kept, an encrypted block shows nothing (S1-27, S1-28)."""
+    text, encrypted = "reasoning.text", "reasoning.encrypted"
+    events = events_of(
+        delta(reasoning_details=[{"type": text, "index": 0, "text": "I ", "signature": None}]),
+        delta(reasoning_details=[{"type": text, "index": 0, "text": "see"}]),
+        delta(reasoning_details=[{"index": 0, "signature": "s/g==", "type": None}, "no block"]),
+        delta(reasoning_details=[{"type": encrypted, "index": 0, "data": "AA"}]),
+        delta(reasoning_details=[{"type": encrypted, "index": 0, "data": "BB", "id": "r"}]),
+        delta(reasoning_details=[{"type": "reasoning.summary", "summary": "so"}]),
+        delta("stop"),
+    )
+    assert [event.text for event in events if isinstance(event, ReasoningDelta)] == [
+        "I ",
+        "see",
+        "so",
+        "",
+    ]
+    details = [event.details for event in events if isinstance(event, ReasoningDelta)][-1]
+    assert [json.loads(block) for block in details] == [
+        {"type": text, "index": 0, "text": "I see", "signature": "s/g=="},
+        {"type": encrypted, "index": 0, "data": "AABB", "id": "r"},
+        {"type": "reasoning.summary", "summary": "so"},
+    ]
+
+
+def test_a_flat_text_beside_blocks_is_their_display_and_not_said_twice() -> None:
+    """OpenRouter sends both."""
+    block = {"type": "reasoning.text", "index": 0, "text": "hm"}
+    events = events_of(delta(reasoning="hm", reasoning_details=[block]), delta("stop"))
+    assert [event.text for event in events if isinstance(event, ReasoningDelta)] == ["hm", ""]
+
+
+def test_content_in_parts_is_text_and_thinking() -> None:
+    """Mistral's shape."""
+    parts: list[object] = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}, 0]},
+        {"type": "text", "text": "yes"},
+        "?",
+    ]
+    assert events_of(delta(content=parts), delta("stop")) == [
+        ReasoningDelta(text="hm"),
+        TextDelta(text="yes"),
+        Finished(reason="stop"),
+    ]
+
+
+def test_a_refusal_in_its_own_field_is_said() -> None:
+    assert TextDelta(text="I can't.") in events_of(delta(refusal="I can't."), delta("stop"))
+
+
+def test_a_character_cut_in_two_escapes_is_put_together() -> None:
+    """JSON escapes may split a pair over two deltas; a lone half becomes U+FFFD."""
+    assert events_of(delta(content="a\ud83d"), delta(content="\ude00b"), delta("stop"))[:2] == [
+        TextDelta(text="a"),
+        TextDelta(text="😀b"),
+    ]
+    assert events_of(delta(content="a\ud83d"), delta("stop"))[1] == TextDelta(text="\ufffd")
+    assert events_of(delta(reasoning="a\ud83d"), delta("stop"))[1] == ReasoningDelta(text="\ufffd")
+    assert calls_of(fragment("\ud83d", index=0), fragment("\ude00", index=0))[0].arguments == "😀"
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ("stop", "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("MAX_TOKENS", "length"),
+        ("content_filter", "content_filter"),
+        ("tool_calls", "stop"),
+    ],
+)
+def test_finish_reasons_become_the_four(sent: str, meant: str) -> None:
+    assert events_of(delta(content="x"), delta(sent))[-1] == Finished(reason=meant)  # pyright: ignore[reportArgumentType]  # a parametrized literal
+
+
+def test_calls_that_end_with_stop_are_still_calls() -> None:
+    """Several servers say `stop` after tool calls (S0-24)."""
+    assert events_of(fragment("{}", index=0, name="f"), delta("stop"))[-1] == Finished(
+        reason="tool_calls"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "usage"),
+    [
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}},
+            Usage(input_tokens=9, cached_tokens=4),
+        ),
+        (
+            {"completion_tokens": 2, "prompt_cache_hit_tokens": 3},
+            Usage(output_tokens=2, cached_tokens=3),
+        ),
+        ({"prompt_tokens": None, "cached_tokens": 1}, Usage(cached_tokens=1)),
+        ({"prompt_tokens": -5, "completion_tokens": True}, Usage()),
+    ],
+)
+def test_usage_is_read_in_every_dialect(sent: Fields, usage: Usage) -> None:
+    chunks = (delta(content="x"), delta("stop"))
+    assert UsageReported(usage=usage) in events_of(*chunks, {"usage": sent})
+    assert UsageReported(usage=usage) in events_of(*chunks, {"x_groq": {"usage": sent}})
+
+
+def test_the_last_usage_counts_and_is_reported_once() -> None:
+    events = events_of(
+        {"usage": {"prompt_tokens": 1}}, delta("stop", content="x"), {"usage": {"prompt_tokens": 2}}
+    )
+    assert [event.usage for event in events if isinstance(event, UsageReported)] == [
+        Usage(input_tokens=2)
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+def test_an_answer_with_nothing_in_it_is_an_error_that_names_the_reason(text: str) -> None:
+    with pytest.raises(ProviderRejected, match=r"nothing \(finish reason `length`\)"):
+        events_of(delta(content=text), delta("length"))
+
+
+def test_an_answer_of_reasoning_alone_is_one() -> None:
+    assert events_of(delta(reasoning="hm"), delta("stop"))[-1] == Finished(reason="stop")
+
+
+def test_a_stream_without_a_finish_is_broken() -> None:
+    with pytest.raises(StreamBroken, match="without a finish"):
+        events_of(delta(content="half"))
+
+
+def test_a_finish_of_error_is_broken() -> None:
+    with pytest.raises(StreamBroken, match="with an error"):
+        events_of(delta("error", content="half"))
+
+
+def test_other_choices_and_shapes_that_nobody_asked_for_are_passed_over() -> None:
+    strange: list[Fields] = [
+        {},
+        {"choices": None},
+        {"choices": ["x", {"index": 1, "delta": {"content": "no"}}, {"delta": None}]},
+        delta(content=7, tool_calls="x", reasoning_details={}),
+        delta(tool_calls=[None]),
+        {"usage": None},
+    ]
+    assert events_of(*strange, delta("stop", content="x")) == [
+        TextDelta(text="x"),
+        Finished(reason="stop"),
+    ]
+
+
+def test_an_answer_that_was_not_streamed_is_read_too() -> None:
+    assembly = Assembly()
+    message = {
+        "content": None,
+        "tool_calls": [
+            {"id": "a", "function": {"name": "f", "arguments": "{}"}},
+            {"id": "a", "function": {"name": "f", "arguments": "{}"}},
+        ],
+    }
+    assembly.take({"choices": [{"message": message, "finish_reason": None}]})
+    ready = ToolCallReady(call=call("{}", id_="a"))
+    assert assembly.end(is_stream=False) == (ready, ready, Finished(reason="tool_calls"))
+
+
+ERRORS: list[tuple[Fields, object]] = [
+    ({"error": {"message": "m"}}, {"message": "m"}),
+    ({"error": "m", "choices": []}, "m"),
+    ({"choices": [{"error": {"code": 502}}]}, {"code": 502}),
+    ({"object": "error", "message": "m"}, {"object": "error", "message": "m"}),
+    ({"error": None, "choices": [{"delta": {}}, 1]}, None),
+]
+
+
+@pytest.mark.parametrize(("chunk", "error"), ERRORS)
+def test_an_error_in_a_chunk_is_found(chunk: Fields, error: object) -> None:
+    assert error_in(chunk) == error

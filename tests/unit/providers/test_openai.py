@@ -1,0 +1,295 @@
+"""How an endpoint is asked: retries, patience and cleaning up, in virtual time."""
+
+from contextlib import aclosing
+
+import pytest
+
+from tests.fakes.manual_clock import LoopClock
+from tests.unit.providers.contexts import context
+from tests.unit.providers.fake_http import FakeHttp, Part, Played
+from zeroclaw.config import ProviderSettings
+from zeroclaw.errors import (
+    ConfigError,
+    ProviderOverloaded,
+    ProviderRejected,
+    ProviderUnauthorized,
+    StreamBroken,
+    ZeroclawError,
+)
+from zeroclaw.host.http import (
+    HttpConnectFailed,
+    HttpCut,
+    HttpFailed,
+    HttpPoolExhausted,
+    HttpTimedOut,
+)
+from zeroclaw.message import UserMessage
+from zeroclaw.provider import (
+    Endpoint,
+    Finished,
+    ModelRequest,
+    ProviderFacts,
+    StreamEvent,
+    TextDelta,
+)
+from zeroclaw.providers.openai import OpenAIProvider, open_provider
+from zeroclaw.providers.openai.provider import AskingRules
+
+KEY = "sk-" + "k" * 20
+TEXT = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'
+STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
+DONE = b"data: [DONE]\n\n"
+PING = b": ping\n\n"
+GOOD = Played(parts=(TEXT, STOP, DONE))
+ANSWER: list[StreamEvent] = [TextDelta(text="x"), Finished(reason="stop")]
+BUSY = Played(status=503)
+CUT = HttpCut("cut", before_answer=True)
+REQUEST = ModelRequest(messages=(UserMessage(content="hi"),))
+
+
+def provider(
+    http: FakeHttp, *, base_url: str = "https://host/v1/", key: str = KEY, attempts: int = 4
+) -> OpenAIProvider:
+    return OpenAIProvider(
+        endpoint=Endpoint(base_url=base_url, model="m", api_key=key, context_tokens=8192),
+        http=http,
+        clock=LoopClock(),
+        jitter=lambda: 0.5,
+        log=lambda event, **fields: None,
+        redact=lambda text: text.replace("hunter2", "***"),
+        rules=AskingRules(stall_s=10.0, attempts=attempts),
+    )
+
+
+async def ask(http: FakeHttp) -> list[StreamEvent]:
+    return [event async for event in provider(http).stream(REQUEST)]
+
+
+async def test_a_request_carries_the_key_and_the_conversation() -> None:
+    """One POST to chat/completions; the key only in its header (S1-03)."""
+    http = FakeHttp(GOOD)
+    assert await ask(http) == ANSWER
+    assert [request.url for request in http.requests] == ["https://host/v1/chat/completions"]
+    assert http.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert KEY.encode() not in http.requests[0].body
+    assert b'"content":"hi"' in http.requests[0].body
+
+
+async def test_without_a_key_no_authorization_is_sent() -> None:
+    http = FakeHttp(GOOD)
+    assert [event async for event in provider(http, key="").stream(REQUEST)] == ANSWER
+    assert "Authorization" not in http.requests[0].headers
+
+
+async def test_a_busy_endpoint_is_asked_again_later_and_later() -> None:
+    """Back-off doubles from half a second; jitter takes up to half off."""
+    http = FakeHttp(BUSY, HttpConnectFailed("refused"), Played(status=429), GOOD)
+    assert await ask(http) == ANSWER
+    assert http.sent_at == [0.0, 0.375, 1.125, 2.625]
+
+
+async def test_retry_after_is_obeyed_to_the_letter() -> None:
+    http = FakeHttp(Played(status=429, headers={"retry-after": "7"}), GOOD)
+    assert await ask(http) == ANSWER
+    assert http.sent_at == [0.0, 7.0]
+
+
+async def test_a_retry_after_that_is_too_long_is_told_at_once() -> None:
+    http = FakeHttp(Played(status=429, headers={"retry-after": "600"}))
+    with pytest.raises(ProviderOverloaded) as caught:
+        await ask(http)
+    assert caught.value.retry_after_s == 600.0
+
+
+async def test_attempts_are_bounded() -> None:
+    http = FakeHttp(BUSY, BUSY, BUSY, Played(status=503, parts=(b'{"error":"still busy"}',)))
+    with pytest.raises(ProviderOverloaded, match=r"`host` is busy \(503\): still busy"):
+        await ask(http)
+    assert len(http.requests) == 4
+
+
+async def test_a_connection_closed_before_the_answer_costs_nothing_once() -> None:
+    """A kept-alive connection that the server had just closed is no failure of the server."""
+    http = FakeHttp(CUT, GOOD)
+    assert await ask(http) == ANSWER
+    assert http.sent_at == [0.0, 0.0]
+
+
+async def test_connections_that_are_always_closed_end_as_overloaded() -> None:
+    http = FakeHttp(CUT, CUT, CUT, CUT, CUT)
+    with pytest.raises(ProviderOverloaded, match="closed the connection unanswered"):
+        await ask(http)
+    assert len(http.requests) == 5
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (HttpTimedOut("nothing came for 10 s"), ProviderOverloaded),
+        (HttpFailed("bad address"), ProviderRejected),
+        (Played(status=401), ProviderUnauthorized),
+        (Played(status=404), ProviderRejected),
+        (Played(status=302), ProviderRejected),
+    ],
+)
+async def test_what_no_repetition_mends_is_told_at_once(
+    failure: Played | HttpFailed, kind: type[ZeroclawError]
+) -> None:
+    """Silence was waited for long enough; a refusal stays one."""
+    http = FakeHttp(failure)
+    with pytest.raises(kind):
+        await ask(http)
+    assert len(http.requests) == 1
+
+
+async def test_a_full_pool_is_waited_for() -> None:
+    http = FakeHttp(HttpPoolExhausted("all in use"), GOOD)
+    assert await ask(http) == ANSWER
+
+
+async def test_an_error_in_the_stream_is_repeated_only_before_anything_was_said() -> None:
+    """A 200 may still be a refusal; after the first event nothing is asked twice."""
+    busy = b'data: {"error":{"code":503}}\n\n'
+    http = FakeHttp(Played(parts=(busy,)), GOOD)
+    assert await ask(http) == ANSWER
+    http = FakeHttp(Played(parts=(TEXT, busy)), GOOD)
+    with pytest.raises(StreamBroken, match="busy"):
+        await ask(http)
+    assert len(http.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (TEXT, HttpCut("cut", before_answer=False)),
+        (HttpCut("cut", before_answer=False),),
+        (TEXT, HttpTimedOut("late")),
+        (TEXT, 11.0),
+        (11.0,),
+    ],
+    ids=["cut", "cut at once", "timed out", "stalled", "stalled at once"],
+)
+async def test_a_stream_that_began_and_ends_is_broken(parts: tuple[Part, ...]) -> None:
+    """Cut or stalled after the headers: asked again by the turn, not here."""
+    http = FakeHttp(Played(parts=parts))
+    with pytest.raises(StreamBroken):
+        await ask(http)
+    assert (len(http.requests), http.open_answers) == (1, 0)
+
+
+async def test_pings_do_not_keep_a_stalled_stream_alive() -> None:
+    """The watchdog counts data events only."""
+    http = FakeHttp(Played(parts=(TEXT, *(4.0, PING) * 4, STOP)))
+    with pytest.raises(StreamBroken, match="sent nothing for 10 s"):
+        await ask(http)
+
+
+async def test_slow_data_is_not_a_stall() -> None:
+    http = FakeHttp(Played(parts=(*(9.0, TEXT) * 5, 9.0, STOP, DONE)))
+    assert (await ask(http))[-1] == Finished(reason="stop")
+
+
+async def test_the_time_of_the_consumer_does_not_count() -> None:
+    http = FakeHttp(Played(parts=(TEXT, TEXT, STOP, DONE)))
+    clock, events = LoopClock(), list[StreamEvent]()
+    async for event in provider(http).stream(REQUEST):
+        await clock.sleep(60)
+        events.append(event)
+    assert events[-1] == Finished(reason="stop")
+
+
+@pytest.mark.parametrize(
+    "rest", [(100.0,), (HttpCut("cut", before_answer=False),)], ids=["silence", "a cut"]
+)
+async def test_after_the_finish_nothing_can_break_the_answer(rest: tuple[Part, ...]) -> None:
+    """Only the usage is lost when a server forgets to end its stream."""
+    assert await ask(FakeHttp(Played(parts=(TEXT, STOP, *rest)))) == ANSWER
+
+
+async def test_the_end_of_the_body_is_read_so_that_the_connection_is_kept() -> None:
+    http = FakeHttp(GOOD)
+    await ask(http)
+    assert http.read_to_the_end == 1
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [(5.0, b"x"), (1.5, b"x", 1.5, b"x"), (HttpCut("cut", before_answer=False),)],
+    ids=["slow", "dripping", "cut"],
+)
+async def test_a_body_that_goes_on_after_done_is_left(rest: tuple[Part, ...]) -> None:
+    http = FakeHttp(Played(parts=(TEXT, STOP, DONE, *rest)))
+    assert await ask(http) == ANSWER
+    assert http.open_answers == 0
+
+
+async def test_closing_early_frees_the_connection() -> None:
+    """Whoever stops listening ends the call."""
+    http = FakeHttp(Played(parts=(TEXT, TEXT)))
+    async with aclosing(provider(http).stream(REQUEST)) as events:
+        assert await anext(events) == TextDelta(text="x")
+        assert http.open_answers == 1
+    assert http.open_answers == 0
+
+
+async def test_a_refusal_never_shows_a_secret() -> None:
+    """Endpoints quote what they were sent; our key and known secrets are taken out (P8)."""
+    said = f'{{"error":{{"message":"bad key {KEY} or hunter2"}}}}'.encode()
+    with pytest.raises(ProviderUnauthorized) as caught:
+        await ask(FakeHttp(Played(status=401, parts=(said,))))
+    assert str(caught.value) == (
+        "`host` refused the key (401): bad key *** or ***; check `provider.api_key`"
+    )
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [(b"half", 60.0), (b"half", HttpCut("cut", before_answer=False)), (b"half" * 100_000,)],
+    ids=["slow", "cut", "huge"],
+)
+async def test_a_refusal_that_does_not_end_is_told_as_far_as_it_came(
+    parts: tuple[Part, ...],
+) -> None:
+    with pytest.raises(ProviderRejected, match=r"\(400\): half"):
+        await ask(FakeHttp(Played(status=400, parts=parts)))
+
+
+async def test_facts_say_what_is_configured() -> None:
+    http = FakeHttp()
+    asked = provider(http, base_url="https://user:pass@host:8443/v1")
+    assert asked.facts == ProviderFacts(model="m", context_tokens=8192)
+    await asked.aclose()
+    await asked.aclose()
+    assert http.closed == 2
+
+
+async def test_the_opener_reads_the_configuration() -> None:
+    """The key is a resolved secret; white space around it came from its file."""
+    settings = ProviderSettings(
+        kind="openai", base_url="https://host/v1", model="m", context_tokens=4096
+    )
+    asked = open_provider(settings, context(api_key=f" {KEY}\n"))
+    assert asked.facts == ProviderFacts(model="m", context_tokens=4096)
+    await asked.aclose()
+
+
+async def test_an_address_with_a_password_is_not_told() -> None:
+    asked = provider(FakeHttp(Played(status=404)), base_url="https://user:pass@host:8443/v1")
+    with pytest.raises(ProviderRejected, match="`host:8443` refused"):
+        await anext(asked.stream(REQUEST))
+
+
+@pytest.mark.parametrize("address", ["", "host/v1", "ftp://host", "https://", "http://[::1"])
+def test_an_address_that_is_none_is_a_fault_of_the_configuration(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"provider\.base_url"):
+        provider(FakeHttp(), base_url=address)
+
+
+@pytest.mark.parametrize("key", ["a\nb", "schlüssel", "a\x00"])
+def test_a_key_that_no_header_can_carry_is_a_fault_that_does_not_show_it(key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        provider(FakeHttp(), key=key)
+    assert caught.value.faults == (
+        "provider.api_key: holds characters that no HTTP header can carry",
+    )
+    assert key not in repr(Endpoint(base_url="", model="m", api_key=key))

@@ -1,0 +1,133 @@
+"""What the refusals of many endpoints mean, and how they are told."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from zeroclaw.errors import (
+    ContextOverflow,
+    ProviderOverloaded,
+    ProviderRejected,
+    ProviderUnauthorized,
+    ZeroclawError,
+)
+from zeroclaw.providers.openai.fields import int_at, parse
+from zeroclaw.providers.openai.refusal import means, one_line, read_body, read_error, retry_after
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def told(body: str, status: int) -> ZeroclawError:
+    return means(read_body(body, status=status), endpoint="host", redact=str)
+
+
+OVERFLOWS: list[tuple[int, object]] = [
+    (400, {"error": {"message": "m", "code": "context_length_exceeded"}}),
+    (400, {"error": {"code": 400, "message": "m", "type": "exceed_context_size_error"}}),
+    (413, {"error": "too big"}),
+    (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens."}),
+    (400, {"detail": "prompt is too long: 210000 tokens > 200000 maximum"}),
+    (422, {"error": {"message": "Please reduce the length of the messages or completion."}}),
+]
+UNAUTHORIZED: list[tuple[int, object]] = [
+    (401, {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}),
+    (403, {"error": {"message": ""}}),
+    (200, {"error": {"type": "authentication_error", "message": "no"}}),
+]
+BUSY: list[tuple[int, object]] = [
+    (429, {"error": {"message": "slow down", "type": "rate_limit_error"}}),
+    (500, "oops"),
+    (503, {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}),
+    (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    (408, ""),
+    (200, {"error": {"code": 502, "message": "upstream"}}),
+    (200, {"error": {"type": "server_error"}}),
+]
+REJECTED: list[tuple[int, object]] = [
+    (400, {"error": {"message": "bad tool", "type": "invalid_request_error"}}),
+    (404, {"error": {"message": "no such model", "code": "model_not_found"}}),
+    (402, {"error": {"message": "Insufficient Balance"}}),
+    (429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}),
+    (400, [{"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}]),
+    (302, "moved"),
+    (400, 7),
+    (200, {"error": {"metadata": {"raw": {"message": "inner"}}}}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "body"),
+    [
+        *((ContextOverflow, *case) for case in OVERFLOWS),
+        *((ProviderUnauthorized, *case) for case in UNAUTHORIZED),
+        *((ProviderOverloaded, *case) for case in BUSY),
+        *((ProviderRejected, *case) for case in REJECTED),
+    ],
+)
+def test_a_refusal_is_the_error_of_who_must_act_next(
+    kind: type[ZeroclawError], status: int, body: object
+) -> None:
+    """By code, type, status and, for a request that is too long, common texts."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    assert type(told(text, status)) is kind
+
+
+def test_the_endpoints_words_are_told_in_one_line() -> None:
+    body = json.dumps({"error": {"message": "no such\n\x1b[31mmodel\u2028 here."}})
+    assert str(told(body, 404)) == "`host` refused the request (404): no such [31mmodel here"
+    assert str(told("", 404)) == "`host` refused the request (404): no reason"
+    assert str(told("<html>", 502)) == "`host` is busy (502): a web page"
+    assert str(told('{"error":{"type":"server_error"}}', 0)) == "`host` is busy: server_error"
+
+
+def test_a_long_message_is_cut() -> None:
+    assert one_line("x" * 300) == "x" * 200 + "…"
+
+
+def test_secrets_are_taken_out_before_the_message_is_cut() -> None:
+    """A secret that lies on the cut would show its first half otherwise."""
+    secret = "sk-" + "s" * 40
+    body = json.dumps({"error": "x" * 180 + secret})
+    error = means(
+        read_body(body, status=400),
+        endpoint="host",
+        redact=lambda text: text.replace(secret, "***"),
+    )
+    assert str(error).endswith("x***")
+
+
+def test_how_long_to_wait_travels_with_the_error() -> None:
+    refusal = read_error({"code": 429}, status=200)
+    error = means(refusal, endpoint="host", redact=str, retry_after_s=3.0)
+    assert isinstance(error, ProviderOverloaded)
+    assert error.retry_after_s == 3.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "Sat, 21 Nov 2026 08:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sat, 21 Nov 2026 08:00:30 -0000"}, 30.0),
+        ({"retry-after": "Sat, 21 Nov 2026 07:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", '{"a":Infinity}', "[" * 100_000])
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  the kind is the promise
+        parse(text)
+
+
+def test_a_truth_is_no_number() -> None:
+    assert int_at({"n": True}, "n") is None

@@ -1,0 +1,167 @@
+"""What goes over the wire, byte for byte."""
+
+import json
+
+from zeroclaw.message import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolDefinition,
+    ToolMessage,
+    UserMessage,
+)
+from zeroclaw.provider import ModelRequest
+from zeroclaw.providers.openai.request import encode_messages, encode_request
+
+# The reference transcript of the wire-format document (featherless-ai/open-agent-loops), as the
+# second request of its example sends it.
+DOCUMENT = """
+[
+  { "role": "system", "content": "You are a helpful weather assistant." },
+
+  { "role": "user", "content": "What's the weather in NYC and London?" },
+
+  {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [
+      { "id": "call_a", "type": "function",
+        "function": { "name": "get_weather", "arguments": "{\\"city\\":\\"NYC\\"}" } },
+      { "id": "call_b", "type": "function",
+        "function": { "name": "get_weather", "arguments": "{\\"city\\":\\"London\\"}" } }
+    ]
+  },
+
+  { "role": "tool", "tool_call_id": "call_a", "content": "72°F and sunny" },
+  { "role": "tool", "tool_call_id": "call_b", "content": "55°F and rainy" }
+]
+"""
+THINKING = """
+{ "role": "assistant",
+  "content": "",
+  "reasoning_content": "The user wants two cities. I'll call get_weather for each.",
+  "tool_calls": [
+    { "id": "call_a", "type": "function",
+      "function": { "name": "get_weather", "arguments": "{\\"city\\":\\"NYC\\"}" } },
+    { "id": "call_b", "type": "function",
+      "function": { "name": "get_weather", "arguments": "{\\"city\\":\\"London\\"}" } }
+  ]
+}
+"""
+CALLS = (
+    ToolCall(id="call_a", name="get_weather", arguments='{"city":"NYC"}'),
+    ToolCall(id="call_b", name="get_weather", arguments='{"city":"London"}'),
+)
+TRANSCRIPT: tuple[Message, ...] = (
+    SystemMessage(content="You are a helpful weather assistant."),
+    UserMessage(content="What's the weather in NYC and London?", note="local"),
+    AssistantMessage(tool_calls=CALLS, finish_reason="tool_calls", is_error=True, mark="runtime"),
+    ToolMessage(content="72°F and sunny", tool_call_id="call_a", tool_name="get_weather"),
+    ToolMessage(content="55°F and rainy", tool_call_id="call_b", is_error=True),
+)
+
+
+def compact(document: str) -> str:
+    """The document's JSON without its layout; order of fields and characters kept."""
+    return json.dumps(json.loads(document), ensure_ascii=False, separators=(",", ":"))
+
+
+def body_of(request: ModelRequest, **options: object) -> dict[str, object]:
+    return json.loads(encode_request(request, model="m", options=options))
+
+
+def test_the_reference_transcript_goes_out_exactly_as_the_document_has_it() -> None:
+    """Roles verbatim, empty content kept, local fields dropped (S1-01, S1-04, S1-07…09, S1-14…16)."""
+    assert encode_messages(TRANSCRIPT) == compact(DOCUMENT)
+
+
+def test_reasoning_rides_beside_the_calls_under_the_documents_name() -> None:
+    """Flat reasoning goes back as `reasoning_content` (S1-25, S1-27)."""
+    message = AssistantMessage(
+        tool_calls=CALLS,
+        reasoning="The user wants two cities. I'll call get_weather for each.",
+    )
+    assert encode_messages((message,)) == f"[{compact(THINKING)}]"
+
+
+def test_structured_reasoning_goes_back_verbatim_and_instead_of_the_flat_text() -> None:
+    """Blocks are put in as stored: spaces, escapes and number forms included (S1-27, S1-28)."""
+    blocks = ('{"type": "reasoning.text", "n": 1.00, "signature":"a\\u002fb"}', '{"type":"x"}')
+    message = AssistantMessage(content="c", reasoning="display", reasoning_details=blocks)
+    assert encode_messages((message,)) == (
+        '[{"role":"assistant","content":"c","reasoning_details":['
+        '{"type": "reasoning.text", "n": 1.00, "signature":"a\\u002fb"},{"type":"x"}]}]'
+    )
+
+
+def test_arguments_cross_byte_for_byte_even_when_they_are_no_json() -> None:
+    """The model's raw text is never parsed or mended (S1-10)."""
+    for raw in ('{ "a" :1.0,"a":2}', "", "{broken", "\u2028 é 😀"):
+        message = AssistantMessage(tool_calls=(ToolCall(id="i", name="n", arguments=raw),))
+        sent = json.loads(encode_messages((message,)))
+        assert sent[0]["tool_calls"][0]["function"]["arguments"] == raw
+
+
+def test_a_request_asks_for_a_stream_with_usage() -> None:
+    """Nothing beside what is needed goes out: no tools, no bound unless set (S1-03)."""
+    request = ModelRequest(messages=(UserMessage(content="hi"),), correlation="local")
+    assert body_of(request) == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_tools_and_the_bound_are_offered() -> None:
+    tool = ToolDefinition(name="t", description="d", parameters={"type": "object"})
+    bare = ToolDefinition(name="b", description="")
+    body = body_of(ModelRequest(messages=(), tools=(tool, bare), max_output_tokens=9))
+    assert body["max_tokens"] == 9
+    assert body["tools"] == [
+        {
+            "type": "function",
+            "function": {"name": "t", "description": "d", "parameters": {"type": "object"}},
+        },
+        {
+            "type": "function",
+            "function": {
+                "name": "b",
+                "description": "",
+                "parameters": {"type": "object", "properties": {}},
+            },
+        },
+    ]
+
+
+def test_the_operators_options_are_added_but_never_replace_the_conversation() -> None:
+    """Models keep interleaved thinking only when told to, each by its own switch."""
+    thinking = {"enable_thinking": True, "clear_thinking": False}
+    body = body_of(
+        ModelRequest(messages=(UserMessage(content="hi"),)),
+        chat_template_kwargs=thinking,
+        temperature=0.2,
+        messages=[],
+        stream=False,
+    )
+    assert body["chat_template_kwargs"] == thinking
+    assert body["temperature"] == 0.2
+    assert body["messages"] == [{"role": "user", "content": "hi"}]
+    assert body["stream"] is True
+
+
+def test_half_a_character_does_not_keep_a_request_from_going_out() -> None:
+    """A platform may hand over half of a surrogate pair; UTF-8 can't carry it."""
+    assert b'"content":"a?"' in encode_request(
+        ModelRequest(messages=(UserMessage(content="a\ud83d"),)), model="m", options={}
+    )
+
+
+def test_the_requests_own_bound_wins_over_the_operators() -> None:
+    def bound(own: int | None) -> object:
+        request = ModelRequest(messages=(), max_output_tokens=own)
+        body = json.loads(encode_request(request, model="m", options={}, max_output_tokens=7))
+        return body["max_tokens"]
+
+    assert (bound(None), bound(3)) == (7, 3)

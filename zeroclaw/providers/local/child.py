@@ -1,0 +1,61 @@
+"""Serve one model file on loopback: the child process of the local provider.
+
+Started as a file, not as a module, so that nothing of zeroclaw is loaded here. One JSON line comes
+in on standard input (`model_file`, `model`, `api_key`, `context_tokens`, `threads`, `temperature`),
+one goes out on standard output (`{"url": …}` or `{"error": …}`). It lives as long as standard input
+is open: the parent holds the other end, so this process ends with it however the parent ended.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_the_parent(parent: int) -> None:
+    """Ask the kernel for it as well: while a model loads, nobody reads standard input."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it went before we asked
+            os._exit(1)
+
+
+def main() -> None:
+    """Load, serve, and end with the parent."""
+    die_with_the_parent(int(sys.argv[1]))
+    settings = json.loads(sys.stdin.readline())
+    # llama.cpp writes to both outputs from C; only the one line below is for the parent.
+    answers = os.fdopen(os.dup(1), "w")
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    try:
+        xllamacpp = import_module("xllamacpp")  # ships no types
+        wanted = xllamacpp.CommonParams()
+        wanted.model.path = settings["model_file"]
+        wanted.model_alias = {settings["model"]}
+        wanted.hostnames, wanted.port = ["127.0.0.1"], 0
+        wanted.api_keys = [settings["api_key"]]
+        wanted.n_ctx, wanted.n_parallel = settings["context_tokens"], 1
+        wanted.cpuparams.n_threads = settings["threads"]
+        wanted.sampling.temp = settings["temperature"]
+        wanted.use_jinja = True
+        wanted.warmup = False
+        server = xllamacpp.Server(wanted)
+    except (ImportError, RuntimeError, ValueError, OSError, TypeError, AttributeError) as error:
+        # Also what a build of the package with other parameters raises.
+        answers.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
+        answers.flush()
+        os._exit(1)
+    answers.write(json.dumps({"url": server.listening_address}) + "\n")
+    answers.flush()
+    sys.stdin.read()
+    os._exit(0)  # the server's threads don't end by themselves
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,339 @@
+"""Keep a child process with a model running, and hand requests to the provider that asks it.
+
+    absent ── first request ──> starting ── its line ──> running ── died ──> absent
+                                    └── no line, an error ──> absent     (the next start waits longer)
+
+The child is looked at when it is needed, so no task watches it: one that died while idle is
+replaced by the next request, one that dies in the middle of an answer breaks that answer only.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from zeroclaw.clock import Clock
+from zeroclaw.config import ProviderSettings
+from zeroclaw.errors import ProviderOverloaded, ProviderUnusable, StreamBroken
+from zeroclaw.provider import (
+    Endpoint,
+    ModelRequest,
+    Provider,
+    ProviderContext,
+    ProviderFacts,
+    ProviderLog,
+    StreamEvent,
+)
+
+CHILD = Path(__file__).with_name("child.py")
+PACKAGE = "xllamacpp"
+# What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
+# a tool (tried 2026-11).
+SHIPPED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHIPPED_NOTE = (
+    "the built-in model is small: it chats and calls no tools. `/tool` runs one by hand, "
+    "`zeroclaw demo` shows the rest, `[provider]` in the configuration names a stronger model"
+)
+GGUF_MAGIC = b"GGUF"
+# The child needs no secrets of ours, so it gets no other variable than these.
+PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 8.0  # somebody waits for an answer
+# A cut connection is seen before the child's death is; the kernel tells both within milliseconds.
+DEATH_NOTICE_S = 1.0
+STOP_S = 2.0
+MOST_THREADS = 8  # more gain nothing for models that fit a machine without a GPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalRules:
+    """Which model, and how.
+
+    Attributes:
+        model_file: A GGUF file.
+        context_tokens: The window; the memory for it is taken at the start.
+        threads: Processor threads.
+        max_output_tokens: Small models ramble; without a bound they fill their window.
+        temperature: Of the sampling, unless a request says otherwise.
+        start_s: Longest wait for a model to load.
+        calls_tools: Whether tool definitions are worth sending.
+        note: One line for the person at start.
+    """
+
+    model_file: Path
+    context_tokens: int = 4096
+    threads: int = 2
+    max_output_tokens: int = 1024
+    temperature: float = 0.8
+    start_s: float = 120.0
+    calls_tools: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Child:
+    """A running child and the provider that asks it."""
+
+    process: Process
+    provider: Provider
+
+
+class LocalProvider:
+    """A `Provider` over a child process; answers one request at a time, in order of arrival."""
+
+    def __init__(
+        self,
+        *,
+        rules: LocalRules,
+        wrap: Callable[[Endpoint], Provider],
+        token: Callable[[], str],
+        clock: Clock,
+        jitter: Callable[[], float],
+        log: ProviderLog,
+    ) -> None:
+        """Take `wrap`, which opens the provider that speaks to the child's address."""
+        self._rules = rules
+        self._wrap = wrap
+        self._token = token
+        self._clock = clock
+        self._jitter = jitter
+        self._log = log
+        self._child: _Child | None = None
+        self._starting = asyncio.Lock()
+        # The child works on one answer; waiting here instead of in its queue keeps a waiting
+        # request from being taken for a stalled one.
+        self._turn = asyncio.Semaphore(1)
+        self._failures = 0
+
+    @property
+    def facts(self) -> ProviderFacts:
+        """What is known of the model file."""
+        return ProviderFacts(
+            model=self._rules.model_file.stem,
+            context_tokens=self._rules.context_tokens,
+            calls_tools=self._rules.calls_tools,
+            note=self._rules.note,
+        )
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None while there is none."""
+        return self._child.process.pid if self._child is not None else None
+
+    async def start(self) -> None:
+        """Load the model now instead of at the first request.
+
+        Raises:
+            ProviderUnusable: The package or the file is missing, or the model does not load.
+        """
+        await self._running()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Ask the child, starting it if need be; see `Provider.stream`."""
+        bound = request.max_output_tokens or self._rules.max_output_tokens
+        tools = request.tools if self._rules.calls_tools else ()
+        request = replace(request, max_output_tokens=bound, tools=tools)
+        async with self._turn:
+            may_repeat = True
+            while True:
+                child = await self._running()
+                try:
+                    async with aclosing(child.provider.stream(request)) as events:
+                        async for event in events:
+                            yield event
+                except ProviderOverloaded:
+                    # Nothing was yielded. Either it died while idle, or it can't keep up.
+                    if not may_repeat or not await _has_died(child):
+                        raise
+                    may_repeat = False
+                except StreamBroken:
+                    await _has_died(child)  # so that the next request does not meet a dead one
+                    raise
+                else:
+                    self._failures = 0
+                    return
+
+    async def aclose(self) -> None:
+        """End the child; safe twice, and a later request starts another."""
+        child, self._child = self._child, None
+        if child is not None:
+            await _stop(child.process)
+            await child.provider.aclose()
+
+    async def _running(self) -> _Child:
+        """Return the child, a new one when there is none or it has died."""
+        # Held while a model loads: that is what the others wait for too.
+        async with self._starting:
+            child = self._child
+            if child is not None and _is_alive(child.process):
+                return child
+            if child is not None:
+                self._child = None
+                self._failures += 1
+                await child.process.wait()
+                self._log("local_model_died", code=child.process.returncode)
+                await child.provider.aclose()
+            await asyncio.to_thread(_check, self._rules.model_file)
+            await self._clock.sleep(self._wait_s())
+            self._failures += 1  # until it has answered
+            self._child = await self._start()
+            return self._child
+
+    def _wait_s(self) -> float:
+        """Choose how long to wait: not after the first failure, then doubling."""
+        if self._failures < 2:  # noqa: PLR2004  one start, one death
+            return 0.0
+        doubled = FIRST_WAIT_S * 2 ** min(self._failures - 2, 10)
+        return min(LONGEST_WAIT_S, doubled) * (0.5 + 0.5 * self._jitter())
+
+    async def _start(self) -> _Child:
+        """Start a child and wait until it serves."""
+        rules, key = self._rules, self._token()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            str(CHILD),
+            str(os.getpid()),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+            start_new_session=True,  # Ctrl-C is for us: turns are finished before it ends
+        )
+        settings = {
+            "model_file": str(rules.model_file),
+            "model": rules.model_file.stem,
+            "api_key": key,  # through the pipe, for everybody can read a command line
+            "context_tokens": rules.context_tokens,
+            "threads": rules.threads,
+            "temperature": rules.temperature,
+        }
+        url = ""
+        try:
+            url = await self._first_line(process, json.dumps(settings))
+        finally:
+            if not url:
+                await _stop(process)
+        self._log("local_model_started", model=rules.model_file.stem, pid=process.pid)
+        endpoint = Endpoint(
+            base_url=f"{url}/v1",
+            model=rules.model_file.stem,
+            api_key=key,
+            context_tokens=rules.context_tokens,
+        )
+        return _Child(process=process, provider=self._wrap(endpoint))
+
+    async def _first_line(self, process: Process, settings: str) -> str:
+        """Tell the child what to serve; return its address."""
+        name = self._rules.model_file.name
+        line = b""
+        try:
+            async with asyncio.timeout(self._rules.start_s):
+                if process.stdin is not None and process.stdout is not None:  # both are pipes
+                    process.stdin.write(f"{settings}\n".encode())
+                    await process.stdin.drain()
+                    line = await process.stdout.readline()
+        except TimeoutError as error:
+            message = f"`{name}` did not load within {self._rules.start_s:g} s"
+            raise ProviderUnusable(message) from error
+        except ConnectionError:
+            line = b""
+        try:
+            answer: object = json.loads(line or b"{}")
+        except ValueError:
+            answer = {}
+        match answer:
+            case {"url": str(url)}:
+                return url
+            case {"error": str(reason)}:
+                message = f"`{name}` does not load: {' '.join(reason.split())}"
+            case _:
+                message = f"`{name}` does not load: its process ended (out of memory?)"
+        raise ProviderUnusable(message)
+
+
+def open_provider(settings: ProviderSettings, context: ProviderContext) -> LocalProvider:
+    """Open the model that `[provider] model_file` names, else the one that was fetched."""
+    chosen = Path(settings.model_file) if settings.model_file else context.models / SHIPPED_FILE
+    is_shipped = chosen.name == SHIPPED_FILE
+    rules = LocalRules(
+        model_file=chosen,
+        context_tokens=settings.context_tokens or 4096,
+        threads=min(MOST_THREADS, os.cpu_count() or 2),
+        max_output_tokens=settings.max_output_tokens or 1024,
+        temperature=0.2 if is_shipped else 0.8,  # its model card's advice
+        calls_tools=not is_shipped,
+        note=SHIPPED_NOTE if is_shipped else "",
+    )
+    return LocalProvider(
+        rules=rules,
+        wrap=context.open_endpoint,
+        token=context.ids.token,
+        clock=context.clock,
+        jitter=context.jitter,
+        log=context.log,
+    )
+
+
+def _check(model_file: Path) -> None:
+    """Refuse what can't work, before a process is started for it; blocks.
+
+    Raises:
+        ProviderUnusable: The package or the file is missing, or it is no model.
+    """
+    if find_spec(PACKAGE) is None:
+        message = (
+            f"the package `{PACKAGE}` is missing: install `zeroclaw[local]`, or set `[provider]`"
+        )
+        raise ProviderUnusable(message)
+    try:
+        with model_file.open("rb") as file:
+            magic = file.read(len(GGUF_MAGIC))
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        message = (
+            f"no model at `{model_file}` ({reason}): fetch one with `python deploy/fetch_model.py`, "
+            "or set `provider.model_file`, or another `[provider]`"
+        )
+        raise ProviderUnusable(message) from error
+    if magic != GGUF_MAGIC:
+        message = f"`{model_file}` is not a GGUF model: set `provider.model_file` to one"
+        raise ProviderUnusable(message)
+
+
+def _is_alive(process: Process) -> bool:
+    """Look at the child itself: asyncio learns of a death a little later."""
+    if process.returncode is not None:
+        return False
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
+
+
+async def _has_died(child: _Child) -> bool:
+    """Wait a moment for the child's death."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DEATH_NOTICE_S):
+            await child.process.wait()
+    return child.process.returncode is not None
+
+
+async def _stop(process: Process) -> None:
+    """End a child: it goes when its input closes, else it is killed."""
+    if process.stdin is not None:
+        process.stdin.close()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+        async with asyncio.timeout(STOP_S):
+            await process.wait()

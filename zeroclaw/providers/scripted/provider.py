@@ -1,0 +1,176 @@
+"""Play a script as a model would: in deltas, with pauses and with faults."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import assert_never
+
+from zeroclaw.clock import Clock
+from zeroclaw.config import ProviderSettings
+from zeroclaw.errors import (
+    ConfigError,
+    ContextOverflow,
+    ProviderOverloaded,
+    ProviderRejected,
+    ProviderUnauthorized,
+    StreamBroken,
+    ZeroclawError,
+)
+from zeroclaw.message import FinishReason, Message, ToolCall, Usage
+from zeroclaw.provider import (
+    Finished,
+    ModelRequest,
+    ProviderContext,
+    ProviderFacts,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCallReady,
+    UsageReported,
+)
+from zeroclaw.providers.scripted.script import (
+    Call,
+    Fail,
+    Finish,
+    Pause,
+    Reason,
+    Report,
+    Say,
+    Script,
+    arguments_text,
+    fill_in,
+    next_answer,
+    parse_script,
+)
+
+
+class ScriptedProvider:
+    """A `Provider` over a script; keeps no connection and no conversation."""
+
+    def __init__(self, *, script: Script, clock: Clock, context_tokens: int | None = None) -> None:
+        self._script = script
+        self._clock = clock
+        self._context_tokens = context_tokens
+        self._failed: Counter[int] = Counter()
+
+    @property
+    def facts(self) -> ProviderFacts:
+        """A script calls tools."""
+        return ProviderFacts(
+            model="scripted",
+            context_tokens=self._context_tokens,
+            note="answers come from a script, not from a model",
+        )
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Play the next answer; see `Provider.stream`."""
+        await asyncio.sleep(0)  # a model never answers without letting others run
+        answer = next_answer(self._script, request.messages)
+        calls: list[ToolCall] = []
+        reason: FinishReason | None = None
+        usage: Usage | None = None
+        words, has_spoken = 0, False
+        for step in answer.steps:
+            match step:
+                case Say() | Reason():
+                    text = fill_in(_words(step), request.messages)
+                    words += len(text.split())
+                    has_spoken = has_spoken or bool(text.strip())
+                    for at in range(0, len(text), step.chunk_chars):
+                        await self._clock.sleep(step.delay_s)
+                        yield _delta(step, text[at : at + step.chunk_chars])
+                case Call():
+                    calls.append(_call(step, len(calls), request.messages))
+                case Report():
+                    usage = Usage(**step.usage.model_dump())
+                case Pause():
+                    await self._clock.sleep(step.wait_s)
+                case Fail():
+                    self._fail(step, has_spoken=has_spoken)
+                case Finish():
+                    reason = step.finish
+                case _:
+                    assert_never(step)
+        asked = sum(len(message.content.split()) for message in request.messages)
+        counted = usage or Usage(input_tokens=asked, output_tokens=words)
+        for event in _end(calls, counted, reason, has_spoken=has_spoken):
+            yield event
+
+    async def aclose(self) -> None:
+        """Nothing to free."""
+
+    def _fail(self, step: Fail, *, has_spoken: bool) -> None:
+        """Raise, unless the step has failed often enough in this process."""
+        self._failed[id(step)] += 1
+        if step.times == 0 or self._failed[id(step)] <= step.times:
+            raise _error(step, has_spoken=has_spoken)
+
+
+def open_provider(settings: ProviderSettings, context: ProviderContext) -> ScriptedProvider:
+    """Open the script that `[provider] script` names, a path.
+
+    Raises:
+        ConfigError: The file can't be read, or holds faults.
+    """
+    path = Path(settings.script)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (
+            error.strerror.lower() if isinstance(error, OSError) and error.strerror else "no text"
+        )
+        fault = f"provider.script: `{path}` can't be read: {reason}"
+        raise ConfigError((fault,)) from error
+    script = parse_script(text)
+    return ScriptedProvider(
+        script=script, clock=context.clock, context_tokens=settings.context_tokens
+    )
+
+
+def _end(
+    calls: list[ToolCall], usage: Usage, reason: FinishReason | None, *, has_spoken: bool
+) -> tuple[StreamEvent, ...]:
+    """What leaves when the answer is whole; an answer with nothing in it is refused."""
+    if not has_spoken and not calls:
+        message = f"the model answered with nothing (finish reason `{reason or 'stop'}`)"
+        raise ProviderRejected(message)
+    return (
+        *(ToolCallReady(call=call) for call in calls),
+        UsageReported(usage=usage),
+        Finished(reason=reason or ("tool_calls" if calls else "stop")),
+    )
+
+
+def _words(step: Say | Reason) -> str:
+    return step.say if isinstance(step, Say) else step.reason
+
+
+def _delta(step: Say | Reason, piece: str) -> StreamEvent:
+    return TextDelta(text=piece) if isinstance(step, Say) else ReasoningDelta(text=piece)
+
+
+def _call(step: Call, place: int, messages: tuple[Message, ...]) -> ToolCall:
+    """Make a call; without an id of its own it is named by its place, as real servers do."""
+    return ToolCall(
+        id=step.id or f"call_{place}",
+        name=step.call,
+        arguments=arguments_text(step, messages),
+    )
+
+
+def _error(step: Fail, *, has_spoken: bool) -> ZeroclawError:
+    """Make the error; what has begun can only break, as the contract says."""
+    match step.fail:
+        case "overloaded" if not has_spoken:
+            return ProviderOverloaded(step.message, retry_after_s=step.retry_after_s)
+        case "overloaded" | "cut":
+            return StreamBroken(step.message)
+        case "rejected":
+            return ProviderRejected(step.message)
+        case "unauthorized":
+            return ProviderUnauthorized(step.message)
+        case "overflow":
+            return ContextOverflow(step.message)
+        case _:
+            assert_never(step.fail)

@@ -1,0 +1,267 @@
+"""Read a script and find what it says to a conversation.
+
+Pure. A script is TOML:
+
+    otherwise = "I have no line for that."      # said when nothing fits; without it that is an error
+
+    [[turn]]                                    # what happens after one user message
+    when = "weather"                            # only after messages that contain this, in any case
+
+    [[turn.answer]]                             # one answer of the model
+    steps = [{ say = "Let me look." }, { call = "shell", arguments = { command = "date" } }]
+
+    [[turn.answer]]                             # the next one, after the tool's result
+    steps = [{ say = "Done: {{result}}", chunk_chars = 4, delay_s = 0.05 }]
+
+Turns without `when` are taken in order. Where a conversation stands is read off its messages and
+never remembered, so a script goes on after a restart, and plays for many conversations at once.
+In texts `{{user}}` is the newest user message, `{{result}}` the newest tool result, `{{receipt}}`
+the receipt that stands last in it.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from zeroclaw.errors import ConfigError, ProviderRejected
+from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
+
+FailKind = Literal["overloaded", "rejected", "unauthorized", "overflow", "cut"]
+# The shape only: whether a receipt is true is decided where it is read.
+RECEIPT = re.compile(r"zc-receipt-\d+-[A-Za-z0-9_-]+")
+PLACEHOLDER = re.compile(r"\{\{(user|result|receipt)\}\}")
+
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class _Table(BaseModel):
+    """A table of a script: frozen, and unknown keys are faults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Say(_Table):
+    """Text, in deltas of `chunk_chars` characters with `delay_s` before each."""
+
+    say: str
+    chunk_chars: Annotated[int, Field(ge=1)] = 12
+    delay_s: Seconds = 0.0
+
+
+class Reason(_Table):
+    """Flat reasoning, whole or in deltas."""
+
+    reason: str
+    chunk_chars: Annotated[int, Field(ge=1)] = 12
+    delay_s: Seconds = 0.0
+
+
+class Call(_Table):
+    """A tool call; arguments that are a text are sent as they are."""
+
+    call: str
+    arguments: dict[str, object] | str = Field(default_factory=dict[str, object])
+    id: str = ""
+
+
+class Tokens(_Table):
+    """Tokens to report."""
+
+    input_tokens: Annotated[int, Field(ge=0)] = 0
+    output_tokens: Annotated[int, Field(ge=0)] = 0
+    cached_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class Report(_Table):
+    """A usage report; without one an answer counts its own words."""
+
+    usage: Tokens
+
+
+class Pause(_Table):
+    """Silence."""
+
+    wait_s: Seconds
+
+
+class Fail(_Table):
+    """An error of the contract, for the first `times` askings (0: for ever)."""
+
+    fail: FailKind
+    message: str = "the script says so"
+    retry_after_s: Seconds | None = None
+    times: Annotated[int, Field(ge=0)] = 0
+
+
+class Finish(_Table):
+    """Another finish reason than the steps would give."""
+
+    finish: Literal["stop", "length", "content_filter", "tool_calls"]
+
+
+Step = Say | Reason | Call | Report | Pause | Fail | Finish
+STEPS: Mapping[str, type[Step]] = {
+    "say": Say,
+    "reason": Reason,
+    "call": Call,
+    "usage": Report,
+    "wait_s": Pause,
+    "fail": Fail,
+    "finish": Finish,
+}
+
+
+class Answer(_Table):
+    """One answer: its steps in order."""
+
+    steps: tuple[Step, ...]
+
+
+class Turn(_Table):
+    """The answers to one user message, in order; after a tool's result comes the next."""
+
+    when: str = ""
+    answer: tuple[Answer, ...]
+
+
+class Script(_Table):
+    """All turns."""
+
+    turn: tuple[Turn, ...] = ()
+    otherwise: str | None = None
+
+
+class _RawAnswer(_Table):
+    steps: list[dict[str, object]] = Field(min_length=1)
+
+
+class _RawTurn(_Table):
+    when: str = ""
+    answer: list[_RawAnswer] = Field(min_length=1)
+
+
+class _RawScript(_Table):
+    turn: list[_RawTurn] = Field(default_factory=list["_RawTurn"])
+    otherwise: str | None = None
+
+
+def parse_script(text: str) -> Script:
+    """Read a script.
+
+    Raises:
+        ConfigError: With every fault, each with its place.
+    """
+    try:
+        raw = _RawScript.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError((f"script: not valid TOML: {str(error).lower()}",)) from error
+    except ValidationError as error:
+        raise ConfigError(_faults(error, ("script",))) from error
+    faults: list[str] = []
+    turns: list[Turn] = []
+    for t, turn in enumerate(raw.turn):
+        answers: list[Answer] = []
+        for a, answer in enumerate(turn.answer):
+            steps: list[Step] = []
+            for s, step in enumerate(answer.steps):
+                read = _step(step, ("script", "turn", t, "answer", a, "steps", s))
+                if isinstance(read, tuple):
+                    faults.extend(read)
+                else:
+                    steps.append(read)
+            answers.append(Answer(steps=tuple(steps)))
+        turns.append(Turn(when=turn.when, answer=tuple(answers)))
+    if faults:
+        raise ConfigError(tuple(faults))
+    return Script(turn=tuple(turns), otherwise=raw.otherwise)
+
+
+def next_answer(script: Script, messages: tuple[Message, ...]) -> Answer:
+    """Return what the model says next in a conversation.
+
+    Raises:
+        ProviderRejected: The script has no line for it.
+    """
+    said = [
+        (place, message)
+        for place, message in enumerate(messages)
+        if isinstance(message, UserMessage) and not message.note
+    ]
+    if not said:
+        message = "the script answers people, and nobody has said anything"
+        raise ProviderRejected(message)
+    last, newest = said[-1]
+    given = sum(isinstance(message, AssistantMessage) for message in messages[last:])
+    turn = _turn(script, [message.content for _, message in said])
+    if turn is not None and given < len(turn.answer):
+        return turn.answer[given]
+    if script.otherwise is not None:
+        return Answer(steps=(Say(say=script.otherwise),))
+    shown = " ".join(newest.content.split())[:40]
+    message = f"the script has no answer {given + 1} to `{shown}`"
+    raise ProviderRejected(message)
+
+
+def fill_in(text: str, messages: tuple[Message, ...]) -> str:
+    """Put the conversation's own words into a text."""
+    users = [message.content for message in messages if isinstance(message, UserMessage)]
+    results = [message.content for message in messages if isinstance(message, ToolMessage)]
+    result = results[-1] if results else ""
+    receipts = RECEIPT.findall(result)
+    words = {
+        "user": users[-1] if users else "",
+        "result": result,
+        "receipt": receipts[-1] if receipts else "",
+    }
+    return PLACEHOLDER.sub(lambda found: words[found[1]], text)
+
+
+def arguments_text(call: Call, messages: tuple[Message, ...]) -> str:
+    """Write a call's arguments as a model would."""
+    if isinstance(call.arguments, str):
+        return fill_in(call.arguments, messages)
+    return json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _turn(script: Script, said: list[str]) -> Turn | None:
+    """Find the turn of the newest user message: by its words, else the next in order."""
+    in_order = [turn for turn in script.turn if not turn.when]
+    place = -1
+    found: Turn | None = None
+    for text in said:
+        named = [turn for turn in script.turn if turn.when and turn.when.lower() in text.lower()]
+        if named:
+            found = named[0]
+        else:
+            place += 1
+            found = in_order[place] if place < len(in_order) else None
+    return found
+
+
+def _step(raw: dict[str, object], place: tuple[str | int, ...]) -> Step | tuple[str, ...]:
+    """Read a step, or say what is wrong with it."""
+    kinds = [kind for kind in STEPS if kind in raw]
+    if len(kinds) != 1:
+        return (f"{_path(place)}: exactly one of {', '.join(STEPS)} is needed",)
+    try:
+        return STEPS[kinds[0]].model_validate(raw)
+    except ValidationError as error:
+        return _faults(error, place)
+
+
+def _faults(error: ValidationError, place: tuple[str | int, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"{_path((*place, *fault['loc']))}: {fault['msg'].lower()}" for fault in error.errors()
+    )
+
+
+def _path(place: tuple[str | int, ...]) -> str:
+    """Write a place as `script.turn[0].answer[1].steps[2].say`; counted from zero."""
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
