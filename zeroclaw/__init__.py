@@ -89,7 +89,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
-from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
 
 __all__ = [
     "Accepted",
@@ -153,6 +153,7 @@ __all__ = [
     "ResourcesUnresolved",
     "Said",
     "Sender",
+    "Spawned",
     "StreamBroken",
     "StreamEvent",
     "SystemMessage",

@@ -1,10 +1,9 @@
-"""The file tools: what they do, and everything a path may try."""
+"""The file tools that read, write and edit."""
 
 import asyncio
 import os
 import resource
 import signal
-import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,49 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tool_calls import tool_context
-from zeroclaw.errors import ResourcesUnresolved, ToolFailed
-from zeroclaw.host.protected import Protected
+from tests.unit.tools.file_calls import SETTINGS, call, resources
+from zeroclaw.errors import ToolFailed
 from zeroclaw.redact import MARKER
-from zeroclaw.tool import Tool
-from zeroclaw.tools.files import FilesSettings, tools
 from zeroclaw.tools.files.place import Place
-
-SETTINGS = FilesSettings(
-    max_read_bytes=1000,
-    max_write_bytes=1000,
-    max_entries=5,
-    max_search_bytes=5000,
-    max_searched_file_bytes=2000,
-    protected=Protected(read_only=("kept",), masked=(".env",)),
-)
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    """A workspace with something outside it worth stealing."""
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "secret").write_text("hunter2", encoding="utf-8")
-    place = tmp_path / "workspace"
-    place.mkdir()
-    return place
-
-
-def tool(name: str) -> Tool:
-    [found] = [one for one in tools(SETTINGS) if one.spec.name == name]
-    return found
-
-
-async def call(workspace: Path, name: str, **arguments: object) -> str:
-    """Check and run, as the gate does."""
-    one = tool(name)
-    return (await one.run(one.check(arguments), tool_context(workspace))).text
-
-
-async def resources(workspace: Path, path: str) -> tuple[str, ...]:
-    one = tool("read_file")
-    return await one.resources(one.check({"path": path}), tool_context(workspace))
-
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -123,157 +83,6 @@ async def test_data_is_described_and_stray_bytes_are_marked(workspace: Path) -> 
     assert await call(workspace, "read_file", path="latin") == (
         "a caf\ufffd in a latin-1 text\n[1 places were not UTF-8]"
     )
-
-
-# --- paths that try ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["read_file", "list_files", "write_file", "edit_file"])
-@pytest.mark.parametrize(
-    ("path", "complaint"),
-    [
-        ("../outside/secret", "goes up with `..`"),
-        ("d/../../outside/secret", "goes up with `..`"),
-        ("/workspace/../outside", "goes up with `..`"),
-        ("/etc/passwd", "`/etc/passwd` is outside the workspace"),
-        ("/workspacex/a", "is outside the workspace"),
-        ("link/secret", "`link` is a symbolic link"),
-        ("link", "`link` is a symbolic link"),
-        ("inner", "`inner` is a symbolic link"),
-        ("dangling", "`dangling` is a symbolic link"),
-    ],
-)
-async def test_no_path_leaves_the_workspace(
-    workspace: Path, name: str, path: str, complaint: str
-) -> None:
-    """Not upwards, not absolutely, not by a link, not even by one that stays inside (S2-08)."""
-    (workspace / "d").mkdir()
-    (workspace / "link").symlink_to(workspace.parent / "outside")
-    (workspace / "inner").symlink_to("d")
-    (workspace / "dangling").symlink_to("nothing")
-    arguments: dict[str, dict[str, object]] = {
-        "write_file": {"content": "x"},
-        "edit_file": {"old_text": "hunter2", "new_text": "x"},
-    }
-    with pytest.raises(ToolFailed, match=complaint):
-        await call(workspace, name, path=path, **arguments.get(name, {}))
-    with pytest.raises(ResourcesUnresolved, match=complaint):
-        await resources(workspace, path)
-    secret = await asyncio.to_thread((workspace.parent / "outside" / "secret").read_text)
-    assert secret == "hunter2"
-
-
-@pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file", "search_files"])
-@pytest.mark.parametrize("swapped", ["d", "d/a"])
-async def test_a_link_swapped_in_after_the_decision_is_not_followed(
-    workspace: Path, name: str, swapped: str
-) -> None:
-    """What was decided about is what is touched, or nothing is."""
-    one = tool(name)
-    await call(workspace, "write_file", path="d/a", content="hunter2")
-    arguments = one.check(
-        {"path": "d/a"}
-        | {"write_file": {"content": "x"}, "search_files": {"pattern": "hunter"}}.get(name, {})
-        | ({"old_text": "hunter2", "new_text": "x"} if name == "edit_file" else {})
-    )
-    context = tool_context(workspace)
-    assert await one.resources(arguments, context) == (f"file:{workspace}/d/a",)
-    await asyncio.to_thread((workspace / swapped).rename, workspace / "away")
-    target = workspace.parent / "outside" / ("secret" if swapped == "d/a" else "")
-    await asyncio.to_thread((workspace / swapped).symlink_to, target)
-    await asyncio.to_thread((workspace.parent / "outside" / "secret").rename, target.parent / "a")
-    with pytest.raises(ToolFailed, match="is a symbolic link"):
-        await one.run(arguments, context)
-    with pytest.raises(ResourcesUnresolved):
-        await one.resources(arguments, context)
-
-
-@pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file"])
-@pytest.mark.parametrize(
-    ("path", "complaint"),
-    [
-        ("pipe", "`pipe` is a pipe, socket or device"),
-        ("socket", "`socket` is a pipe, socket or device"),
-        ("d", "`d` is a directory"),
-        (".", "the workspace is a directory"),
-        ("a/b", "`a` is not a directory"),
-    ],
-)
-async def test_only_files_are_opened(workspace: Path, name: str, path: str, complaint: str) -> None:
-    """A pipe without a writer would hold the tool for ever; it is refused at once."""
-    os.mkfifo(workspace / "pipe")
-    (workspace / "d").mkdir()
-    (workspace / "a").touch()
-    with socket.socket(socket.AF_UNIX) as bound:
-        bound.bind(str(workspace / "socket"))
-        arguments: dict[str, dict[str, object]] = {
-            "write_file": {"content": "x"},
-            "edit_file": {"old_text": "x", "new_text": "y"},
-        }
-        with pytest.raises(ToolFailed, match=complaint):
-            await call(workspace, name, path=path, **arguments.get(name, {}))
-
-
-@pytest.mark.parametrize("name", ["read_file", "edit_file"])
-@pytest.mark.parametrize("path", ["no", "no/deeper"])
-async def test_a_missing_file_is_named(workspace: Path, name: str, path: str) -> None:
-    """The model reads which name is missing."""
-    arguments = {"old_text": "x", "new_text": "y"} if name == "edit_file" else {}
-    with pytest.raises(ToolFailed, match="`no` does not exist"):
-        await call(workspace, name, path=path, **arguments)
-
-
-async def test_a_name_that_is_too_long_is_refused_in_words(workspace: Path) -> None:
-    """What the operating system refuses is one line."""
-    for name in ("read_file", "list_files"):
-        with pytest.raises(ToolFailed, match="file name too long"):
-            await call(workspace, name, path="x" * 300)
-    with pytest.raises(ToolFailed, match="file name too long"):
-        await call(workspace, "write_file", path="x" * 300 + "/a", content="")
-    with pytest.raises(ResourcesUnresolved, match="file name too long"):
-        await resources(workspace, "x" * 300)
-
-
-async def test_a_workspace_that_is_gone_is_told(workspace: Path) -> None:
-    """Nothing is raised that the model can't read."""
-    with pytest.raises(ToolFailed, match=r"can't enter `\.`: no such file or directory"):
-        await call(workspace / "gone", "read_file", path="a")
-
-
-async def test_a_hard_link_is_a_file_like_any_other(workspace: Path) -> None:
-    """It can be read, but a write makes a new file and leaves the other name alone."""
-    other = workspace.parent / "outside" / "secret"
-    await asyncio.to_thread((workspace / "a").hardlink_to, other)
-    assert await call(workspace, "read_file", path="a") == "hunter2"
-    await call(workspace, "write_file", path="a", content="mine")
-    assert await asyncio.to_thread(other.read_text) == "hunter2"
-
-
-# --- protected places ----------------------------------------------------------------------------
-
-
-async def test_masked_places_are_neither_read_nor_listed_nor_found(workspace: Path) -> None:
-    """A masked place does not exist for the model."""
-    (workspace / ".env").mkdir()
-    (workspace / ".env" / "key").write_text("hunter2", encoding="utf-8")
-    (workspace / "a").write_text("hunter3", encoding="utf-8")
-    for name in ("read_file", "list_files"):
-        with pytest.raises(ToolFailed, match="is protected and can't be read"):
-            await call(workspace, name, path=".env/key")
-    assert await call(workspace, "list_files", depth=3) == "a (7 bytes)"
-    assert await call(workspace, "search_files", pattern="hunter") == "a:1: hunter3"
-
-
-@pytest.mark.parametrize("path", ["kept/a", "kept", ".env"])
-async def test_protected_places_are_not_changed(workspace: Path, path: str) -> None:
-    """Neither written nor edited, whether they exist or not."""
-    for name, arguments in (
-        ("write_file", {"content": "x"}),
-        ("edit_file", {"old_text": "x", "new_text": "y"}),
-    ):
-        with pytest.raises(ToolFailed, match="is protected and can't be changed"):
-            await call(workspace, name, path=path, **arguments)
-    assert await asyncio.to_thread(os.listdir, workspace) == []
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -362,97 +171,6 @@ async def test_a_file_that_is_no_text_is_not_edited(workspace: Path) -> None:
         await call(workspace, "edit_file", path="a", old_text="abc", new_text="x")
 
 
-# --- listing and searching -----------------------------------------------------------------------
-
-
-async def test_a_list_says_what_everything_is(workspace: Path) -> None:
-    """Directories, files with sizes, links that lead nowhere here, and the rest."""
-    (workspace / "d").mkdir()
-    (workspace / "d" / "deep").touch()
-    (workspace / "a").write_bytes(b"x" * 1234)
-    (workspace / "link").symlink_to("/etc")
-    os.mkfifo(workspace / "pipe")
-    top = "a (1,234 bytes)\nd/\nlink (symbolic link, not followed)\npipe (pipe, socket or device)"
-    assert await call(workspace, "list_files") == top
-    assert await call(workspace, "list_files", depth=2) == f"{top}\nd/deep (0 bytes)"
-    assert await call(workspace, "list_files", path="d") == "deep (0 bytes)"
-
-
-async def test_a_list_is_bounded_and_an_empty_one_says_so(workspace: Path) -> None:
-    """A model knows whether it has seen everything."""
-    assert await call(workspace, "list_files") == "[`.` is empty]"
-    await asyncio.to_thread(make_many, workspace, 6)
-    lines = (await call(workspace, "list_files")).split("\n")
-    assert (len(lines), lines[-1]) == (6, "[there is more; these are the first 5]")
-
-
-async def test_names_that_are_no_text_are_listed(workspace: Path) -> None:
-    """Newlines, escapes and bytes that are not UTF-8 can't break the list."""
-    for name in (b"a\nb", b"c\x1b[31md", b"e\xff"):
-        os.close(os.open(os.fsencode(workspace) + b"/" + name, os.O_CREAT))
-    listed = (await call(workspace, "list_files")).split("\n")
-    assert listed == ["a b (0 bytes)", "cd (0 bytes)", "e? (0 bytes)"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "found"),
-    [
-        ({"pattern": "def "}, "a.py:2: def f():\nd/b.py:1: def g():"),
-        ({"pattern": "DEF "}, "[nothing found]"),
-        ({"pattern": "DEF ", "ignore_case": True}, "a.py:2: def f():\nd/b.py:1: def g():"),
-        (
-            {"pattern": r"^def \w\(.*:(.\[31m)?$", "regex": True},
-            "a.py:2: def f():\nd/b.py:1: def g():",
-        ),
-        ({"pattern": "def", "names": "b*"}, "d/b.py:1: def g():"),
-        ({"pattern": "def", "path": "d"}, "d/b.py:1: def g():"),
-        ({"pattern": "def", "path": "a.py"}, "a.py:2: def f():"),
-        (
-            {"pattern": "def", "max_results": 1},
-            "a.py:2: def f():\n[the search stopped when it had found 1 lines: narrow it down]",
-        ),
-    ],
-)
-async def test_a_search_finds_lines(
-    workspace: Path, arguments: dict[str, object], found: str
-) -> None:
-    """By text or expression, below a path, by name, and no more than asked for."""
-    (workspace / "d").mkdir()
-    (workspace / "a.py").write_text("import os\r\ndef f():\x1b[31m\r\n", encoding="utf-8")
-    (workspace / "d" / "b.py").write_text("def g():\n", encoding="utf-8")
-    (workspace / "data").write_bytes(b"def \0")
-    assert await call(workspace, "search_files", **arguments) == found
-
-
-async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
-    """Large files are counted, and the bytes of all files together are bounded."""
-    (workspace / "a").write_text("x" * 400 + "\n", encoding="utf-8")
-    (workspace / "b").write_bytes(b"x" * 2001)
-    (workspace / "c").write_bytes(b"y" * 1999)
-    (workspace / "d").write_bytes(b"y" * 1999)
-    (workspace / "e").write_bytes(b"x" * 1999)
-    assert await call(workspace, "search_files", pattern="x") == "\n".join(
-        [
-            f"a:1: {'x' * 300}…",
-            "[passed over 1 files larger than 2,000 bytes]",
-            "[the search stopped when it had read as much as one search may: narrow it down]",
-        ]
-    )
-
-
-async def test_a_pattern_that_cannot_be_used_is_told(workspace: Path) -> None:
-    """The model reads what is wrong with it."""
-    with pytest.raises(ToolFailed, match=r"the pattern `\(a` can't be used: a `\(` without"):
-        await call(workspace, "search_files", pattern="(a", regex=True)
-
-
-async def test_a_search_does_not_follow_links(workspace: Path) -> None:
-    """Neither a linked file nor a linked directory is read."""
-    (workspace / "link").symlink_to(workspace.parent / "outside")
-    (workspace / "file").symlink_to(workspace.parent / "outside" / "secret")
-    assert await call(workspace, "search_files", pattern="hunter") == "[nothing found]"
-
-
 # --- stopping ------------------------------------------------------------------------------------
 
 
@@ -477,8 +195,3 @@ def full_disk() -> Generator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
-
-
-def make_many(workspace: Path, number: int) -> None:
-    for name in range(number):
-        (workspace / f"{name}").touch()

@@ -24,16 +24,6 @@ SYSTEM = System(bwrap="/usr/bin/bwrap", prlimit="/usr/bin/prlimit", links=(), di
 SMALL = OutputCaps(head_bytes=12, tail_bytes=6, flood_bytes=100_000_000)
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    """A workspace beside something that is none of its business."""
-    place = tmp_path / "workspace"
-    place.mkdir()
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "key").write_text("hunter2", encoding="utf-8")
-    return place
-
-
 async def call(
     workspace: Path,
     command: str,
@@ -180,10 +170,10 @@ async def test_a_command_works_in_its_workspace(workspace: Path) -> None:
 @boxed
 async def test_nothing_of_the_machine_is_visible(workspace: Path) -> None:
     """No accounts, no home, no data directory, no other process, none of our environment."""
-    data = workspace.parent / "data"
+    data = workspace.parent / "outside"
     output = await call(
         workspace,
-        f"cat /etc/passwd; ls {data} ../data /root /home /var; ls /; ls /proc | grep -c '^[0-9]'"
+        f"cat /etc/passwd; ls {data} ../outside /root /home /var; ls /; ls /proc | grep -c '^[0-9]'"
         " ; env | sort",
     )
     said = output.text
@@ -260,9 +250,9 @@ async def test_protected_places_hold_against_a_command(workspace: Path, attempt:
 @boxed
 async def test_a_link_where_a_protected_place_was_stops_every_command(workspace: Path) -> None:
     """Else an earlier command could have the next one shown what the link points at."""
-    (workspace / "notes").symlink_to(workspace.parent / "data")
+    (workspace / "notes").symlink_to(workspace.parent / "outside")
     with pytest.raises(ToolFailed, match="`notes` is protected, but is a symbolic link"):
-        await call(workspace, "cat notes/key", protected=PROTECTED)
+        await call(workspace, "cat notes/secret", protected=PROTECTED)
 
 
 @boxed

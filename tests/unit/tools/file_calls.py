@@ -1,0 +1,33 @@
+"""Calls of the file tools with small caps, as the gate makes them."""
+
+from pathlib import Path
+
+from tests.fakes.tool_calls import tool_context
+from zeroclaw.host.protected import Protected
+from zeroclaw.tool import Tool
+from zeroclaw.tools.files import FilesSettings, tools
+
+SETTINGS = FilesSettings(
+    max_read_bytes=1000,
+    max_write_bytes=1000,
+    max_entries=5,
+    max_search_bytes=5000,
+    max_searched_file_bytes=2000,
+    protected=Protected(read_only=("kept",), masked=(".env",)),
+)
+
+
+def tool(name: str) -> Tool:
+    [found] = [one for one in tools(SETTINGS) if one.spec.name == name]
+    return found
+
+
+async def call(workspace: Path, name: str, **arguments: object) -> str:
+    """Check and run, as the gate does."""
+    one = tool(name)
+    return (await one.run(one.check(arguments), tool_context(workspace))).text
+
+
+async def resources(workspace: Path, path: str) -> tuple[str, ...]:
+    one = tool("read_file")
+    return await one.resources(one.check({"path": path}), tool_context(workspace))

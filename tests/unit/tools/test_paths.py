@@ -1,0 +1,160 @@
+"""Everything that a path may try, and what is protected from every path."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.tool_calls import tool_context
+from tests.unit.tools.file_calls import call, resources, tool
+from zeroclaw.errors import ResourcesUnresolved, ToolFailed
+
+
+@pytest.mark.parametrize("name", ["read_file", "list_files", "write_file", "edit_file"])
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("../outside/secret", "goes up with `..`"),
+        ("d/../../outside/secret", "goes up with `..`"),
+        ("/workspace/../outside", "goes up with `..`"),
+        ("/etc/passwd", "`/etc/passwd` is outside the workspace"),
+        ("/workspacex/a", "is outside the workspace"),
+        ("link/secret", "`link` is a symbolic link"),
+        ("link", "`link` is a symbolic link"),
+        ("inner", "`inner` is a symbolic link"),
+        ("dangling", "`dangling` is a symbolic link"),
+    ],
+)
+async def test_no_path_leaves_the_workspace(
+    workspace: Path, name: str, path: str, complaint: str
+) -> None:
+    """Not upwards, not absolutely, not by a link, not even by one that stays inside (S2-08)."""
+    (workspace / "d").mkdir()
+    (workspace / "link").symlink_to(workspace.parent / "outside")
+    (workspace / "inner").symlink_to("d")
+    (workspace / "dangling").symlink_to("nothing")
+    arguments: dict[str, dict[str, object]] = {
+        "write_file": {"content": "x"},
+        "edit_file": {"old_text": "hunter2", "new_text": "x"},
+    }
+    with pytest.raises(ToolFailed, match=complaint):
+        await call(workspace, name, path=path, **arguments.get(name, {}))
+    with pytest.raises(ResourcesUnresolved, match=complaint):
+        await resources(workspace, path)
+    secret = await asyncio.to_thread((workspace.parent / "outside" / "secret").read_text)
+    assert secret == "hunter2"
+
+
+@pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file", "search_files"])
+@pytest.mark.parametrize("swapped", ["d", "d/a"])
+async def test_a_link_swapped_in_after_the_decision_is_not_followed(
+    workspace: Path, name: str, swapped: str
+) -> None:
+    """What was decided about is what is touched, or nothing is."""
+    one = tool(name)
+    await call(workspace, "write_file", path="d/a", content="hunter2")
+    arguments = one.check(
+        {"path": "d/a"}
+        | {"write_file": {"content": "x"}, "search_files": {"pattern": "hunter"}}.get(name, {})
+        | ({"old_text": "hunter2", "new_text": "x"} if name == "edit_file" else {})
+    )
+    context = tool_context(workspace)
+    assert await one.resources(arguments, context) == (f"file:{workspace}/d/a",)
+    await asyncio.to_thread((workspace / swapped).rename, workspace / "away")
+    target = workspace.parent / "outside" / ("secret" if swapped == "d/a" else "")
+    await asyncio.to_thread((workspace / swapped).symlink_to, target)
+    await asyncio.to_thread((workspace.parent / "outside" / "secret").rename, target.parent / "a")
+    with pytest.raises(ToolFailed, match="is a symbolic link"):
+        await one.run(arguments, context)
+    with pytest.raises(ResourcesUnresolved):
+        await one.resources(arguments, context)
+
+
+@pytest.mark.parametrize("name", ["read_file", "write_file", "edit_file"])
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("pipe", "`pipe` is a pipe, socket or device"),
+        ("socket", "`socket` is a pipe, socket or device"),
+        ("d", "`d` is a directory"),
+        (".", "the workspace is a directory"),
+        ("a/b", "`a` is not a directory"),
+    ],
+)
+async def test_only_files_are_opened(workspace: Path, name: str, path: str, complaint: str) -> None:
+    """A pipe without a writer would hold the tool for ever; it is refused at once."""
+    os.mkfifo(workspace / "pipe")
+    (workspace / "d").mkdir()
+    (workspace / "a").touch()
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(workspace / "socket"))
+        arguments: dict[str, dict[str, object]] = {
+            "write_file": {"content": "x"},
+            "edit_file": {"old_text": "x", "new_text": "y"},
+        }
+        with pytest.raises(ToolFailed, match=complaint):
+            await call(workspace, name, path=path, **arguments.get(name, {}))
+
+
+@pytest.mark.parametrize("name", ["read_file", "edit_file"])
+@pytest.mark.parametrize("path", ["no", "no/deeper"])
+async def test_a_missing_file_is_named(workspace: Path, name: str, path: str) -> None:
+    """The model reads which name is missing."""
+    arguments = {"old_text": "x", "new_text": "y"} if name == "edit_file" else {}
+    with pytest.raises(ToolFailed, match="`no` does not exist"):
+        await call(workspace, name, path=path, **arguments)
+
+
+async def test_a_name_that_is_too_long_is_refused_in_words(workspace: Path) -> None:
+    """What the operating system refuses is one line."""
+    for name in ("read_file", "list_files"):
+        with pytest.raises(ToolFailed, match="file name too long"):
+            await call(workspace, name, path="x" * 300)
+    with pytest.raises(ToolFailed, match="file name too long"):
+        await call(workspace, "write_file", path="x" * 300 + "/a", content="")
+    with pytest.raises(ResourcesUnresolved, match="file name too long"):
+        await resources(workspace, "x" * 300)
+
+
+async def test_a_workspace_that_is_gone_is_told(workspace: Path) -> None:
+    """Nothing is raised that the model can't read."""
+    with pytest.raises(ToolFailed, match=r"can't enter `\.`: no such file or directory"):
+        await call(workspace / "gone", "read_file", path="a")
+
+
+async def test_a_hard_link_is_a_file_like_any_other(workspace: Path) -> None:
+    """It can be read, but a write makes a new file and leaves the other name alone."""
+    other = workspace.parent / "outside" / "secret"
+    await asyncio.to_thread((workspace / "a").hardlink_to, other)
+    assert await call(workspace, "read_file", path="a") == "hunter2"
+    await call(workspace, "write_file", path="a", content="mine")
+    assert await asyncio.to_thread(other.read_text) == "hunter2"
+
+
+# --- protected places ----------------------------------------------------------------------------
+
+
+async def test_masked_places_are_neither_read_nor_listed_nor_found(workspace: Path) -> None:
+    """A masked place does not exist for the model."""
+    (workspace / ".env").mkdir()
+    (workspace / ".env" / "key").write_text("hunter2", encoding="utf-8")
+    (workspace / "a").write_text("hunter3", encoding="utf-8")
+    for name in ("read_file", "list_files"):
+        with pytest.raises(ToolFailed, match="is protected and can't be read"):
+            await call(workspace, name, path=".env/key")
+    assert await call(workspace, "list_files", depth=3) == "a (7 bytes)"
+    assert await call(workspace, "search_files", pattern="hunter") == "a:1: hunter3"
+
+
+@pytest.mark.parametrize("path", ["kept/a", "kept", ".env"])
+async def test_protected_places_are_not_changed(workspace: Path, path: str) -> None:
+    """Neither written nor edited, whether they exist or not."""
+    for name, arguments in (
+        ("write_file", {"content": "x"}),
+        ("edit_file", {"old_text": "x", "new_text": "y"}),
+    ):
+        with pytest.raises(ToolFailed, match="is protected and can't be changed"):
+            await call(workspace, name, path=path, **arguments)
+    assert await asyncio.to_thread(os.listdir, workspace) == []

@@ -1,0 +1,103 @@
+"""The file tools that list and search."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit.tools.file_calls import call
+from zeroclaw.errors import ToolFailed
+
+
+async def test_a_list_says_what_everything_is(workspace: Path) -> None:
+    """Directories, files with sizes, links that lead nowhere here, and the rest."""
+    (workspace / "d").mkdir()
+    (workspace / "d" / "deep").touch()
+    (workspace / "a").write_bytes(b"x" * 1234)
+    (workspace / "link").symlink_to("/etc")
+    os.mkfifo(workspace / "pipe")
+    top = "a (1,234 bytes)\nd/\nlink (symbolic link, not followed)\npipe (pipe, socket or device)"
+    assert await call(workspace, "list_files") == top
+    assert await call(workspace, "list_files", depth=2) == f"{top}\nd/deep (0 bytes)"
+    assert await call(workspace, "list_files", path="d") == "deep (0 bytes)"
+
+
+async def test_a_list_is_bounded_and_an_empty_one_says_so(workspace: Path) -> None:
+    """A model knows whether it has seen everything."""
+    assert await call(workspace, "list_files") == "[`.` is empty]"
+    await asyncio.to_thread(make_many, workspace, 6)
+    lines = (await call(workspace, "list_files")).split("\n")
+    assert (len(lines), lines[-1]) == (6, "[there is more; these are the first 5]")
+
+
+async def test_names_that_are_no_text_are_listed(workspace: Path) -> None:
+    """Newlines, escapes and bytes that are not UTF-8 can't break the list."""
+    for name in (b"a\nb", b"c\x1b[31md", b"e\xff"):
+        os.close(os.open(os.fsencode(workspace) + b"/" + name, os.O_CREAT))
+    listed = (await call(workspace, "list_files")).split("\n")
+    assert listed == ["a b (0 bytes)", "cd (0 bytes)", "e? (0 bytes)"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"pattern": "def "}, "a.py:2: def f():\nd/b.py:1: def g():"),
+        ({"pattern": "DEF "}, "[nothing found]"),
+        ({"pattern": "DEF ", "ignore_case": True}, "a.py:2: def f():\nd/b.py:1: def g():"),
+        (
+            {"pattern": r"^def \w\(.*:(.\[31m)?$", "regex": True},
+            "a.py:2: def f():\nd/b.py:1: def g():",
+        ),
+        ({"pattern": "def", "names": "b*"}, "d/b.py:1: def g():"),
+        ({"pattern": "def", "path": "d"}, "d/b.py:1: def g():"),
+        ({"pattern": "def", "path": "a.py"}, "a.py:2: def f():"),
+        (
+            {"pattern": "def", "max_results": 1},
+            "a.py:2: def f():\n[the search stopped when it had found 1 lines: narrow it down]",
+        ),
+    ],
+)
+async def test_a_search_finds_lines(
+    workspace: Path, arguments: dict[str, object], found: str
+) -> None:
+    """By text or expression, below a path, by name, and no more than asked for."""
+    (workspace / "d").mkdir()
+    (workspace / "a.py").write_text("import os\r\ndef f():\x1b[31m\r\n", encoding="utf-8")
+    (workspace / "d" / "b.py").write_text("def g():\n", encoding="utf-8")
+    (workspace / "data").write_bytes(b"def \0")
+    assert await call(workspace, "search_files", **arguments) == found
+
+
+async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
+    """Large files are counted, and the bytes of all files together are bounded."""
+    (workspace / "a").write_text("x" * 400 + "\n", encoding="utf-8")
+    (workspace / "b").write_bytes(b"x" * 2001)
+    (workspace / "c").write_bytes(b"y" * 1999)
+    (workspace / "d").write_bytes(b"y" * 1999)
+    (workspace / "e").write_bytes(b"x" * 1999)
+    assert await call(workspace, "search_files", pattern="x") == "\n".join(
+        [
+            f"a:1: {'x' * 300}…",
+            "[passed over 1 files larger than 2,000 bytes]",
+            "[the search stopped when it had read as much as one search may: narrow it down]",
+        ]
+    )
+
+
+async def test_a_pattern_that_cannot_be_used_is_told(workspace: Path) -> None:
+    """The model reads what is wrong with it."""
+    with pytest.raises(ToolFailed, match=r"the pattern `\(a` can't be used: a `\(` without"):
+        await call(workspace, "search_files", pattern="(a", regex=True)
+
+
+async def test_a_search_does_not_follow_links(workspace: Path) -> None:
+    """Neither a linked file nor a linked directory is read."""
+    (workspace / "link").symlink_to(workspace.parent / "outside")
+    (workspace / "file").symlink_to(workspace.parent / "outside" / "secret")
+    assert await call(workspace, "search_files", pattern="hunter") == "[nothing found]"
+
+
+def make_many(workspace: Path, number: int) -> None:
+    for name in range(number):
+        (workspace / f"{name}").touch()
