@@ -1,0 +1,134 @@
+"""People and the model read one clear sentence about how a question ended."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.envelope import ActionId, ApprovalId, ConversationId, Principal, TurnId
+from zeroclaw.gate.approval import (
+    AlreadyEnded,
+    Answered,
+    Approval,
+    Late,
+    NotAllowed,
+    Numbered,
+    ReasonWanted,
+    Result,
+)
+from zeroclaw.gate.wording import (
+    Numbers,
+    Picked,
+    ended,
+    parse_numbers,
+    pick,
+    toast,
+    told_the_model,
+    unreachable,
+)
+
+AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
+OPEN = Approval(
+    id=ApprovalId("one"),
+    action=ActionId("01ACTION"),
+    action_hash="0123",
+    tool="shell",
+    conversation=ConversationId("01CONVERSATION"),
+    turn=TurnId("01TURN"),
+    requester=Principal(id="web:1", roles=frozenset(), channel="web", sender="1"),
+    approvers=("role:operator",),
+    summary="run `ls`",
+    arguments="ls",
+    why="the policy asks",
+    card="01CARD",
+    deadline_at=AT,
+    numbers=(Numbered(place="p", number=1),),
+)
+APPROVED = replace(OPEN, state="approved", by="Ann", at=AT)
+DENIED = replace(OPEN, state="denied", by="Ann", at=AT)
+WHY = replace(DENIED, reason="too risky")
+EXPIRED = replace(OPEN, state="expired", at=AT)
+STOPPED = replace(OPEN, state="stopped", by="Bob", at=AT)
+
+TOASTS: dict[str, tuple[Result, str]] = {
+    "approved": (Answered(approval=APPROVED), "approved: `shell`"),
+    "denied": (Answered(approval=DENIED), "denied: `shell`"),
+    "reason": (ReasonWanted(approval=OPEN), "why is `shell` denied? reply with the reason"),
+    "late": (Late(approval=EXPIRED), "too late: it expired at 12:03:59 UTC"),
+    "expired": (AlreadyEnded(approval=EXPIRED), "too late: it expired at 12:03:59 UTC"),
+    "second": (AlreadyEnded(approval=DENIED), "already denied by Ann"),
+    "second, with a reason": (AlreadyEnded(approval=WHY), "already denied by Ann (too risky)"),
+    "stopped": (AlreadyEnded(approval=STOPPED), "too late: the turn was stopped by Bob"),
+    "not theirs": (NotAllowed(why="only ann may answer this"), "only ann may answer this"),
+}
+
+
+@pytest.mark.parametrize("name", TOASTS)
+def test_whoever_answers_reads_what_came_of_it(name: str) -> None:
+    """Each result has its own line. P5, P10."""
+    result, expected = TOASTS[name]
+    assert toast(result) == expected
+
+
+def test_a_question_says_where_it_stands() -> None:
+    """An open question names its deadline; a stop by nobody names nobody. P5."""
+    assert ended(OPEN) == "open until 12:03:59 UTC"
+    assert ended(replace(STOPPED, by="")) == "too late: the turn was stopped"
+
+
+def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
+    """A refusal, a timeout, nobody reachable and a stop are different sentences. P5, K8."""
+    sentences = [told_the_model(found) for found in (DENIED, WHY, EXPIRED, STOPPED)]
+    sentences.append(unreachable("shell"))
+    assert len(set(sentences)) == 5
+    assert all("did not run" in sentence.lower() for sentence in sentences)
+    assert "refused by Ann, who said: too risky." in sentences[1]
+    assert "nobody answered in time" in sentences[2]
+    assert "no operator can be reached" in sentences[4]
+
+
+@pytest.mark.parametrize("approval", [OPEN, APPROVED], ids=["open", "approved"])
+def test_a_call_that_may_run_has_no_such_sentence(approval: Approval) -> None:
+    """Telling the model that an approved call was refused would be a lie."""
+    with pytest.raises(ValueError, match=approval.state):
+        told_the_model(approval)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "rest"),
+    [
+        ("1 3 too risky", (1, 3), "too risky"),
+        (" 1, 3,4 ", (1, 3, 4), ""),
+        ("#2 #2 1", (2, 1), ""),
+        ("", (), ""),
+        ("all of them", (), "all of them"),
+        ("1st one", (), "1st one"),
+        ("1 2x", (1,), "2x"),
+        ("1234567890", (), "1234567890"),
+        ("-1", (), "-1"),
+        ("٣", (), "٣"),
+    ],
+)
+def test_numbers_are_read_from_a_command(text: str, numbers: tuple[int, ...], rest: str) -> None:
+    """Numbers first, then a reason; what is no plain number names nothing. P5."""
+    assert parse_numbers(text) == Numbers(numbers=numbers, rest=rest)
+
+
+@given(
+    numbers=st.lists(st.integers(0, 999_999_999), unique=True), reason=st.sampled_from(["", "no"])
+)
+def test_any_numbers_are_read(numbers: list[int], reason: str) -> None:
+    """However many."""
+    text = " ".join([*map(str, numbers), reason])
+    assert parse_numbers(text) == Numbers(numbers=tuple(numbers), rest=reason)
+
+
+def test_numbers_name_questions_of_one_chat() -> None:
+    """An unknown or an ended number runs nothing; another chat's number is unknown. P5."""
+    second = replace(DENIED, id=ApprovalId("two"), numbers=(Numbered(place="p", number=2),))
+    other = replace(OPEN, id=ApprovalId("three"), numbers=(Numbered(place="q", number=3),))
+    picked = pick([OPEN, second, other], "p", [2, 1, 3, 0])
+    assert picked == Picked(open=(OPEN,), ended=(second,), unknown=(3, 0))
+    assert pick([OPEN, other], "q", [3]).open == (other,)

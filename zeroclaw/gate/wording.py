@@ -1,0 +1,150 @@
+"""What people and the model read about an approval, and how people name approvals by number."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import assert_never
+
+from zeroclaw.gate.approval import (
+    AlreadyEnded,
+    Answered,
+    Approval,
+    Late,
+    NotAllowed,
+    ReasonWanted,
+    Result,
+    number_of,
+)
+
+
+def toast(result: Result) -> str:
+    """Return what the person who answered reads; one line."""
+    match result:
+        case Answered(approval=approval):
+            return f"{approval.state}: `{approval.tool}`"
+        case ReasonWanted(approval=approval):
+            return f"why is `{approval.tool}` denied? reply with the reason"
+        case Late(approval=approval) | AlreadyEnded(approval=approval):
+            return ended(approval)
+        case NotAllowed(why=why):
+            return why
+        case _:
+            assert_never(result)
+
+
+def ended(approval: Approval) -> str:
+    """Return how a question ended, for people; one line."""
+    match approval.state:
+        case "pending":
+            return f"open until {_clock(approval.deadline_at)}"
+        case "expired":
+            return f"too late: it expired at {_clock(approval.deadline_at)}"
+        case "approved" | "denied":
+            because = f" ({approval.reason})" if approval.reason else ""
+            return f"already {approval.state} by {approval.by}{because}"
+        case "stopped":
+            by = f" by {approval.by}" if approval.by else ""
+            return f"too late: the turn was stopped{by}"
+        case _:
+            assert_never(approval.state)
+
+
+def told_the_model(approval: Approval) -> str:
+    """Return what the model reads in place of the result of a call that may not run.
+
+    Raises:
+        ValueError: The call may run, or its question is still open.
+    """
+    match approval.state:
+        case "denied":
+            because = f", who said: {approval.reason}" if approval.reason else ""
+            return (
+                f"`{approval.tool}` was refused by {approval.by}{because}. It did not run. Do not "
+                "try the same call again; ask what to do instead, or go on without it."
+            )
+        case "expired":
+            return (
+                f"`{approval.tool}` needs approval, and nobody answered in time. It did not run. "
+                "Say that it waits for approval; it may be tried again when somebody is there."
+            )
+        case "stopped":
+            return f"`{approval.tool}` did not run: the turn was stopped before it was approved."
+        case "pending" | "approved":
+            message = f"an approval that is {approval.state} refuses nothing"
+            raise ValueError(message)
+        case _:
+            assert_never(approval.state)
+
+
+def unreachable(tool: str) -> str:
+    """Return what the model reads when there is nobody who could be asked."""
+    return (
+        f"`{tool}` needs approval, and no operator can be reached from here. It did not run. Say "
+        "that an operator must be set up before this can be done."
+    )
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S} UTC"
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"[\s,]*#?([0-9]{1,9})(?=[\s,]|\Z)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """What follows `/approve` or `/deny`.
+
+    Attributes:
+        numbers: In the order they were written, each once.
+        rest: The words after them.
+    """
+
+    numbers: tuple[int, ...]
+    rest: str
+
+
+def parse_numbers(text: str) -> Numbers:
+    """Return the numbers that a text begins with, `1 3`, `1, 3` or `#1`, and what follows."""
+    numbers: dict[int, None] = {}
+    at = 0
+    while found := _NUMBER.match(text, at):
+        numbers[int(found[1])] = None
+        at = found.end()
+    return Numbers(numbers=tuple(numbers), rest=text[at:].strip(" ,\t\r\n"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """What numbers mean in one chat, in the order they were written.
+
+    Attributes:
+        open: The questions that they name and that are open.
+        ended: Those that have ended; they run nothing.
+        unknown: Numbers that name nothing in this chat; they run nothing.
+    """
+
+    open: tuple[Approval, ...]
+    ended: tuple[Approval, ...]
+    unknown: tuple[int, ...]
+
+
+def pick(approvals: Iterable[Approval], place: str, numbers: Iterable[int]) -> Picked:
+    """Return what the numbers name among these approvals in this chat.
+
+    Args:
+        approvals: At least all that are open; with ended ones the answer is friendlier.
+        place: The chat's address key.
+        numbers: As a person wrote them.
+    """
+    known = {number_of(approval, place): approval for approval in approvals}
+    known.pop(0, None)
+    named = [(number, known.get(number)) for number in numbers]
+    return Picked(
+        open=tuple(found for _, found in named if found and found.state == "pending"),
+        ended=tuple(found for _, found in named if found and found.state != "pending"),
+        unknown=tuple(number for number, found in named if not found),
+    )
