@@ -1,0 +1,94 @@
+"""A web page without a browser: logs in, follows the stream of a web channel, posts as app.js does."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import httpx
+
+from zeroclaw.host.listener import Listener
+from zeroclaw.sse import SseEvent, SseState, feed
+
+Shown = dict[str, object]
+
+
+@asynccontextmanager
+async def visiting(
+    listener: Listener, *, logged_in: bool = True
+) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client of the listener that says what a browser says for a page of its own origin."""
+    async with httpx.AsyncClient(
+        base_url=listener.url,
+        headers={"sec-fetch-site": "same-origin"},
+        timeout=httpx.Timeout(5, pool=None),
+        trust_env=False,
+    ) as client:
+        if logged_in:
+            answer = await client.get(listener.fresh_login_url("/"))
+            assert answer.status_code == 200
+        yield client
+
+
+@asynccontextmanager
+async def following(client: httpx.AsyncClient, name: str = "web") -> AsyncGenerator["Stream"]:
+    """One open stream of a channel's page."""
+    async with client.stream("GET", f"/{name}/events") as answer:
+        assert answer.status_code == 200
+        yield Stream(chunks=answer.aiter_bytes())
+
+
+@dataclass(kw_only=True)
+class Stream:
+    """What one page has heard.
+
+    Attributes:
+        items: What stands in the chat, by id, in order.
+        names: The names of all events so far.
+        pings: How many comment lines came.
+    """
+
+    chunks: AsyncIterator[bytes]
+    items: dict[str, Shown] = field(default_factory=dict[str, Shown])
+    names: list[str] = field(default_factory=list[str])
+    pings: int = 0
+    _state: SseState = field(default_factory=SseState)
+    _ready: list[SseEvent] = field(default_factory=list[SseEvent])
+
+    async def hear(self) -> tuple[str, Mapping[str, object]]:
+        """Wait for the next event and fold it in; raises StopAsyncIteration at the end."""
+        while not self._ready:
+            await self.read()
+        event = self._ready.pop(0)
+        data = cast("dict[str, object]", json.loads(event.data))
+        self.names.append(event.name)
+        match event.name:
+            case "snapshot":
+                items = cast("list[Shown]", data["items"])
+                self.items = {str(item["id"]): item for item in items}
+            case "item":
+                self.items[str(data["id"])] = data
+            case "gone":
+                self.items.pop(str(data["id"]), None)
+            case _:
+                pass
+        return event.name, data
+
+    async def read(self) -> None:
+        """Wait for the next bytes."""
+        chunk = await anext(self.chunks)
+        self.pings += chunk.count(b": ping\n")
+        self._state, events = feed(self._state, chunk)
+        self._ready.extend(events)
+
+    async def hear_until(self, name: str, **fields: object) -> Mapping[str, object]:
+        """Hear until an event of this name holds these fields; return what it holds."""
+        while True:
+            heard, data = await self.hear()
+            if heard == name and fields.items() <= data.items():
+                return data
+
+    def texts(self) -> list[object]:
+        """The texts that stand, in order."""
+        return [item["text"] for item in self.items.values()]

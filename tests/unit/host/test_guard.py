@@ -1,0 +1,186 @@
+"""Every rule for a request to the local listener, as a row of a table."""
+
+from dataclasses import replace
+
+import pytest
+
+from zeroclaw.host.guard import (
+    POLICY,
+    Asked,
+    asked,
+    cookie,
+    here,
+    link_of,
+    page,
+    refusal,
+    session_of,
+)
+
+PORT = 8420
+MOST = 100
+GET = Asked(method="GET", path="/web/", host="127.0.0.1:8420")
+POST = replace(GET, method="POST", fetch_site="same-origin", content_length="10")
+
+
+def status(request: Asked, port: int = PORT) -> int | None:
+    refused = refusal(request, port, MOST)
+    return None if refused is None else refused.status
+
+
+@pytest.mark.parametrize(
+    ("host", "answer"),
+    [
+        ("127.0.0.1:8420", None),
+        ("localhost:8420", None),
+        ("LocalHost:8420", None),
+        ("[::1]:8420", None),
+        ("", 421),
+        ("127.0.0.1", 421),
+        ("localhost:8421", 421),
+        ("evil.example:8420", 421),
+        ("localhost.evil.example:8420", 421),
+        ("127.0.0.1:8420, evil.example", 421),
+        ("192.168.1.10:8420", 421),
+    ],
+)
+def test_only_names_of_this_machine_with_our_port_are_answered(
+    host: str, answer: int | None
+) -> None:
+    """A page whose name was made to point at this machine gets nothing (DNS rebinding)."""
+    assert status(replace(GET, host=host)) == answer
+
+
+def test_the_port_that_http_implies_may_be_left_out() -> None:
+    assert status(replace(GET, host="localhost"), port=80) is None
+
+
+@pytest.mark.parametrize(
+    ("site", "origin", "answer"),
+    [
+        ("same-origin", "", None),
+        ("same-site", "", 403),
+        ("cross-site", "", 403),
+        ("none", "", 403),
+        ("cross-site", "http://127.0.0.1:8420", 403),
+        ("", "http://127.0.0.1:8420", None),
+        ("", "http://localhost:8420", 403),
+        ("", "http://127.0.0.1:9999", 403),
+        ("", "https://127.0.0.1:8420", 403),
+        ("", "null", 403),
+        ("", "", 403),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
+def test_what_changes_something_comes_from_our_own_page(
+    method: str, site: str, origin: str, answer: int | None
+) -> None:
+    assert status(replace(POST, method=method, fetch_site=site, origin=origin)) == answer
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "answer"),
+    [
+        ("", "", None),
+        ("none", "navigate", None),
+        ("same-origin", "cors", None),
+        ("cross-site", "navigate", None),
+        ("cross-site", "cors", 403),
+        ("same-site", "no-cors", 403),
+    ],
+)
+def test_another_page_may_link_here_but_not_read(site: str, mode: str, answer: int | None) -> None:
+    assert status(replace(GET, fetch_site=site, fetch_mode=mode)) == answer
+
+
+@pytest.mark.parametrize(
+    ("length", "coding", "answer"),
+    [
+        ("0", "", None),
+        ("100", "", None),
+        ("101", "", 413),
+        ("9" * 5000, "", 413),
+        ("-1", "", 400),
+        ("٣", "", 400),
+        ("1e1", "", 400),
+        ("", "chunked", 411),
+    ],
+)
+def test_a_body_is_measured_before_it_is_read(length: str, coding: str, answer: int | None) -> None:
+    request = replace(POST, content_length=length, transfer_encoding=coding)
+    assert status(request) == answer
+
+
+@pytest.mark.parametrize(
+    ("header", "session"),
+    [
+        ("", ""),
+        ("zeroclaw_8420=abc", "abc"),
+        ("a=b; zeroclaw_8420=abc; c=d", "abc"),
+        ("zeroclaw_8421=abc", ""),
+        ("xzeroclaw_8420=abc", ""),
+    ],
+)
+def test_the_session_is_the_cookie_of_our_port(header: str, session: str) -> None:
+    assert session_of(replace(GET, cookie=header), PORT) == session
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites() -> None:
+    assert cookie("abc", PORT, 60) == (
+        "zeroclaw_8420=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Strict"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "link"),
+    [
+        ("GET", "login=abc", "abc"),
+        ("GET", "x=1&login=abc", "abc"),
+        ("GET", "login=", ""),
+        ("GET", "", ""),
+        ("HEAD", "login=abc", ""),
+        ("POST", "login=abc", ""),
+    ],
+)
+def test_only_a_get_uses_a_link_up(method: str, query: str, link: str) -> None:
+    """A program that looks at a link before a person opens it does not use it up by HEAD."""
+    assert link_of(replace(GET, method=method, query=query)) == link
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("/web/", "/web/"),
+        ("web/", "/web/"),
+        ("//evil.example/", "/evil.example/"),
+        ("/\\evil.example", "/%5Cevil.example"),
+        ('/"><script>', "/%22%3E%3Cscript%3E"),
+    ],
+)
+def test_a_login_leads_nowhere_but_here(path: str, address: str) -> None:
+    assert here(path) == address
+
+
+def test_headers_are_collected_and_repeated_ones_joined() -> None:
+    headers = [
+        (b"host", b"localhost:8420"),
+        (b"cookie", b"a=b"),
+        (b"cookie", b"c=d"),
+        (b"origin", b"one"),
+        (b"origin", b"two"),
+        (b"x-other", b"\xff"),
+    ]
+    assert asked("GET", "/", "q", headers) == Asked(
+        method="GET", path="/", query="q", host="localhost:8420", cookie="a=b; c=d",
+        origin="one, two",
+    )  # fmt: skip
+
+
+def test_a_page_of_ours_shows_text_as_text() -> None:
+    assert b"<script>" not in page("<script>", go_to='/"><script>')
+
+
+def test_the_policy_lets_nothing_in_but_our_own() -> None:
+    assert POLICY == (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )

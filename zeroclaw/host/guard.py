@@ -1,0 +1,186 @@
+"""Judge one request to the local listener: its host, where it comes from, its size, its session.
+
+Pure, so that every rule is a row of a table. Against DNS rebinding the Host header must name this
+machine and our port; against other pages of the same browser, everything but GET and HEAD must
+come from our own origin, and so must what scripts ask for (a browser says so in `Sec-Fetch-Site`:
+W3C Fetch Metadata, read 2026-11). A page on another port of this machine counts as the same site,
+so the cookie's `SameSite=Strict` alone does not keep it out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import parse_qs, quote
+
+HTTP_PORT = 80
+LONGEST_SIZE_DIGITS = 18
+"""A longer number is no size, and reading thousands of digits is slow."""
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""On every answer, in place of what an application says under these names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the rules look at; a header that was not sent is empty.
+
+    Attributes:
+        method: As sent.
+        path: Decoded, without the query.
+        query: As sent, without the question mark.
+        fetch_site: `Sec-Fetch-Site`.
+        fetch_mode: `Sec-Fetch-Mode`.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    host: str = ""
+    origin: str = ""
+    fetch_site: str = ""
+    fetch_mode: str = ""
+    content_length: str = ""
+    transfer_encoding: str = ""
+    cookie: str = ""
+    accept: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A request that goes no further; `text` says why, in a line."""
+
+    status: int
+    text: str
+
+
+def asked(method: str, path: str, query: str, headers: Iterable[tuple[bytes, bytes]]) -> Asked:
+    """Collect what the rules look at; names of headers are in lower case."""
+    found: dict[bytes, str] = {}
+    for name, value in headers:
+        text = value.decode("latin-1")
+        joint = "; " if name == b"cookie" else ", "
+        found[name] = f"{found[name]}{joint}{text}" if name in found else text
+    return Asked(
+        method=method,
+        path=path,
+        query=query,
+        host=found.get(b"host", ""),
+        origin=found.get(b"origin", ""),
+        fetch_site=found.get(b"sec-fetch-site", ""),
+        fetch_mode=found.get(b"sec-fetch-mode", ""),
+        content_length=found.get(b"content-length", ""),
+        transfer_encoding=found.get(b"transfer-encoding", ""),
+        cookie=found.get(b"cookie", ""),
+        accept=found.get(b"accept", ""),
+    )
+
+
+def refusal(request: Asked, port: int, max_body_bytes: int) -> Refusal | None:
+    """Return why a request is refused whoever sends it, None when it may go on to the login."""
+    if request.host.lower() not in _hosts(port):
+        text = f"this listener answers only to 127.0.0.1:{port}, localhost:{port} and [::1]:{port}"
+        return Refusal(status=421, text=text)
+    if not _from_here(request):
+        return Refusal(status=403, text="this request comes from another page")
+    if request.transfer_encoding:
+        return Refusal(status=411, text="say the length of the body")
+    if request.content_length:
+        return _too_large(request.content_length, max_body_bytes)
+    return None
+
+
+def _hosts(port: int) -> frozenset[str]:
+    # A browser leaves out the port that its scheme implies.
+    ends = (f":{port}", "") if port == HTTP_PORT else (f":{port}",)
+    return frozenset(f"{name}{end}" for name in ("127.0.0.1", "localhost", "[::1]") for end in ends)
+
+
+def _from_here(request: Asked) -> bool:
+    if request.method in SAFE_METHODS:
+        # A typed address or a link is `navigate`: it shows our page, and tells the other none of it.
+        elsewhere = request.fetch_site in {"cross-site", "same-site"}
+        return not elsewhere or request.fetch_mode == "navigate"
+    if request.fetch_site:
+        return request.fetch_site == "same-origin"
+    return request.origin.lower() == f"http://{request.host.lower()}"
+
+
+def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
+    if not (content_length.isascii() and content_length.isdigit()):
+        return Refusal(status=400, text="the length of the body is no number")
+    if len(content_length) > LONGEST_SIZE_DIGITS or int(content_length) > max_body_bytes:
+        return Refusal(status=413, text=f"the body is larger than {max_body_bytes} bytes")
+    return None
+
+
+# --- the session, and the link that opens one ----------------------------------------------------
+
+
+def cookie_name(port: int) -> str:
+    """Return the cookie's name: browsers share cookies among the ports of a machine."""
+    return f"zeroclaw_{port}"
+
+
+def session_of(request: Asked, port: int) -> str:
+    """Return the session that a request carries, empty for none."""
+    for part in request.cookie.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == cookie_name(port):
+            return value
+    return ""
+
+
+def cookie(session: str, port: int, kept_s: int) -> str:
+    """Return the header that hands a browser its session."""
+    return f"{cookie_name(port)}={session}; Path=/; Max-Age={kept_s}; HttpOnly; SameSite=Strict"
+
+
+def link_of(request: Asked) -> str:
+    """Return the one-time link that a request carries, empty for none; only a GET uses one up."""
+    if request.method != "GET":
+        return ""
+    return parse_qs(request.query).get("login", [""])[-1]
+
+
+def here(path: str) -> str:
+    """Return a path as an address of this listener; `//host` would be another machine's."""
+    return quote("/" + path.lstrip("/"))
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+
+def page(title: str, *paragraphs: str, go_to: str = "") -> bytes:
+    """Return a small page; `go_to` is opened at once.
+
+    A redirect would be part of the navigation that led here, and if that began on another site (a
+    link in a web mailbox) the browser would leave out the new cookie; a refresh begins here.
+    """
+    refresh = f'<meta http-equiv="refresh" content="0;url={escape(go_to)}">' if go_to else ""
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f'<meta name="color-scheme" content="light dark">{refresh}'
+        f"<title>{escape(title)}</title><h1>{escape(title)}</h1>{body}</html>"
+    ).encode()
+
+
+LOGIN_PAGE = page(
+    "Please log in",
+    "This page belongs to whoever runs the daemon.",
+    "Run <code>zeroclaw status</code> on this machine and open the link that it prints."
+    " A link works once; this browser then stays logged in for 30 days.",
+)
+"""What a browser without a session gets."""
