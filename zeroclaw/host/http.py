@@ -7,7 +7,7 @@ certificates takes a tenth of a second of processor time.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -168,14 +168,19 @@ class HttpxClient:
         pool.answers += 1
         try:
             response = await pool.library.send(request)
+            chunks = pool.library.read(response)
             try:
-                async with aclosing(pool.library.read(response)) as chunks:
-                    headers = {name.lower(): value for name, value in response.headers.items()}
-                    yield HttpAnswer(status=response.status_code, headers=headers, chunks=chunks)
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                yield HttpAnswer(status=response.status_code, headers=headers, chunks=chunks)
             finally:
-                with suppress(TimeoutError):
+                with suppress(TimeoutError, HttpFailed):
                     async with asyncio.timeout(CLOSE_S):
                         await response.aclose()
+                        # httpx nests half a dozen generators and closes none of them: the garbage
+                        # collector would, in tasks that nobody owns. On a closed connection they
+                        # run to their end, over what had been received, and wait for nothing.
+                        async for _ in chunks:
+                            pass
         except HttpPoolExhausted:
             if pool.answers <= self._limits.connections:
                 self._retire(pool)
@@ -258,7 +263,7 @@ def _open_httpx(limits: HttpLimits) -> _Library:
             try:
                 async for chunk in response.aiter_bytes():
                     yield chunk
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.StreamError) as error:
                 raise _ours(error, limits, before_answer=False) from error
 
         async def aclose(self) -> None:
