@@ -50,6 +50,7 @@ class RowKind(StrEnum):
     INBOX = "inbox"
     TURN = "turn"
     OUTBOX = "outbox"
+    ACTION = "action"
     APPROVAL = "approval"
     GRANT = "grant"
     PERSON = "person"

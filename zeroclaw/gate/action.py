@@ -8,12 +8,13 @@ without NaN, Infinity or half surrogate pairs; two equal values have one text an
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
-from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
+from zeroclaw.store import Put, RowKind
 
 # Deeper than any schema asks for, and far from the recursion limit of what reads it later.
 MAX_DEPTH = 64
@@ -65,17 +66,26 @@ def propose(
     """Freeze a call; the order of arguments and of resources doesn't matter.
 
     Raises:
-        ValueError: The arguments hold something that JSON can't say.
+        ValueError: The arguments hold something that JSON can't say, or are no object.
     """
+    canonical = canonical_json(arguments)
+    if not canonical.startswith("{"):
+        message = "arguments must be an object"
+        raise ValueError(message)
     return Action(
         id=id,
         conversation=conversation,
         principal=principal,
         turn=turn,
         tool=tool,
-        canonical_arguments=canonical_json(arguments),
-        resources=None if resources is None else tuple(sorted(set(resources))),
+        canonical_arguments=canonical,
+        resources=normal_order(resources),
     )
+
+
+def normal_order(resources: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return resources as an action holds them: sorted, without repeats."""
+    return None if resources is None else tuple(sorted(set(resources)))
 
 
 def canonical_json(value: object) -> str:
@@ -212,6 +222,22 @@ def _fields(action: Action) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """An action, and the hash that it had when it was gated.
+
+    The two are kept side by side so that a change of either is seen before the call runs (S3-25).
+    """
+
+    action: Action
+    hash: str
+
+
+def freeze(action: Action) -> Frozen:
+    """Return the action with its hash of now."""
+    return Frozen(action=action, hash=action_hash(action))
+
+
 def action_hash(action: Action) -> str:
     """Return the SHA-256 in hex over canonical JSON of every field (S3-22)."""
     return hashlib.sha256(encode(action)).hexdigest()
@@ -234,6 +260,32 @@ def decode(body: bytes) -> Action:
     if encode(action) != body:
         raise ValueError(_NOT_OURS)
     return action
+
+
+def to_put(frozen: Frozen) -> Put:
+    """Return the write that keeps a gated call until its batch is over; its key is the id."""
+    action = frozen.action
+    return Put(
+        kind=RowKind.ACTION,
+        key=action.id,
+        body=frozen.hash.encode() + b"\n" + encode(action),
+        conversation=action.conversation,
+        expect=0,
+    )
+
+
+def from_row(body: bytes) -> Frozen:
+    """Return what `to_put` kept; whether the hash still fits is for the last check to say.
+
+    Raises:
+        StoreUnusable: It is no such row.
+    """
+    kept, _, encoded = body.partition(b"\n")
+    try:
+        return Frozen(action=decode(encoded), hash=kept.decode())
+    except ValueError as error:
+        message = f"a stored action can't be read: {error}"
+        raise StoreUnusable(message) from error
 
 
 _NOT_OURS = "not an encoded action of this version"

@@ -4,13 +4,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
-from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.gate.action import (
     MAX_ARGUMENTS_CHARS,
     MAX_DEPTH,
@@ -19,9 +20,13 @@ from zeroclaw.gate.action import (
     canonical_json,
     decode,
     encode,
+    freeze,
+    from_row,
     parse_arguments,
     propose,
+    to_put,
 )
+from zeroclaw.store import Put, RowKind
 
 ANN = Principal(
     id="person:ann", roles=frozenset({"operator", "family"}), channel="web", sender="7", display="A"
@@ -237,3 +242,32 @@ def test_bytes_that_we_did_not_write_are_refused(body: bytes) -> None:
     """Only what `encode` writes is read, to the byte."""
     with pytest.raises(ValueError, match="not an encoded action of this version"):
         decode(body)
+
+
+def test_a_gated_call_is_kept_with_the_hash_it_had() -> None:
+    """A row of its own until the batch is over, found by the action's id (S3-25)."""
+    frozen = freeze(action())
+    put = to_put(frozen)
+    assert frozen.hash == action_hash(action())
+    assert put == Put(
+        kind=RowKind.ACTION,
+        key="01A",
+        body=put.body,
+        conversation=ConversationId("01C"),
+        expect=0,
+    )
+    assert from_row(put.body) == frozen
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\n{}", encode(action())])
+def test_a_row_that_holds_no_action_is_not_guessed_at(body: bytes) -> None:
+    """What was not written by this code is a fault of the store."""
+    with pytest.raises(StoreUnusable, match="a stored action can't be read"):
+        from_row(body)
+
+
+def test_arguments_that_are_no_object_are_no_arguments() -> None:
+    """A tool's check may return anything; only an object is frozen."""
+    wrong = cast("Mapping[str, object]", ["a"])
+    with pytest.raises(ValueError, match="must be an object"):
+        action(wrong)

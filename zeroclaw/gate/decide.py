@@ -1,0 +1,355 @@
+"""The gate phase of one batch, in its order, and the last check before a call runs.
+
+For each call, one after the other in request order (K3):
+
+    parse JSON → [transform hooks] → schema → resources → freeze and hash → PROPOSED
+    → protection → policy → grants → [shield] → [taint] → verdict → EVALUATED
+
+Before a run: the hash is recomputed (S3-25), the tool is still there, [guard hooks], the resources
+are resolved again and compared, protection and policy are asked again, [snapshot], [taint]. Steps
+in brackets have no room yet and go exactly there. Nothing here commits: what has to be durable is
+returned, and the caller writes it in the one commit `gated`.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal, assert_never
+
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.foreign import Raised, call, call_now
+from zeroclaw.gate.action import (
+    Action,
+    Frozen,
+    action_hash,
+    freeze,
+    normal_order,
+    parse_arguments,
+    propose,
+    to_put,
+)
+from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.audit import Entry, Kind
+from zeroclaw.gate.conditions import Query, facts_of
+from zeroclaw.gate.grant import covers
+from zeroclaw.gate.policy import Decision, PolicySet
+from zeroclaw.gate.protection import Blocked, Protected, protect
+from zeroclaw.gate.refusal import NAME_CHARS, Refusals, invalid_arguments, unknown_tool
+from zeroclaw.gate.verdict import (
+    Allowed,
+    Asked,
+    Cleared,
+    Denied,
+    GatedBatch,
+    GateSettings,
+    Setting,
+    Stopped,
+    Verdict,
+)
+from zeroclaw.message import ToolCall
+from zeroclaw.redact import Redactor
+from zeroclaw.tool import Arguments, Tool, ToolContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One call on its way through the gate.
+
+    Attributes:
+        card: The key that the asks of its batch share.
+        order: Its position in the batch.
+    """
+
+    call: ToolCall
+    id: ActionId
+    setting: Setting
+    card: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """A call that became an action.
+
+    Attributes:
+        unresolved: Why its resources are unknown, empty when they are known.
+    """
+
+    tool: Tool
+    action: Action
+    unresolved: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ruled:
+    """What protection, policy and grants say together.
+
+    Attributes:
+        by: Who decided, for the audit.
+        detail: The grant's id, if one did.
+    """
+
+    decision: Decision
+    by: str
+    detail: str = ""
+
+
+class Gate:
+    """Decides about tool calls; holds no state of its own."""
+
+    def __init__(
+        self,
+        *,
+        tools: Mapping[str, Tool],
+        policy: Callable[[], PolicySet],
+        protected: Protected,
+        redactor: Redactor,
+        refusals: Refusals,
+        clock: Clock,
+        ids: Ids,
+        settings: GateSettings,
+    ) -> None:
+        """Hold what decisions are made of.
+
+        Args:
+            tools: By name.
+            policy: The set in force now; asked again for every decision, so that a halt counts.
+            protected: What nobody may touch.
+            redactor: Stands before cards.
+            refusals: Words what does not run.
+            clock: Dates decisions and deadlines.
+            ids: Makes ids of actions, cards and approvals.
+            settings: Deadlines and approvers.
+        """
+        self._tools = tools
+        self._policy = policy
+        self._protected = protected
+        self._redactor = redactor
+        self._refusals = refusals
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+
+    async def gate_batch(self, calls: Iterable[ToolCall], setting: Setting) -> GatedBatch:
+        """Decide about every call of a batch, before any of them runs (S1-19, K3)."""
+        card = self._ids.ulid()
+        verdicts: list[Verdict] = []
+        audited: list[Entry] = []
+        for order, one in enumerate(calls):
+            name = ActionId(self._ids.ulid())
+            case = _Case(call=one, id=name, setting=setting, card=card, order=order)
+            verdict, entries = await self._gate(case)
+            verdicts.append(verdict)
+            audited.extend(entries)
+        return GatedBatch(
+            verdicts=tuple(verdicts),
+            audited=tuple(audited),
+            writes=tuple(to_put(one.frozen) for one in verdicts if not isinstance(one, Denied)),
+        )
+
+    async def recheck(
+        self, frozen: Frozen, setting: Setting, approval: Approval | None = None
+    ) -> Cleared | Stopped:
+        """Check a call for the last time, immediately before it runs.
+
+        Args:
+            frozen: As it was gated.
+            setting: As of now, with the grants of now.
+            approval: The one that let it through, as it stands in the store; None for none.
+        """
+        action = frozen.action
+        if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
+            return Stopped(reason="it is not the call that was decided about", by="integrity")
+        tool = self._tools.get(action.tool)
+        if tool is None:
+            return Stopped(reason="its tool is no longer there", by="integrity")
+        resources, unresolved = await self._resolve(tool, action.arguments, setting.context)
+        if resources != action.resources:
+            return Stopped(reason="what it would touch has changed since", by="resources")
+        ready = _Ready(tool=tool, action=action, unresolved=unresolved)
+        ruled = self._rule(ready, setting, self._clock.now())
+        approved = approval is not None and approval.state == "approved"
+        effect, why = ruled.decision.effect, ruled.decision.why
+        if effect == "allow" or (effect == "ask" and approved):
+            return Cleared(tool=tool)
+        reason = f"it needs approval by now: {why}" if effect == "ask" else why
+        return Stopped(reason=reason, by=ruled.by)
+
+    async def _gate(self, case: _Case) -> tuple[Verdict, tuple[Entry, ...]]:
+        ready = await self._prepare(case)
+        at = self._clock.now()
+        if isinstance(ready, str):
+            denied = self._denied(case, case.call.arguments, ready, "failed", at)
+            return denied, _malformed(case, at)
+        ruled = self._rule(ready, case.setting, at)
+        frozen = freeze(ready.action)
+        match ruled.decision.effect:
+            case "allow":
+                verdict = Allowed(frozen=frozen, spec=ready.tool.spec)
+            case "ask":
+                approval = self._approval(case, ready, frozen, ruled.decision, at)
+                verdict = Asked(frozen=frozen, spec=ready.tool.spec, approval=approval)
+            case "deny":
+                why = f"`{ready.action.tool}` may not run: {ruled.decision.why}"
+                arguments = ready.action.canonical_arguments
+                verdict = self._denied(case, arguments, why, "denied", at)
+            case _:
+                assert_never(ruled.decision.effect)
+        return verdict, _audited(frozen, ruled, verdict, at)
+
+    # --- the steps, in their order ---------------------------------------------------------------
+
+    async def _prepare(self, case: _Case) -> _Ready | str:
+        """Parse, check and resolve; return what the model reads when that can't be done."""
+        name, context = case.call.name, case.setting.context
+        parsed = call_now(lambda: parse_arguments(case.call.arguments))
+        if isinstance(parsed, Raised):
+            return invalid_arguments(name, parsed)
+        tool = self._tools.get(name)
+        if tool is None:
+            return unknown_tool(name, self._tools)
+        action = call_now(
+            lambda: propose(
+                id=case.id,
+                conversation=context.conversation,
+                principal=context.principal,
+                turn=case.setting.turn,
+                tool=name,
+                arguments=tool.check(parsed),
+                resources=None,
+            )
+        )
+        if isinstance(action, Raised):
+            return invalid_arguments(name, action)
+        resources, unresolved = await self._resolve(tool, action.arguments, context)
+        action = replace(action, resources=resources)
+        return _Ready(tool=tool, action=action, unresolved=unresolved)
+
+    async def _resolve(
+        self, tool: Tool, arguments: Arguments, context: ToolContext
+    ) -> tuple[tuple[str, ...] | None, str]:
+        """Return what a call would touch, or None and why that can't be told."""
+        try:
+            async with asyncio.timeout(self._settings.resolve_timeout_s):
+                found = await call(lambda: tool.resources(arguments, context))
+        except TimeoutError:
+            return None, "the tool took too long to say"
+        if isinstance(found, Raised):
+            return None, found.line
+        # A file's name may be no UTF-8, and a stranger's tool may return anything.
+        spelled = call_now(lambda: normal_order(one.encode().decode() for one in found))
+        if isinstance(spelled, Raised):
+            return None, "what it said has no UTF-8"
+        return spelled, ""
+
+    def _rule(self, ready: _Ready, setting: Setting, at: datetime) -> _Ruled:
+        """Ask protection, then the policy, then the grants."""
+        action, facts = ready.action, facts_of(ready.tool.spec)
+        guarded = protect(facts, action.resources, self._protected)
+        if isinstance(guarded, Blocked):
+            causes = (guarded.reason, ready.unresolved, "no approval can change that")
+            why = "; ".join(cause for cause in causes if cause)
+            return _Ruled(decision=Decision(effect="deny", statements=(), why=why), by="protection")
+        decision = self._policy().decide(
+            Query(
+                principal=setting.context.principal,
+                action=f"tool:{action.tool}",
+                now=at,
+                resources=action.resources,
+                facts=facts,
+                arguments=action.arguments,
+                direct=setting.direct,
+            )
+        )
+        granted = (grant for grant in setting.grants if covers(grant, action, facts, at))
+        if decision.effect == "ask" and (grant := next(granted, None)) is not None:
+            allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
+            return _Ruled(decision=allowed, by="grant", detail=grant.id)
+        return _Ruled(decision=decision, by="policy")
+
+    def _approval(
+        self, case: _Case, ready: _Ready, frozen: Frozen, decision: Decision, at: datetime
+    ) -> Approval:
+        action = ready.action
+        line = call_now(lambda: ready.tool.describe(action.arguments))
+        summary = f"run {action.tool}" if isinstance(line, Raised) else " ".join(line.split())
+        whole = json.dumps(action.arguments, ensure_ascii=False, indent=2)
+        approval = Approval(
+            id=ApprovalId(self._ids.token()),
+            action=action.id,
+            action_hash=frozen.hash,
+            tool=action.tool,
+            conversation=action.conversation,
+            turn=action.turn,
+            requester=action.principal,
+            approvers=self._settings.approvers,
+            requester_may_answer=self._settings.requester_may_answer,
+            summary=self._redactor.redact(summary),
+            arguments=self._redactor.redact(whole),
+            why=decision.why,
+            card=case.card,
+            order=case.order,
+            deadline_at=at + timedelta(seconds=self._settings.approval_timeout_s),
+        )
+        if action.resources is None:
+            # What can't be named can't be granted for a time.
+            return replace(approval, choices=("once", "deny", "deny_with_reason"))
+        return approval
+
+    def _denied(
+        self,
+        case: _Case,
+        arguments: str,
+        why: str,
+        outcome: Literal["denied", "failed"],
+        at: datetime,
+    ) -> Denied:
+        refusal = self._refusals.refuse(
+            case.call,
+            why,
+            conversation=case.setting.context.conversation,
+            action=case.id,
+            arguments=arguments,
+            outcome=outcome,
+            at=at,
+        )
+        return Denied(id=case.id, refusal=refusal, outcome=outcome)
+
+
+def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:
+    """Tell whether place, person and approval are those of exactly this call (P5)."""
+    action, context = frozen.action, setting.context
+    if (action.conversation, action.principal.id) != (context.conversation, context.principal.id):
+        return False
+    return approval is None or (approval.action, approval.action_hash) == (action.id, frozen.hash)
+
+
+# --- entries for the audit -----------------------------------------------------------------------
+
+
+def _malformed(case: _Case, at: datetime) -> tuple[Entry, ...]:
+    entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=case.call.name[:NAME_CHARS])
+    return (
+        replace(entry, by=case.setting.context.principal.id),
+        replace(entry, kind=Kind.EVALUATED, by="schema", decision="deny"),
+        replace(entry, kind=Kind.FAILED, by="schema", detail="malformed"),
+    )
+
+
+def _audited(frozen: Frozen, ruled: _Ruled, verdict: Verdict, at: datetime) -> tuple[Entry, ...]:
+    action = frozen.action
+    entry = Entry(kind=Kind.PROPOSED, at=at, action=action.id, tool=action.tool, hash=frozen.hash)
+    evaluated = replace(
+        entry,
+        kind=Kind.EVALUATED,
+        by=ruled.by,
+        decision=ruled.decision.effect,
+        statements=ruled.decision.statements,
+        approval=verdict.approval.id if isinstance(verdict, Asked) else "",
+        detail=ruled.detail,
+    )
+    ended = (replace(entry, kind=Kind.DENIED, by=ruled.by),) if isinstance(verdict, Denied) else ()
+    return (replace(entry, by=action.principal.id), evaluated, *ended)

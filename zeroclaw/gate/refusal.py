@@ -1,0 +1,104 @@
+"""What stands in the place of a result when a call does not run, and its wording for the model."""
+
+import difflib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.foreign import Raised
+from zeroclaw.gate import receipt
+from zeroclaw.gate.receipt import Fields, Key
+from zeroclaw.gate.verdict import Refusal
+from zeroclaw.message import ToolCall, ToolMessage
+from zeroclaw.redact import Redactor
+
+# Enough to say what is wrong; a schema with hundreds of faults is cut.
+REASON_CHARS = 4_000
+NAME_CHARS = 64
+_NEAR_NAMES = 3
+
+
+class Refusals:
+    """Makes refusals that carry no secret and end with a true receipt."""
+
+    def __init__(self, redactor: Redactor, key: Key) -> None:
+        """Hold what every refusal needs."""
+        self._redactor = redactor
+        self._key = key
+
+    def refuse(
+        self,
+        one: ToolCall,
+        text: str,
+        *,
+        conversation: ConversationId,
+        action: ActionId,
+        arguments: str,
+        outcome: Literal["denied", "failed", "cancelled", "unknown"],
+        at: datetime,
+    ) -> Refusal:
+        """Return what the model reads in the place of a result, with a receipt (S2-09).
+
+        Args:
+            one: As the model wrote it.
+            text: Why; secrets and what looks like a receipt are taken out here.
+            conversation: Where.
+            action: Its id; a malformed call has one, too.
+            arguments: Canonical, or as the model wrote them when they never became so.
+            outcome: What the receipt proves.
+            at: When.
+        """
+        safe = self._redactor.redact(text)
+        if len(safe) > REASON_CHARS:
+            safe = f"{safe[:REASON_CHARS]} …"
+        safe = encodable(receipt.defang(safe))
+        fields = Fields(
+            conversation=conversation,
+            action=action,
+            tool=encodable(one.name),
+            arguments=encodable(arguments),
+            outcome=outcome,
+            result=safe,
+        )
+        issued = receipt.issue(self._key, fields, at)
+        message = ToolMessage(
+            content=receipt.attach(safe, issued),
+            tool_call_id=one.id,
+            tool_name=one.name,
+            is_error=True,
+        )
+        return Refusal(message=message, receipt=issued.token)
+
+
+def unknown_tool(name: str, tools: Iterable[str]) -> str:
+    """Return what the model reads about a tool that does not exist."""
+    known = sorted(tools)
+    near = difflib.get_close_matches(name[:NAME_CHARS], known, n=_NEAR_NAMES)
+    if near:
+        hint = f"did you mean {_listed(near)}"
+    else:
+        hint = f"the tools are {_listed(known)}" if known else "there are no tools at all"
+    return f"there is no tool `{shown(name)}`, nothing ran; {hint}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def invalid_arguments(name: str, raised: Raised) -> str:
+    """Return what the model reads about arguments that can't be used."""
+    error = raised.error
+    faults = "; ".join(error.faults) if isinstance(error, ToolArgumentsInvalid) else raised.line
+    return f"the arguments of `{shown(name)}` can't be used, nothing ran: {faults}"
+
+
+def shown(name: str) -> str:
+    """Return a name that a model made up, short and on one line."""
+    return encodable(" ".join(name.split()))[:NAME_CHARS]
+
+
+def encodable(text: str) -> str:
+    """Return text that has UTF-8: JSON escapes can make half a surrogate pair."""
+    return text.encode(errors="backslashreplace").decode()

@@ -1,0 +1,133 @@
+"""What the gate is told, and what it answers: values only."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from zeroclaw.envelope import ActionId, TurnId
+from zeroclaw.gate.action import Frozen
+from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.audit import Entry
+from zeroclaw.gate.grant import Grant
+from zeroclaw.message import ToolMessage
+from zeroclaw.store import Write
+from zeroclaw.tool import Tool, ToolContext, ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSettings:
+    """How the gate asks, and how long it waits for a tool.
+
+    Attributes:
+        approval_timeout_s: Seconds until silence is a denial.
+        approvers: Whom a card names; whether an answer counts is the policy's.
+        requester_may_answer: Whether the requester may be the approver.
+        resolve_timeout_s: Seconds that a tool may take to say what it would touch.
+    """
+
+    approval_timeout_s: float
+    approvers: tuple[str, ...] = ("role:operator",)
+    requester_may_answer: bool = True
+    resolve_timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Where and for whom a batch is gated.
+
+    Attributes:
+        context: What the tools are handed; holds conversation and principal.
+        turn: The turn that asks.
+        direct: Exactly one person reads the chat.
+        grants: All of the conversation; ended ones are passed over.
+    """
+
+    context: ToolContext
+    turn: TurnId
+    direct: bool
+    grants: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What stands in the place of a result when a call does not run.
+
+    Attributes:
+        message: For the model; its last line is the receipt.
+        receipt: The token.
+    """
+
+    message: ToolMessage
+    receipt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """The call may run."""
+
+    frozen: Frozen
+    spec: ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A person decides.
+
+    Attributes:
+        approval: The question; not yet numbered, and stored by the caller.
+    """
+
+    frozen: Frozen
+    spec: ToolSpec
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """The call does not run; malformed calls too.
+
+    Attributes:
+        id: The id that audit and receipt carry; a malformed call has one but was never frozen.
+        outcome: `failed` for malformed calls.
+    """
+
+    id: ActionId
+    refusal: Refusal
+    outcome: Literal["denied", "failed"]
+
+
+Verdict = Allowed | Asked | Denied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedBatch:
+    """One verdict for each call in request order, and what has to be durable with them.
+
+    Attributes:
+        verdicts: In request order.
+        audited: To be chained in this order.
+        writes: One row for each call that may run; approvals are the caller's to number and put.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    audited: tuple[Entry, ...]
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleared:
+    """The last check has nothing against the run."""
+
+    tool: Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The call does not run after all.
+
+    Attributes:
+        reason: One line, for `refuse` with outcome `denied`.
+        by: For the audit: `policy`, `protection`, `integrity` or `resources`.
+    """
+
+    reason: str
+    by: str
