@@ -10,11 +10,12 @@ text stay as they are, all but the last; whoever needs that for certain starts a
 """
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+
+from zeroclaw.delivery.characters import after_character, between_characters
 
 Fits = Callable[[str], bool]
 
@@ -24,9 +25,6 @@ SMALLEST_SHARE = 4
 FIRST_GUESS_CHARS = 1024
 # A language's name is repeated in every part; what is longer is no language.
 LONGEST_LANGUAGE_CHARS = 32
-# Unicode's stream-safe format allows 30 combining characters in a row (UAX #15, read 2026-11);
-# whoever stacks more is cut between two of them.
-LONGEST_CLUSTER_CHARS = 32
 WORD_TRIES = 8
 
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
@@ -34,8 +32,6 @@ _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 # A word that would be read as markup if a line began with it.
 _MARKUP_WORD = re.compile(r"(?:[-+*#>=~`|]+|\d+[.)])(?=\s|$)")
-
-_ZERO_WIDTH_JOINER = "\u200d"
 
 
 class _Cut(IntEnum):
@@ -297,15 +293,15 @@ def _room(outline: _Outline, start: int, fits: Callable[[int], bool], guess: int
     text = outline.text
     low, high, size = start, len(text) + 1, guess
     while high > len(text) > low:
-        end = _between_characters(text, start, min(start + size, len(text)))
+        end = between_characters(text, start, min(start + size, len(text)))
         if fits(end):
             low, size = end, size * 2
         else:
             high = end
     while high - low > 1:
-        end = _between_characters(text, start, (low + high) // 2)
+        end = between_characters(text, start, (low + high) // 2)
         if end <= low:
-            end = _after_character(text, start, low)
+            end = after_character(text, start, low)
         if end >= high:
             break
         if fits(end):
@@ -349,64 +345,3 @@ def _last_word(text: str, start: int, reach: int) -> int:
             return space + 1
         reach = space
     return 0
-
-
-# --- characters as people see them ---------------------------------------------------------------
-
-
-def _between_characters(text: str, start: int, position: int) -> int:
-    """Return the last place up to `position` between two characters; after `start` always."""
-    for place in range(position, max(start, position - LONGEST_CLUSTER_CHARS), -1):
-        if not _is_inside_character(text, start, place):
-            return place
-    if position - start > LONGEST_CLUSTER_CHARS:
-        return position
-    return _after_character(text, start, start)
-
-
-def _after_character(text: str, start: int, position: int) -> int:
-    """Return the first place after `position` between two characters."""
-    for place in range(position + 1, min(position + LONGEST_CLUSTER_CHARS, len(text))):
-        if not _is_inside_character(text, start, place):
-            return place
-    return min(position + LONGEST_CLUSTER_CHARS, len(text))
-
-
-def _is_inside_character(text: str, start: int, place: int) -> bool:
-    """Whether a cut here would tear what a person sees as one character.
-
-    Covers combining marks, joined emoji with skin tones and tags, flags, line ends, and the
-    halves of a surrogate pair that some platform's JSON left apart; a small part of UAX #29.
-    """
-    if place >= len(text):
-        return False
-    before, after = text[place - 1], text[place]
-    if before == _ZERO_WIDTH_JOINER or _joins_backward(after):
-        return True
-    if before == "\r":
-        return after == "\n"
-    if "\ud800" <= before <= "\udbff":
-        return "\udc00" <= after <= "\udfff"
-    return _is_flag_half(after) and _flag_halves_before(text, start, place) % 2 == 1
-
-
-def _joins_backward(character: str) -> bool:
-    if character < "\u0300":
-        return False
-    return (
-        character == _ZERO_WIDTH_JOINER
-        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
-        or "\U000e0020" <= character <= "\U000e007f"  # tags, as in the flag of Wales
-        or unicodedata.category(character).startswith("M")
-    )
-
-
-def _is_flag_half(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
-
-
-def _flag_halves_before(text: str, start: int, place: int) -> int:
-    count = 0
-    while place - count > start and _is_flag_half(text[place - count - 1]):
-        count += 1
-    return count

@@ -1,0 +1,67 @@
+"""Find places between what a person sees as one character.
+
+Covers combining marks, joined emoji with skin tones and tags, flags, line ends, and the halves of
+a surrogate pair that some platform's JSON left apart: the part of UAX #29 that chats are full of.
+"""
+
+import unicodedata
+
+# Unicode's stream-safe format allows 30 combining characters in a row (UAX #15, read 2026-11);
+# whoever stacks more is cut between two of them.
+LONGEST_CLUSTER_CHARS = 32
+
+_ZERO_WIDTH_JOINER = "\u200d"
+
+
+def between_characters(text: str, start: int, position: int) -> int:
+    """Return the last place up to `position` between two characters; after `start` always."""
+    for place in range(position, max(start, position - LONGEST_CLUSTER_CHARS), -1):
+        if not _is_inside_character(text, start, place):
+            return place
+    if position - start > LONGEST_CLUSTER_CHARS:
+        return position
+    return after_character(text, start, start)
+
+
+def after_character(text: str, start: int, position: int) -> int:
+    """Return the first place after `position` between two characters."""
+    for place in range(position + 1, min(position + LONGEST_CLUSTER_CHARS, len(text))):
+        if not _is_inside_character(text, start, place):
+            return place
+    return min(position + LONGEST_CLUSTER_CHARS, len(text))
+
+
+def _is_inside_character(text: str, start: int, place: int) -> bool:
+    """Whether a cut here would tear what a person sees as one character."""
+    if place >= len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    if before == _ZERO_WIDTH_JOINER or _joins_backward(after):
+        return True
+    if before == "\r":
+        return after == "\n"
+    if "\ud800" <= before <= "\udbff":
+        return "\udc00" <= after <= "\udfff"
+    return _is_flag_half(after) and _flag_halves_before(text, start, place) % 2 == 1
+
+
+def _joins_backward(character: str) -> bool:
+    if character < "\u0300":
+        return False
+    return (
+        character == _ZERO_WIDTH_JOINER
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= character <= "\U000e007f"  # tags, as in the flag of Wales
+        or unicodedata.category(character).startswith("M")
+    )
+
+
+def _is_flag_half(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flag_halves_before(text: str, start: int, place: int) -> int:
+    count = 0
+    while place - count > start and _is_flag_half(text[place - count - 1]):
+        count += 1
+    return count

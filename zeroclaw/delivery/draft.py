@@ -1,0 +1,385 @@
+"""One answer while it is written: messages edited in place until the turn is over.
+
+    Showed ──▶ asking ──Granted──▶ one call ──▶ its outcome ──▶ asking | at rest
+                  └─ (nothing left to show: Withdraw)
+    Closed ──▶ (the call in flight, if any) ──▶ Ended
+
+The machine holds what was asked to be shown last and what stands in the chat, and makes one call
+after another until they are the same. It asks before each call, and fills in the text only when
+the call is granted: so the first text is shown at once, later ones as often as the pacing allows,
+always the newest, and never an older text after a newer one. A tool call does not end a draft (K4).
+
+A text comes cut into parts. Only the last part of a growing text changes; the earlier ones are
+touched again only when the text itself was replaced. Messages that a shorter text no longer needs
+are deleted, or say so where the platform can't delete.
+
+A draft never decides how an answer ends. The final is the outbox's; it begins with the messages
+that `Ended` names.
+"""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+# What a message says that a shorter text no longer needs, where it can't be deleted.
+CONTINUED_ABOVE = "(continued above)"
+# A message that somebody deleted is sent again this often in a draft's life.
+MOST_RESENT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What the draft needs to know of its channel; see `Capabilities`."""
+
+    can_edit: bool
+    can_delete: bool
+    multi_message: bool
+    idempotent_send: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One message of the draft.
+
+    Attributes:
+        message: The platform's id, None for one that is gone and is left to the final.
+        text: What stands there, None when nobody knows.
+        key: The key that it was sent with.
+    """
+
+    message: str | None
+    text: str | None
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Post a message. `call` names the call in its outcome."""
+
+    call: int
+    key: str
+    text: str
+    plain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Replace a message's text; `part` is its place in the draft."""
+
+    call: int
+    part: int
+    message: str
+    key: str
+    text: str
+    plain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Remove a message that the text no longer needs."""
+
+    call: int
+    part: int
+    message: str
+
+
+Call = Send | Edit | Delete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The state of one draft.
+
+    Attributes:
+        turn: Whose text this is; frames of another turn are dropped.
+        fence: Of the newest frame.
+        key: What the keys of its messages begin with.
+        number: Of the newest frame within the fence.
+        wanted: The parts that were asked to be shown last.
+        parts: The messages that stand, in order.
+        asked: The message that the next call was asked for, empty for a new one, None when
+            nothing was asked.
+        flight: The one call under way.
+        calls: How many were made.
+        sent: How many messages were posted.
+        resent: How many messages were sent again after somebody deleted them.
+        plain: The platform could not read the markup.
+        muted: The platform refused the draft; nothing more is shown before the final.
+        uncertain: A send may have arrived, unknown to us.
+        closed: No more frames.
+        ended: Nothing is under way any more.
+    """
+
+    turn: str
+    fence: int
+    key: str
+    traits: Traits
+    number: int = -1
+    wanted: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    asked: str | None = None
+    flight: Call | None = None
+    calls: int = 0
+    sent: int = 0
+    resent: int = 0
+    plain: bool = False
+    muted: bool = False
+    uncertain: bool = False
+    closed: bool = False
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showed:
+    """The runtime has a newer text, whole, cut into parts; a blank one changes nothing."""
+
+    turn: str
+    fence: int
+    number: int
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """The call that was asked for may be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A send has arrived as this message."""
+
+    call: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """An edit or a deletion was carried out."""
+
+    call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Nothing arrived: the platform asked to wait, or could not be reached."""
+
+    call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """The platform refused the call for good; see `ChannelRejected`."""
+
+    call: int
+    gone: bool = False
+    markup: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """It may have arrived; a time-out counts as this."""
+
+    call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The turn is over; the final takes the messages from here."""
+
+
+Outcome = Sent | Done | Failed | Rejected | Unknown
+Event = Showed | Granted | Outcome | Closed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Ask for a call about this message (empty: a new one); replaces what was asked before."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdraw:
+    """Take back what was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The last effect: the messages that stand, in order."""
+
+    messages: tuple[str, ...]
+
+
+Effect = Ask | Withdraw | Call | Ended
+
+
+def opened(turn: str, fence: int, traits: Traits, messages: tuple[str, ...] = ()) -> Draft:
+    """Return a draft before its first text.
+
+    Args:
+        turn: Its turn.
+        fence: The conversation's fencing token.
+        traits: Of its channel.
+        messages: The platform's ids of messages that a former life of this turn left behind;
+            their text is not known, so the first frame replaces it.
+    """
+    # A turn that was resumed has another fence, so its messages have other keys.
+    key = f"{turn}:{fence}"
+    parts = tuple(Part(message=message, text=None, key=f"{key}:left") for message in messages)
+    return Draft(turn=turn, fence=fence, key=key, traits=traits, parts=parts)
+
+
+def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
+    """Take in what happened; return what to do now, in order."""
+    match event:
+        case Showed():
+            if not _is_news(draft, event):
+                return draft, ()
+            draft = replace(draft, fence=event.fence, number=event.number)
+            if event.parts:
+                draft = replace(draft, wanted=event.parts)
+        case Granted():
+            return _fly(draft)
+        case Closed():
+            draft = replace(draft, closed=True)
+        case Sent() | Done() | Failed() | Rejected() | Unknown():
+            if draft.flight is None or draft.flight.call != event.call:
+                return draft, ()
+            draft = _land(replace(draft, flight=None), draft.flight, event)
+        case _:
+            assert_never(event)
+    return _rest(draft)
+
+
+def _is_news(draft: Draft, frame: Showed) -> bool:
+    newer = (frame.fence, frame.number) > (draft.fence, draft.number)
+    return frame.turn == draft.turn and newer and not draft.closed
+
+
+def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
+    """Ask for the next call, or take back what is no longer needed, or end."""
+    if draft.flight is not None or draft.ended:
+        return draft, ()
+    call = _next_call(draft)
+    effects: list[Effect] = []
+    target = None if call is None else "" if isinstance(call, Send) else call.message
+    if target != draft.asked:
+        draft = replace(draft, asked=target)
+        effects.append(Withdraw() if target is None else Ask(message=target))
+    if draft.closed:
+        draft = replace(draft, ended=True)
+        messages = tuple(part.message for part in draft.parts if part.message is not None)
+        effects.append(Ended(messages=messages))
+    return draft, tuple(effects)
+
+
+def _fly(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
+    """Make the call that was granted, with the text of now."""
+    # A grant may cross our withdrawal; then there is nothing to do.
+    call = None if draft.asked is None else _next_call(draft)
+    if call is None:
+        return draft, ()
+    return replace(draft, asked=None, flight=call, calls=draft.calls + 1), (call,)
+
+
+# --- what is still to do -------------------------------------------------------------------------
+
+
+def _next_call(draft: Draft) -> Call | None:
+    """Return the call that brings what stands closer to what is wanted, None when it is that."""
+    if draft.closed or draft.muted or not draft.traits.can_edit or not draft.wanted:
+        return None
+    wanted = draft.wanted if draft.traits.multi_message else draft.wanted[:1]
+    for number, (part, text) in enumerate(zip(draft.parts, wanted, strict=False)):
+        if part.message is not None and part.text != text:
+            return _edit(draft, number, part.message, text)
+    for number in range(len(draft.parts) - 1, len(wanted) - 1, -1):
+        message = draft.parts[number].message
+        if message is None or draft.parts[number].text == CONTINUED_ABOVE:
+            continue
+        if draft.traits.can_delete:
+            return Delete(call=draft.calls, part=number, message=message)
+        return _edit(draft, number, message, CONTINUED_ABOVE)
+    if len(draft.parts) < len(wanted):
+        # The same for every attempt, whatever its text has become; never used again after it.
+        key = f"{draft.key}:{draft.sent}"
+        text = wanted[len(draft.parts)]
+        return Send(call=draft.calls, key=key, text=text, plain=draft.plain)
+    return None
+
+
+def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:
+    return Edit(
+        call=draft.calls,
+        part=number,
+        message=message,
+        key=draft.parts[number].key,
+        text=text,
+        plain=draft.plain,
+    )
+
+
+# --- what a call has changed ---------------------------------------------------------------------
+
+
+def _land(draft: Draft, call: Call, outcome: Outcome) -> Draft:
+    match outcome:
+        case Sent() | Done():
+            return _carried_out(draft, call, outcome)
+        case Failed():
+            return draft
+        case Rejected():
+            return _refused(draft, call, outcome)
+        case Unknown():
+            return _lost(draft, call)
+        case _:
+            assert_never(outcome)
+
+
+def _carried_out(draft: Draft, call: Call, outcome: Sent | Done) -> Draft:
+    match call, outcome:
+        case Send(), Sent():
+            part = Part(message=outcome.message, text=call.text, key=call.key)
+            return replace(draft, parts=(*draft.parts, part), sent=draft.sent + 1)
+        case Edit(), _:
+            part = replace(draft.parts[call.part], text=call.text)
+            return _with_part(draft, call.part, part)
+        case Delete(), _:
+            return _with_part(draft, call.part, None)
+        case _:
+            message = f"`{type(call).__name__}` can't end as `{type(outcome).__name__}`"
+            raise ValueError(message)
+
+
+def _refused(draft: Draft, call: Call, refusal: Rejected) -> Draft:
+    if isinstance(call, Delete):
+        if refusal.gone:
+            return _with_part(draft, call.part, None)
+        return replace(draft, traits=replace(draft.traits, can_delete=False))
+    if refusal.gone and isinstance(call, Edit):
+        is_last = call.part == len(draft.parts) - 1
+        if is_last and draft.resent < MOST_RESENT:
+            return replace(_with_part(draft, call.part, None), resent=draft.resent + 1)
+        return _with_part(draft, call.part, replace(draft.parts[call.part], message=None))
+    if refusal.markup and not call.plain:
+        return replace(draft, plain=True)
+    return replace(draft, muted=True)
+
+
+def _lost(draft: Draft, call: Call) -> Draft:
+    match call:
+        case Edit():
+            return _with_part(draft, call.part, replace(draft.parts[call.part], text=None))
+        case Delete():
+            return draft
+        case Send():
+            if draft.traits.idempotent_send:
+                return draft
+            # Sent again it might stand there twice; the final says so and is enough.
+            return replace(draft, muted=True, uncertain=True)
+        case _:
+            assert_never(call)
+
+
+def _with_part(draft: Draft, number: int, part: Part | None) -> Draft:
+    kept = () if part is None else (part,)
+    return replace(draft, parts=(*draft.parts[:number], *kept, *draft.parts[number + 1 :]))
