@@ -140,7 +140,7 @@ class ScriptBook:
         times: int | None = 1,
     ) -> None:
         """Answer with text, each piece a delta of its own; `size` cuts pieces into so many characters."""
-        steps = [Head(), role()]
+        steps: list[Step] = [Head(), role()]
         if reasoning:
             steps.append(delta(reasoning_content=reasoning))
         for piece in pieces:
@@ -185,7 +185,7 @@ class ScriptBook:
         times: int | None = 1,
     ) -> None:
         """Answer with several calls; ids default to `call_0`, `call_1` … in every answer (S1-18)."""
-        steps = [Head(), role()]
+        steps: list[Step] = [Head(), role()]
         if reasoning:
             steps.append(delta(reasoning_content=reasoning))
         if text:
@@ -268,7 +268,7 @@ def delta(finish_reason: str | None = None, **fields: object) -> Send:
     return chunk(choices=[{"index": 0, "delta": fields, "finish_reason": finish_reason}])
 
 
-def role() -> Step:
+def role() -> Send:
     """The first event of most endpoints."""
     return delta(role="assistant", content="")
 
@@ -286,7 +286,7 @@ def call_fragments(index: int, id_: str, tool: str, arguments: Json | str) -> li
     return [delta(tool_calls=[fragment]) for fragment in (head, *rest)]
 
 
-def ending(finish: str, usage: tuple[int, int]) -> list[Step]:
+def ending(finish: str, usage: tuple[int, int]) -> list[Send]:
     """The finish, the usage and `[DONE]`."""
     tokens = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
     return [

@@ -1,0 +1,132 @@
+"""The providers that the contract suite runs over, each with what makes it behave as asked."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.emulators.model_server import ModelServer
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import LoopClock
+from zeroclaw.host.http import HttpxClient
+from zeroclaw.message import UserMessage
+from zeroclaw.provider import Endpoint, ModelRequest, Provider
+from zeroclaw.providers.local import LocalProvider, LocalRules
+from zeroclaw.providers.openai import OpenAIProvider
+from zeroclaw.providers.scripted import ScriptedProvider
+from zeroclaw.providers.scripted.script import parse_script
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A provider, and requests with a known fate.
+
+    Attributes:
+        provider: What is tested.
+        short: Is answered with some text.
+        endless: Begins an answer that goes on until it is left.
+        overlong: Does not fit the window.
+        calling: Is answered with a tool call; None where the model calls none.
+    """
+
+    provider: Provider
+    short: ModelRequest
+    endless: ModelRequest
+    overlong: ModelRequest
+    calling: ModelRequest | None = None
+
+
+Opener = Callable[[Path], AbstractAsyncContextManager[Stage]]
+
+
+def ask(text: str, *, bound: int | None = None) -> ModelRequest:
+    """One user message."""
+    return ModelRequest(messages=(UserMessage(content=text),), max_output_tokens=bound)
+
+
+def over(endpoint: Endpoint) -> OpenAIProvider:
+    """A provider over real sockets."""
+    return OpenAIProvider(
+        endpoint=endpoint,
+        http=HttpxClient(),
+        clock=LoopClock(),
+        jitter=lambda: 0.0,
+        log=lambda event, **fields: None,
+        redact=str,
+    )
+
+
+@asynccontextmanager
+async def openai(_: Path) -> AsyncGenerator[Stage, None]:
+    async with ModelServer() as server:
+        server.say("a", server.gate(), key="endless", times=None)
+        server.refuse(400, "too long", code="context_length_exceeded", key="overlong", times=None)
+        server.call("shell", {"command": "date"}, key="calling", times=None)
+        provider = over(Endpoint(base_url=server.url, model="m"))
+        try:
+            yield Stage(
+                provider=provider,
+                short=ask("hello"),
+                endless=ask("endless"),
+                overlong=ask("overlong"),
+                calling=ask("calling"),
+            )
+        finally:
+            await provider.aclose()
+
+
+SCRIPT = """
+otherwise = "hello"
+
+[[turn]]
+when = "endless"
+[[turn.answer]]
+steps = [{ say = "a" }, { wait_s = 1e9 }]
+
+[[turn]]
+when = "overlong"
+[[turn.answer]]
+steps = [{ fail = "overflow" }]
+
+[[turn]]
+when = "calling"
+[[turn.answer]]
+steps = [{ call = "shell", arguments = { command = "date" } }]
+"""
+
+
+@asynccontextmanager
+async def scripted(_: Path) -> AsyncGenerator[Stage, None]:
+    yield Stage(
+        provider=ScriptedProvider(script=parse_script(SCRIPT), clock=LoopClock()),
+        short=ask("hello"),
+        endless=ask("endless"),
+        overlong=ask("overlong"),
+        calling=ask("calling"),
+    )
+
+
+def local_provider(model: Path) -> LocalProvider:
+    """The real model, in its child."""
+    return LocalProvider(
+        rules=LocalRules(model_file=model, context_tokens=2048, calls_tools=False),
+        wrap=over,
+        token=CountingIds().token,
+        clock=LoopClock(),
+        jitter=lambda: 0.0,
+        log=lambda event, **fields: None,
+    )
+
+
+@asynccontextmanager
+async def local(model: Path) -> AsyncGenerator[Stage, None]:
+    provider = local_provider(model)
+    try:
+        yield Stage(
+            provider=provider,
+            short=ask("Say hello.", bound=8),
+            endless=ask("Count from one to a thousand in words.", bound=1500),
+            overlong=ask("word " * 4000),
+        )
+    finally:
+        await provider.aclose()

@@ -1,0 +1,169 @@
+"""The child process of the local provider: its life, its death, and what is told without it."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from tests.contract.provider_implementations import ask, local_provider
+from tests.unit.providers.contexts import context
+from zeroclaw.config import ProviderSettings
+from zeroclaw.errors import ProviderUnusable, StreamBroken
+from zeroclaw.provider import Finished, StreamEvent
+from zeroclaw.providers.local import LocalProvider, open_provider
+
+SHORT = ask("Say hello.", bound=4)
+PARENT = """
+import asyncio, pathlib, sys
+from tests.contract.provider_implementations import local_provider
+
+async def main():
+    provider = local_provider(pathlib.Path(sys.argv[1]))
+    await provider.start()
+    print(provider.pid, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def play(provider: LocalProvider) -> list[StreamEvent]:
+    async with aclosing(provider.stream(SHORT)) as events:
+        return [event async for event in events]
+
+
+async def to_the_end(events: AsyncGenerator[StreamEvent, None]) -> None:
+    async for _ in events:
+        pass
+
+
+async def death_of(pid: int) -> None:
+    """Wait until a process, not necessarily our child, has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def shown_to_others(pid: int) -> tuple[bytes, bytes]:
+    """The arguments and the variables of a process."""
+    process = Path(f"/proc/{pid}")
+    return (process / "cmdline").read_bytes(), (process / "environ").read_bytes()
+
+
+def pid_of(provider: LocalProvider) -> int:
+    assert provider.pid is not None
+    return provider.pid
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.needs("llama", "model")
+async def test_a_child_killed_in_the_middle_breaks_that_answer_only(small_model: Path) -> None:
+    """The next request starts another child."""
+    provider = local_provider(small_model)
+    await provider.start()
+    first = pid_of(provider)
+    async with aclosing(provider.stream(ask("Count to a thousand.", bound=1000))) as events:
+        await anext(events)
+        os.kill(first, signal.SIGKILL)
+        with pytest.raises(StreamBroken):
+            await to_the_end(events)
+    assert isinstance((await play(provider))[-1], Finished)
+    assert pid_of(provider) != first
+    await provider.aclose()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.needs("llama", "model")
+async def test_a_child_that_died_while_idle_is_replaced(small_model: Path) -> None:
+    """And closing ends it, also the one of a request that came after a close."""
+    provider = local_provider(small_model)
+    await provider.start()
+    first = pid_of(provider)
+    os.kill(first, signal.SIGKILL)
+    await death_of(first)
+    assert isinstance((await play(provider))[-1], Finished)
+    second = pid_of(provider)
+    await provider.aclose()
+    assert provider.pid is None
+    assert isinstance((await play(provider))[-1], Finished)
+    assert len({first, second, pid_of(provider)}) == 3
+    await provider.aclose()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.needs("llama", "model")
+async def test_the_child_knows_no_secret_and_ends_with_a_killed_parent(small_model: Path) -> None:
+    """However the daemon ends, no model server stays behind; others can't read its key."""
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PARENT,
+        str(small_model),
+        stdout=PIPE,
+        env={**os.environ, "PYTHONPATH": os.getcwd(), "SOME_TOKEN": "a secret"},  # noqa: PTH109
+    )
+    assert parent.stdout is not None
+    child = int(await parent.stdout.readline())
+    arguments, variables = shown_to_others(child)
+    assert b"child.py" in arguments
+    assert b"SOME_TOKEN" not in variables
+    parent.kill()
+    await parent.wait()
+    await death_of(child)
+
+
+@pytest.mark.needs("llama")
+async def test_a_missing_model_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """One line, before any process is started."""
+    provider = open_provider(ProviderSettings(), context(tmp_path))
+    with pytest.raises(ProviderUnusable) as caught:
+        await play(provider)
+    assert str(caught.value).startswith(f"no model at `{tmp_path}/SmolLM2")
+    assert "deploy/fetch_model.py" in str(caught.value)
+    assert provider.pid is None
+
+
+@pytest.mark.needs("llama")
+async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.gguf").write_bytes(b"hello")
+    provider = local_provider(tmp_path / "a.gguf")
+    with pytest.raises(ProviderUnusable, match="is not a GGUF model"):
+        await provider.start()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("llama")
+async def test_a_model_that_does_not_load_is_told(tmp_path: Path) -> None:
+    """Its process has ended by then."""
+    (tmp_path / "a.gguf").write_bytes(b"GGUF and nothing more")
+    provider = local_provider(tmp_path / "a.gguf")
+    with pytest.raises(ProviderUnusable, match=r"`a\.gguf` does not load"):
+        await provider.start()
+    assert provider.pid is None
+
+
+def test_the_shipped_model_says_that_it_only_chats() -> None:
+    """And what to do instead; another model is expected to call tools."""
+    shipped = open_provider(ProviderSettings(), context()).facts
+    chosen = open_provider(ProviderSettings(model_file="/m/big.gguf"), context()).facts
+    assert not shipped.calls_tools
+    assert "`/tool`" in shipped.note
+    assert "`zeroclaw demo`" in shipped.note
+    assert (chosen.model, chosen.calls_tools, chosen.note) == ("big", True, "")
