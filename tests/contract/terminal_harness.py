@@ -1,0 +1,176 @@
+"""The terminal channel under the contract suite: the real control socket, and a client without a screen."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from channels.terminal import CAPABILITIES, TerminalSettings
+from channels.terminal.adapter import STREAM, open_channel
+from tests.contract.channel_suite import Standing, receiving
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admit,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    Choice,
+    MessageRef,
+    TranscriptItem,
+)
+from zeroclaw.host.control import Control, Lines, Serve, connect
+
+TERMINAL = replace(CAPABILITIES, min_edit_interval_s=0.05)
+OPERATOR = Address(channel="terminal", account="local", chat="operator", direct=True)
+
+Line = Mapping[str, object]
+
+
+def no_log(event: str, /, **fields: object) -> None:
+    pass
+
+
+class OnSocket:
+    """The mount of a daemon that has a control socket and no local listener."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    def web(self, prefix: str, application: object) -> str:
+        raise NotImplementedError
+
+    def stream(self, name: str, serve: Serve) -> None:
+        self._control.stream(name, serve)
+
+
+async def empty_transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:
+    await asyncio.sleep(0)
+    assert (address, after) == (OPERATOR, "")
+    return ()
+
+
+def terminal_context(control: Control) -> ChannelContext:
+    return ChannelContext(
+        name="terminal",
+        settings=TerminalSettings(),
+        secrets={},
+        clock=ManualClock(),
+        mount=OnSocket(control),
+        log=no_log,
+        positions={},
+        transcript=empty_transcript,
+    )
+
+
+@asynccontextmanager
+async def control_socket(directory: Path) -> AsyncGenerator[Control]:
+    """A serving socket."""
+    control = Control(directory, log=no_log)
+    up = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(control.serve(up.set))
+        await up.wait()
+        try:
+            yield control
+        finally:
+            task.cancel()
+
+
+@dataclass(kw_only=True)
+class TerminalHarness:
+    """One client that is attached from the beginning."""
+
+    channel: Channel
+    lines: Lines
+    address: Address = OPERATOR
+    person: str = "operator"
+    items: dict[str, Line] = field(default_factory=dict[str, Line])
+    heard: list[str] = field(default_factory=list[str])
+    _written: list[Line] = field(default_factory=list[Line])
+    _barriers: int = 0
+
+    async def hear_until(self, kind: str, key: str = "") -> Line | None:
+        """Read until a line of a type (about an id); None at the end of the connection."""
+        while (line := await self.lines.receive()) is not None:
+            self._take(line)
+            if line["type"] == kind and key in {"", line.get("id")}:
+                return line
+        return None
+
+    def _take(self, line: Line) -> None:
+        self.heard.append(str(line["type"]))
+        if line["type"] == "item" and line["kind"] != "person":
+            self.items[str(line["id"])] = line
+        elif line["type"] == "gone":
+            self.items.pop(str(line["id"]), None)
+
+    async def say(self, text: str) -> bool:
+        return await self._write({"type": "say", "text": text})
+
+    async def redeliver(self) -> bool:
+        return await self._deliver(self._written[-1])
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        pressed = {"approval": approval, "choice": choice, "reason": reason, "card": ref.message}
+        return await self._write({"type": "press", **pressed})
+
+    async def messages(self) -> tuple[Standing, ...]:
+        self._barriers += 1
+        barrier = f"barrier-{self._barriers}"
+        await self.channel.delete(MessageRef(address=self.address, message=barrier))
+        await self.hear_until("gone", barrier)
+        return tuple(map(_standing, self.items.values()))
+
+    async def sees_typing(self) -> bool:
+        await self.messages()
+        return "typing" in self.heard
+
+    async def _write(self, line: Line) -> bool:
+        self._written.append({**line, "id": f"made-by-client-{len(self._written)}"})
+        return await self._deliver(self._written[-1])
+
+    async def _deliver(self, line: Line) -> bool:
+        try:
+            await self.lines.send(line)
+        except ConnectionError:
+            return False  # the client writes it again when it is connected
+        while (answer := await self.lines.receive()) is not None:
+            self._take(answer)
+            if answer["type"] in {"received", "refused"} and answer["id"] == line["id"]:
+                return answer["type"] == "received"
+        return False
+
+
+def _standing(item: Line) -> Standing:
+    """Read an item as a client shows it."""
+    if item["kind"] != "card":
+        return Standing(text=str(item["text"]))
+    card = cast("dict[str, object]", item["card"])
+    calls = cast("list[dict[str, object]]", card["calls"])
+    readable: list[str] = []
+    for call in calls:
+        ending = cast("dict[str, object] | None", call["ending"])
+        readable += [str(call[name]) for name in ("number", "tool", "summary", "arguments", "why")]
+        readable += [str(call["hash8"]), *(str(value) for value in (ending or {}).values())]
+    return Standing(text=" ".join(readable))
+
+
+@asynccontextmanager
+async def terminal_opened(admit: Admit, directory: Path) -> AsyncGenerator[TerminalHarness]:
+    async with control_socket(directory) as control:
+        channel = open_channel(terminal_context(control))
+        async with receiving(channel, admit):
+            lines = await connect(directory)
+            try:
+                harness = TerminalHarness(channel=channel, lines=lines)
+                await lines.send({"open": STREAM})
+                await lines.send({"type": "hello", "after": ""})
+                await harness.hear_until("live")
+                yield harness
+            finally:
+                await lines.aclose()

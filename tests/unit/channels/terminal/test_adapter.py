@@ -1,0 +1,400 @@
+"""The terminal's clients: told everything once, told "received" late, and never waited for."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+
+from channels.terminal import TerminalSettings
+from channels.terminal.adapter import TerminalChannel, open_channel
+from channels.terminal.feed import MOST_CLIENTS, MOST_WAITING
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Accepted,
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    Attachment,
+    ChannelContext,
+    ChannelRejected,
+    ChannelUnavailable,
+    Duplicate,
+    Envelope,
+    Ignored,
+    LineStream,
+    MessageRef,
+    NotSupported,
+    Outgoing,
+    TranscriptItem,
+)
+
+Line = Mapping[str, object]
+Serve = Callable[[LineStream], Awaitable[None]]
+DEFAULTS = TerminalSettings()
+HERE = Address(channel="terminal", account="local", chat="operator", direct=True)
+KEY = "0123456789abcdef"
+SAY: Line = {"type": "say", "id": KEY, "text": "hi"}
+HELLO: Line = {"type": "hello", "after": ""}
+
+
+def no_log(event: str, /, **fields: object) -> None:
+    pass
+
+
+class Socket:
+    """A client's connection; `full` holds every line back."""
+
+    def __init__(self, *, full: bool = False) -> None:
+        self._written: asyncio.Queue[Line | None] = asyncio.Queue(1_000)
+        self.shown: asyncio.Queue[Line] = asyncio.Queue(1_000)
+        self._room = asyncio.Event()
+        self.gone = False
+        self.ended = asyncio.Event()
+        if not full:
+            self._room.set()
+
+    async def receive(self) -> Line | None:
+        return await self._written.get()
+
+    async def send(self, line: Line) -> None:
+        await self._room.wait()
+        if self.gone:
+            raise ConnectionResetError
+        await self.shown.put(line)
+
+    def write(self, *lines: Line | None) -> None:
+        for line in lines:
+            self._written.put_nowait(line)
+
+    def fill(self) -> None:
+        self._room.clear()
+
+    def drain(self) -> None:
+        self._room.set()
+
+    async def next(self, kind: str) -> Line:
+        """The next line of a type; others before it are dropped."""
+        while (line := await self.shown.get())["type"] != kind:
+            pass
+        return line
+
+
+class Door:
+    """Admission, as it was called."""
+
+    def __init__(self, answer: Admission | Exception | None = None) -> None:
+        self.answer: Admission | Exception = answer or Accepted()
+        self.admitted: list[Envelope] = []
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def __call__(self, envelope: Envelope) -> Admission:
+        self.admitted.append(envelope)
+        await self.open.wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Place:
+    """All that the channel is handed: a mount, a transcript, a log."""
+
+    def __init__(self) -> None:
+        self.serves: dict[str, Serve] = {}
+        self.transcript: tuple[TranscriptItem, ...] = ()
+        self.asked: list[str] = []
+        self.reading = asyncio.Event()
+        self.reading.set()
+        self.fault: Exception | None = None
+        self.clock = ManualClock()
+
+    def web(self, prefix: str, application: object) -> str:
+        raise NotImplementedError
+
+    def stream(self, name: str, serve: Serve) -> None:
+        self.serves[name] = serve
+
+    def channel(self, settings: object = DEFAULTS) -> TerminalChannel:
+        async def transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:
+            assert address == HERE
+            self.asked.append(after)
+            await self.reading.wait()
+            if self.fault is not None:
+                raise self.fault
+            return self.transcript
+
+        channel = open_channel(
+            ChannelContext(
+                name="terminal",
+                settings=settings,
+                secrets={},
+                clock=self.clock,
+                mount=self,
+                log=no_log,
+                positions={},
+                transcript=transcript,
+            )
+        )
+        assert isinstance(channel, TerminalChannel)
+        return channel
+
+
+@asynccontextmanager
+async def receiving(
+    channel: TerminalChannel, place: Place, admit: Admit, *sockets: Socket
+) -> AsyncGenerator[asyncio.Task[None]]:
+    """A channel that receives, with these clients attached."""
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(channel.receive(admit, ready.set))
+        await ready.wait()
+        serving = [group.create_task(as_coroutine(place.serves["chat"], one)) for one in sockets]
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            await asyncio.wait(serving) if serving else None
+
+
+async def as_coroutine(serve: Serve, socket: Socket) -> None:
+    await serve(socket)
+    socket.ended.set()
+
+
+def outgoing(
+    channel: TerminalChannel, text: str, key: str = "k1", *, draft: bool = False
+) -> Outgoing:
+    return Outgoing(rendered=channel.render(text), key=key, draft=draft)
+
+
+def item(text: str, *, draft: bool = False, key: str = "k1", cursor: str = "c1") -> TranscriptItem:
+    return TranscriptItem(
+        cursor=cursor,
+        kind="bot",
+        key=key,
+        ref=key,
+        text=text,
+        at=ManualClock().now(),
+        draft=draft,
+    )
+
+
+async def test_a_client_begins_with_what_stands_and_goes_on_live() -> None:
+    """P1: whoever attaches late has missed nothing."""
+    place, socket = Place(), Socket()
+    place.transcript = (item("earlier"),)
+    channel = place.channel()
+    async with receiving(channel, place, Door(), socket):
+        socket.write({"type": "hello", "after": "c0"})
+        begin = [await socket.shown.get() for _ in range(3)]
+        await channel.send(HERE, outgoing(channel, "now", "k2"))
+        live = await socket.shown.get()
+    assert place.asked == ["c0"]
+    assert [line["type"] for line in begin] == ["snapshot", "item", "live"]
+    assert (begin[1]["text"], begin[1]["cursor"], begin[1]["id"]) == ("earlier", "c1", "k1")
+    assert (live["text"], live["cursor"], live["id"]) == ("now", "", "k2")
+
+
+async def test_received_is_told_only_when_the_event_is_stored() -> None:
+    """P1: before `admit` returned nothing is told, to anybody."""
+    place, socket, other, door = Place(), Socket(), Socket(), Door()
+    door.open.clear()
+    async with receiving(place.channel(), place, door, socket, other):
+        socket.write(HELLO, SAY)
+        other.write(HELLO)
+        await socket.next("live")
+        await other.next("live")
+        await place.clock.settle()
+        assert (len(door.admitted), socket.shown.empty()) == (1, True)
+        door.open.set()
+        assert await socket.next("received") == {"type": "received", "id": KEY, "toast": ""}
+        shown = await other.next("item")
+    assert (shown["id"], shown["kind"], shown["text"]) == (f"person/{KEY}", "person", "hi")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Duplicate(), {"type": "received", "id": KEY, "toast": ""}),
+        (Answered(text="done"), {"type": "received", "id": KEY, "toast": "done"}),
+        (
+            Ignored(),
+            {"type": "refused", "id": KEY, "why": "it was ignored", "again": False},
+        ),
+        (
+            ChannelUnavailable("disk full"),
+            {"type": "refused", "id": KEY, "why": "it could not be stored yet", "again": True},
+        ),
+    ],
+)
+async def test_every_event_gets_one_answer(answer: Admission | Exception, expected: Line) -> None:
+    """A client that writes an event again is answered as before."""
+    place, socket = Place(), Socket()
+    async with receiving(place.channel(), place, Door(answer), socket):
+        socket.write(SAY, HELLO)
+        while (line := await socket.shown.get())["type"] not in {"received", "refused"}:
+            pass
+    assert line == expected
+
+
+async def test_a_line_that_cannot_be_read_is_told_why_and_ends_nothing() -> None:
+    """P10."""
+    place, socket = Place(), Socket()
+    async with receiving(place.channel(), place, Door(), socket):
+        socket.write(HELLO, {"type": "say", "id": KEY[::-1], "text": ""}, SAY)
+        refused = await socket.next("refused")
+        await socket.next("received")
+    assert refused["why"] == "the message is empty"
+
+
+async def test_sending_to_nobody_succeeds_and_the_id_is_the_key() -> None:
+    """A repeated send shows one message, because it has one id."""
+    channel = Place().channel()
+    first = await channel.send(HERE, outgoing(channel, "a"))
+    again = await channel.send(HERE, outgoing(channel, "a"))
+    assert first == again == MessageRef(address=HERE, message="k1")
+    await channel.edit(first, outgoing(channel, "b"))
+    await channel.delete(first)
+    await channel.typing(HERE)
+
+
+async def test_every_client_is_told_and_numbers_grow() -> None:
+    place, one, two = Place(), Socket(), Socket()
+    channel = place.channel()
+    async with receiving(channel, place, Door(), one, two):
+        one.write(HELLO)
+        two.write(HELLO)
+        await one.next("live")
+        await two.next("live")
+        ref = await channel.send(HERE, outgoing(channel, "a", draft=True))
+        first = await one.next("item"), await two.next("item")
+        await channel.edit(ref, outgoing(channel, "ab"))
+        second = await one.next("item"), await two.next("item")
+    assert first[0] == first[1]
+    assert second[0] == second[1]
+    assert int(str(first[0]["number"])) < int(str(second[0]["number"]))
+
+
+async def test_a_slow_client_skips_frames_and_sees_the_last_one() -> None:
+    """P9: nobody waits for it."""
+    place, socket = Place(), Socket()
+    channel = place.channel()
+    async with receiving(channel, place, Door(), socket):
+        socket.write(HELLO)
+        await socket.next("live")
+        socket.fill()
+        ref = await channel.send(HERE, outgoing(channel, "0", draft=True))
+        await place.clock.settle()
+        for number in range(1_000):
+            await channel.edit(ref, outgoing(channel, str(number), draft=True))
+        socket.drain()
+        seen = [(await socket.next("item"))["text"], (await socket.next("item"))["text"]]
+    assert seen == ["0", "999"]
+
+
+async def test_a_client_that_lets_too_much_wait_is_cut() -> None:
+    """P9: its memory is bounded; it comes back and begins with a snapshot."""
+    place, socket = Place(), Socket(full=True)
+    channel = place.channel()
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(channel.receive(Door(), ready.set))
+        await ready.wait()
+        client = group.create_task(as_coroutine(place.serves["chat"], socket))
+        socket.write(HELLO)
+        await place.clock.settle()
+        for number in range(MOST_WAITING + 1):
+            await channel.send(HERE, outgoing(channel, "x", f"k{number}"))
+        await client
+        task.cancel()
+
+
+async def test_what_comes_while_the_snapshot_is_read_is_not_lost() -> None:
+    """Between the transcript and live events there is no gap, and nothing goes backwards."""
+    place, socket = Place(), Socket()
+    channel = place.channel()
+    place.reading.clear()
+    place.transcript = (item("ab", draft=True),)
+    async with receiving(channel, place, Door(), socket):
+        socket.write(HELLO)
+        await place.clock.settle()
+        await channel.send(HERE, outgoing(channel, "a", draft=True))
+        await channel.send(HERE, outgoing(channel, "new", "k2"))
+        place.reading.set()
+        await socket.next("live")
+        only = await socket.next("item")
+        assert only["id"] == "k2"
+        await channel.send(HERE, outgoing(channel, "abc"))
+        assert (await socket.next("item"))["text"] == "abc"
+
+
+async def test_a_transcript_that_cannot_be_read_is_told() -> None:
+    place, socket = Place(), Socket()
+    place.fault = ChannelUnavailable("no")
+    async with receiving(place.channel(), place, Door(), socket):
+        socket.write(HELLO)
+        trouble = await socket.next("trouble")
+    assert trouble["why"] == "the conversation can't be read right now"
+
+
+async def test_a_client_that_goes_is_forgotten() -> None:
+    """By its end of file, and by a write that fails."""
+    place, left, broken = Place(), Socket(), Socket()
+    channel = place.channel()
+    async with receiving(channel, place, Door(), left, broken):
+        left.write(HELLO, None)
+        broken.write(HELLO)
+        await broken.next("live")
+        broken.gone = True
+        await channel.send(HERE, outgoing(channel, "a"))
+        await left.ended.wait()
+        await broken.ended.wait()
+
+
+async def test_one_client_too_many_is_told_so() -> None:
+    place = Place()
+    channel, sockets = place.channel(), [Socket() for _ in range(MOST_CLIENTS + 1)]
+    async with receiving(channel, place, Door(), *sockets):
+        assert "too many clients" in str((await sockets[-1].next("trouble"))["why"])
+
+
+async def test_a_channel_that_stops_cuts_its_clients_and_can_receive_again() -> None:
+    """The supervisor starts it again, and clients come back."""
+    place, channel = Place(), None
+    channel = place.channel()
+    for _ in range(2):
+        socket = Socket()
+        async with receiving(channel, place, Door(), socket):
+            socket.write(HELLO)
+            await socket.next("live")
+    await channel.aclose()
+    await channel.aclose()
+    late = Socket()
+    await place.serves["chat"](late)
+    assert "it is closing" in str((await late.next("trouble"))["why"])
+
+
+async def test_what_a_terminal_cannot_do_is_refused() -> None:
+    """Nothing is silently ignored."""
+    channel = Place().channel()
+    ref = MessageRef(address=HERE, message="k1")
+    elsewhere = Address(channel="terminal", account="local", chat="other")
+    in_thread = Address(channel="terminal", account="local", chat="operator", thread="t")
+    with pytest.raises(ChannelRejected):
+        await channel.send(elsewhere, outgoing(channel, "a"))
+    with pytest.raises(NotSupported):
+        await channel.send(in_thread, outgoing(channel, "a"))
+    with pytest.raises(ChannelRejected):
+        await channel.edit(ref, outgoing(channel, "x" * 60_001))
+    with pytest.raises(NotSupported):
+        await channel.fetch(Attachment(reference="r", name="n", media_type="t"))
+    assert channel.direct_address("operator") == HERE
+    assert channel.direct_address("ann") is None
+
+
+def test_settings_of_another_kind_are_refused() -> None:
+    with pytest.raises(TypeError):
+        Place().channel(settings=3)

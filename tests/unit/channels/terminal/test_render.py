@@ -1,0 +1,215 @@
+"""What stands in the chat becomes lines that no terminal can be hurt by."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.terminal import CAPABILITIES
+from channels.terminal.render import (
+    MOST_CHARS,
+    Gone,
+    Item,
+    Received,
+    Refused,
+    Typing,
+    bot,
+    card,
+    is_news,
+    line,
+    markdown,
+    person,
+    slot,
+    stored,
+    visible,
+)
+from zeroclaw import (
+    ApprovalId,
+    Card,
+    CardCall,
+    Ending,
+    Outcome,
+    Outgoing,
+    Rendered,
+    TranscriptItem,
+)
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+LONGEST_LINE = 1024 * 1024
+
+
+def call(number: int, arguments: str = "{}") -> CardCall:
+    return CardCall(
+        approval=ApprovalId(f"a{number}"),
+        number=number,
+        tool="shell",
+        summary="run `ls`",
+        arguments=arguments,
+        why="it does more than read",
+        hash8="0a1b2c3d",
+    )
+
+
+def outcome(*endings: Ending, calls: tuple[CardCall, ...] = (call(1),)) -> Outcome:
+    deadline = NOW + timedelta(minutes=15)
+    return Outcome(
+        card=Card(key="c1", asked_by="ann", calls=calls, deadline_at=deadline), endings=endings
+    )
+
+
+ENDED = Ending(approval=ApprovalId("a1"), how="denied", by="ann", at=NOW, reason="no\x1b[2J")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# A *b*\n\n\t- `c`\n", "# A *b*\n\n\t- `c`\n"),
+        ("one\r\ntwo\rthree", "one\ntwo␍three"),
+        ("\x1b[2J\x1b]0;title\x07", "␛[2J␛]0;title␇"),
+        ("a\x7fb\x9b31m", "a␡b⟨U+009B⟩31m"),
+        ("pay \u202egnp.exe", "pay ⟨U+202E⟩gnp.exe"),
+        ("half \ud83d", "half ⟨U+D83D⟩"),
+        ("grüße 😀", "grüße 😀"),
+    ],
+)
+def test_what_a_terminal_obeys_is_shown_instead(text: str, shown: str) -> None:
+    """A model or a tool can't move the cursor, hide a line or turn text round."""
+    assert markdown(text) == Rendered(body=shown, plain=shown)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_making_visible_twice_changes_nothing(text: str) -> None:
+    once = visible(text)
+    assert visible(once) == once
+    assert all(sign.isprintable() or sign not in "\x1b\x9b\x08\r\x7f\u202e" for sign in once)
+
+
+def test_a_message_comes_whole_under_its_id() -> None:
+    outgoing = Outgoing(rendered=Rendered(body="*hi*", plain="hi"), key="k1", draft=True)
+    assert line(bot("k1", outgoing, NOW), 7) == {
+        "type": "item",
+        "number": 7,
+        "id": "k1",
+        "kind": "bot",
+        "text": "*hi*",
+        "at": "2026-01-01T12:00:00+00:00",
+        "draft": True,
+        "cursor": "",
+    }
+    plain = Outgoing(rendered=Rendered(body="*hi*", plain="hi"), key="k1", plain=True)
+    assert bot("k1", plain, NOW).text == "hi"
+
+
+def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
+    """What may be pressed, until when, and what came of it (P5)."""
+    shown = line(card("c1", outcome(ENDED, calls=(call(1), call(2))), NOW), 1)["card"]
+    assert shown == {
+        "asked_by": "ann",
+        "deadline_at": "2026-01-01T12:15:00+00:00",
+        "choices": ["once", "for_a_time", "deny"],
+        "calls": [
+            {
+                "approval": "a1",
+                "number": 1,
+                "tool": "shell",
+                "summary": "run `ls`",
+                "arguments": "{}",
+                "why": "it does more than read",
+                "hash8": "0a1b2c3d",
+                "ending": {
+                    "how": "denied",
+                    "by": "ann",
+                    "at": "2026-01-01T12:00:00+00:00",
+                    "reason": "no␛[2J",
+                },
+            },
+            {
+                "approval": "a2",
+                "number": 2,
+                "tool": "shell",
+                "summary": "run `ls`",
+                "arguments": "{}",
+                "why": "it does more than read",
+                "hash8": "0a1b2c3d",
+                "ending": None,
+            },
+        ],
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", [1, 3])
+def test_the_longest_lines_fit_the_socket(calls: int) -> None:
+    """What is left out of a card is said on it."""
+    long = tuple(call(number, "\x9b" * 1_000_000) for number in range(calls))
+    item = card("c1", outcome(calls=long), NOW)
+    assert len(json.dumps(line(item, 1))) < LONGEST_LINE
+    assert "not all of 1000000 characters is shown" in str(line(item, 1))
+    stored = Item(id="k1", kind="bot", text="\x9b" * MOST_CHARS, at=NOW)
+    assert len(json.dumps(line(stored, 1))) < LONGEST_LINE
+    text = "\U0010ffff" * CAPABILITIES.max_length
+    outgoing = Outgoing(rendered=markdown(text), key="k1")
+    assert len(json.dumps(line(bot("k1", outgoing, NOW), 1))) < LONGEST_LINE
+    assert CAPABILITIES.max_length < MOST_CHARS
+
+
+def test_small_things_are_told_in_small_lines() -> None:
+    assert line(Gone(id="k1"), 3) == {"type": "gone", "number": 3, "id": "k1"}
+    assert line(Typing(), 3) == {"type": "typing", "number": 3}
+    assert line(Received(id="i", toast="ok"), 3) == {"type": "received", "id": "i", "toast": "ok"}
+    assert line(Refused(id="i", why="no", again=True), 3) == {
+        "type": "refused",
+        "id": "i",
+        "why": "no",
+        "again": True,
+    }
+
+
+def test_what_is_stored_has_the_ids_of_live_events() -> None:
+    """So that a client that saw a message knows it in the snapshot of its next connection."""
+    bare = TranscriptItem(cursor="c", kind="person", key="", ref="", text="hi", at=NOW)
+    mine = TranscriptItem(cursor="c", kind="person", key="", ref="m1", text="hi", at=NOW)
+    sent = TranscriptItem(cursor="c", kind="bot", key="k1", ref="k1", text="hi", at=NOW)
+    unsent = TranscriptItem(cursor="c", kind="note", key="k1", ref="", text="hi", at=NOW)
+    lone = TranscriptItem(cursor="c", kind="note", key="", ref="", text="hi", at=NOW)
+    assert [stored(item).id for item in (bare, mine, sent, unsent, lone)] == [
+        "person/c",
+        person("m1", "hi", NOW).id,
+        "k1",
+        "k1",
+        "c",
+    ]
+
+
+def text_item(text: str, *, draft: bool = False) -> Item:
+    return Item(id="k1", kind="bot", text=text, at=NOW, draft=draft)
+
+
+@pytest.mark.parametrize(
+    ("event", "known", "expected"),
+    [
+        (Typing(), text_item("a"), True),
+        (Item(id="k2", kind="bot", text="b", at=NOW), text_item("a"), True),
+        (text_item("ab", draft=True), text_item("abc", draft=True), False),
+        (text_item("abc", draft=True), text_item("ab", draft=True), True),
+        (text_item("ab", draft=True), text_item("ab and more"), False),
+        (text_item("ab"), text_item("ab", draft=True), True),
+        (text_item("ab"), text_item("ab"), False),
+        (text_item("a␛"), text_item("a\x1b"), False),
+        (card("k1", outcome(), NOW), card("k1", outcome(ENDED), NOW), False),
+        (card("k1", outcome(ENDED), NOW), card("k1", outcome(), NOW), True),
+    ],
+)
+def test_only_what_a_snapshot_lacks_follows_it(
+    event: Item | Typing, known: Item, expected: bool
+) -> None:
+    """What came while the transcript was read is neither lost nor shown backwards."""
+    assert is_news(event, {known.id: known}) is expected
+
+
+def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:
+    assert slot(text_item("a")) == slot(Gone(id="k1"))
+    assert slot(Received(id="k1")) == slot(Refused(id="k1", why=""))
+    assert len({slot(text_item("a")), slot(Received(id="k1")), slot(Typing())}) == 3
