@@ -1,0 +1,221 @@
+"""The control socket: one user's door to the daemon, which no client can break."""
+
+import asyncio
+import stat
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from zeroclaw.channel import LineStream
+from zeroclaw.errors import ConfigError, ToolFailed
+from zeroclaw.host.control import (
+    LONGEST_LINE,
+    MOST_CONNECTIONS,
+    Control,
+    Unreachable,
+    connect,
+    is_own,
+    request,
+)
+
+Line = Mapping[str, object]
+
+
+class Facts:
+    """What was logged."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        self.events.append(event)
+
+
+@asynccontextmanager
+async def serving(control: Control) -> AsyncGenerator[Control]:
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(control.serve(ready.set))
+        await ready.wait()
+        try:
+            yield control
+        finally:
+            task.cancel()
+
+
+def control_in(directory: Path) -> Control:
+    return Control(directory, log=Facts())
+
+
+async def echo(line: Line) -> Line:
+    return {"said": line.get("text")}
+
+
+async def test_a_call_gets_one_answer(tmp_path: Path) -> None:
+    """What was asked is handed over whole, half characters included."""
+    control = control_in(tmp_path)
+    control.call("echo", echo)
+    async with serving(control):
+        assert await request(tmp_path, {"call": "echo", "text": "grüße \ud83d"}) == {
+            "said": "grüße \ud83d"
+        }
+
+
+async def test_an_error_of_ours_is_answered_in_one_line(tmp_path: Path) -> None:
+    async def refuse(line: Line) -> Line:
+        message = "not today"
+        raise ToolFailed(message)
+
+    control = control_in(tmp_path)
+    control.call("echo", refuse)
+    async with serving(control):
+        assert await request(tmp_path, {"call": "echo"}) == {"error": "not today"}
+
+
+async def test_an_unknown_call_is_told_so(tmp_path: Path) -> None:
+    """A newer command that meets an older daemon gets a sentence, not silence (P10)."""
+    async with serving(control_in(tmp_path)):
+        reply = await request(tmp_path, {"call": "later"})
+    assert reply == {"error": "the running daemon does not know this; is it older?"}
+
+
+async def test_a_stream_is_handed_over(tmp_path: Path) -> None:
+    async def shout(stream: LineStream) -> None:
+        while (line := await stream.receive()) is not None:
+            await stream.send({"loud": str(line.get("text")).upper()})
+
+    control = control_in(tmp_path)
+    control.stream("chat", shout)
+    async with serving(control):
+        lines = await connect(tmp_path)
+        await lines.send({"open": "chat"})
+        await lines.send({"text": "one"})
+        await lines.send({"text": "two"})
+        heard = [await lines.receive(), await lines.receive()]
+        await lines.aclose()
+        await lines.aclose()
+    assert heard == [{"loud": "ONE"}, {"loud": "TWO"}]
+
+
+async def test_a_fault_in_one_connection_ends_only_that_one(tmp_path: Path) -> None:
+    """A bug that one client meets is logged and leaves the daemon running (P9)."""
+
+    async def break_down(stream: LineStream) -> None:
+        raise LookupError("inside")
+
+    facts = Facts()
+    control = Control(tmp_path, log=facts)
+    control.stream("chat", break_down)
+    control.call("echo", echo)
+    async with serving(control):
+        lines = await connect(tmp_path)
+        await lines.send({"open": "chat"})
+        assert await lines.receive() is None
+        await lines.aclose()
+        assert await request(tmp_path, {"call": "echo", "text": "up"}) == {"said": "up"}
+    assert facts.events == ["connection_failed"]
+
+
+@pytest.mark.parametrize("garbage", [b"no json\n", b"[1]\n", b"{}", b"{}\n", b"\xff\n"])
+async def test_what_is_no_object_ends_the_connection(tmp_path: Path, garbage: bytes) -> None:
+    async with serving(control_in(tmp_path)) as control:
+        reader, writer = await asyncio.open_unix_connection(control.path)
+        writer.write(garbage)
+        writer.write_eof()
+        answered = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert answered in (b"", b'{"error": "the running daemon does not know this; is it older?"}\n')
+
+
+async def test_a_line_that_is_too_long_ends_the_connection(tmp_path: Path) -> None:
+    control = control_in(tmp_path)
+    control.call("echo", echo)
+    async with serving(control):
+        with pytest.raises(Unreachable, match="went away"):
+            await request(tmp_path, {"call": "echo", "text": "x" * LONGEST_LINE})
+
+
+async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
+    """Whoever opens connections without end can't use up the daemon's descriptors."""
+
+    async def wait(stream: LineStream) -> None:
+        await stream.send({"here": True})
+        await stream.receive()
+
+    control = control_in(tmp_path)
+    control.stream("chat", wait)
+    async with serving(control):
+        kept = [await connect(tmp_path) for _ in range(MOST_CONNECTIONS)]
+        for lines in kept:
+            await lines.send({"open": "chat"})
+            assert await lines.receive() == {"here": True}
+        one_more = await connect(tmp_path)
+        assert await one_more.receive() is None
+        for lines in (*kept, one_more):
+            await lines.aclose()
+
+
+async def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
+    """Nobody else may connect, from the first instant on."""
+    async with serving(control_in(tmp_path)) as control:
+        assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("uid", "expected"), [(1000, True), (0, False), (1001, False)])
+def test_only_the_daemons_own_user_is_served(uid: int, expected: bool) -> None:
+    """The kernel's word decides, not the rights of the file: root is somebody else, too."""
+    credentials = (
+        (4711).to_bytes(4, "little") + uid.to_bytes(4, "little") + (50).to_bytes(4, "little")
+    )
+    assert is_own(credentials, 1000) is expected
+
+
+async def test_a_socket_that_a_killed_daemon_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "control.sock").write_text("left over")
+    control = control_in(tmp_path)
+    control.call("echo", echo)
+    async with serving(control):
+        assert await request(tmp_path, {"call": "echo", "text": "x"}) == {"said": "x"}
+
+
+async def test_without_a_daemon_a_command_says_how_to_start_one(tmp_path: Path) -> None:
+    """P10."""
+    with pytest.raises(Unreachable, match="start one with `zeroclaw run`"):
+        await request(tmp_path, {"call": "status"})
+
+
+async def test_a_path_that_no_socket_can_have_is_a_fault_of_the_configuration(
+    tmp_path: Path,
+) -> None:
+    """P10."""
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    with pytest.raises(ConfigError, match="too long for a socket"):
+        await control_in(deep).serve(lambda: None)
+
+
+@pytest.mark.slow
+async def test_what_nobody_reads_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """A client that stopped reading is cut, with what it did not read."""
+    ended = asyncio.Event()
+
+    async def pour(stream: LineStream) -> None:
+        async with asyncio.timeout(0.05):
+            while True:
+                await stream.send({"text": "x" * 500_000})
+
+    class Cut(Facts):
+        def __call__(self, event: str, /, **fields: object) -> None:
+            super().__call__(event, **fields)
+            ended.set()
+
+    control = Control(tmp_path, log=Cut())
+    control.stream("chat", pour)
+    async with serving(control):
+        lines = await connect(tmp_path)
+        await lines.send({"open": "chat"})
+        await ended.wait()
+        await lines.aclose()

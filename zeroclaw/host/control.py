@@ -1,0 +1,201 @@
+"""The control socket: how commands on this machine reach the running daemon.
+
+A unix socket in the data directory, 0600, for the daemon's own uid alone (checked once more on
+each connection, by the kernel's word). A connection is JSON objects, one a line, at most 1 MiB
+each. The first says what it wants: `{"call": name, …}` gets one line back, `{"open": name}` hands
+the connection to whoever serves that name.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+from zeroclaw.channel import ChannelLog, LineStream
+from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
+from zeroclaw.foreign import Raised, call
+
+FILE = "control.sock"
+LONGEST_LINE = 1024 * 1024
+MOST_CONNECTIONS = 64
+_CREDENTIALS = struct.Struct("iII")
+"""`struct ucred`: pid, uid, gid (unix(7), SO_PEERCRED)."""
+_CLOSE_S = 1.0
+_LONGEST_PATH = 107
+"""Bytes of a unix socket's path (`sockaddr_un`, unix(7))."""
+
+Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+Serve = Callable[[LineStream], Awaitable[None]]
+
+
+class Unreachable(NeedsOperator):
+    """Raised when no daemon listens on the socket."""
+
+
+class Lines:
+    """One connection, a JSON object a line."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take over an open connection."""
+        self._reader = reader
+        self._writer = writer
+
+    async def receive(self) -> Mapping[str, object] | None:
+        """Return the next object; None at the end, and for what is no JSON object."""
+        try:
+            line = await self._reader.readline()
+        except (ValueError, ConnectionError):
+            return None
+        if not line.endswith(b"\n"):
+            return None
+        try:
+            found: object = json.loads(line)
+        except ValueError:
+            return None
+        # A JSON object has text keys only.
+        return cast("Mapping[str, object]", found) if isinstance(found, dict) else None
+
+    async def send(self, line: Mapping[str, object]) -> None:
+        """Write one object.
+
+        Raises:
+            ConnectionError: The peer is gone.
+        """
+        # ASCII only, so that half a character, which JSON escapes can make, can be sent too.
+        self._writer.write(json.dumps(line).encode() + b"\n")
+        await self._writer.drain()
+
+    async def aclose(self) -> None:
+        """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self._writer.wait_closed()
+        except ConnectionError:
+            return
+        except TimeoutError:
+            self._writer.transport.abort()
+
+
+class Control:
+    """The daemon's side of the socket."""
+
+    def __init__(self, directory: Path, *, log: ChannelLog) -> None:
+        """Serve in this data directory, which is the operator's alone (0700)."""
+        self.path = directory / FILE
+        self._log = log
+        self._answers: dict[str, Answer] = {}
+        self._streams: dict[str, Serve] = {}
+        self._count = 0
+
+    def call(self, name: str, answer: Answer) -> None:
+        """Answer `{"call": name, …}` with one object."""
+        self._answers[name] = answer
+
+    def stream(self, name: str, serve: Serve) -> None:
+        """Hand connections that open with `name` to `serve`, until it returns."""
+        self._streams[name] = serve
+
+    async def serve(self, ready: Callable[[], None]) -> None:
+        """Listen until cancelled.
+
+        Raises:
+            ConfigError: The data directory's path is too long for a socket.
+        """
+        if len(os.fsencode(self.path)) > _LONGEST_PATH:
+            fault = f"data_dir: `{self.path}` is too long for a socket; choose a shorter path"
+            raise ConfigError((fault,))
+        async with asyncio.TaskGroup() as group:
+
+            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                group.create_task(self._connection(Lines(reader, writer), writer))
+
+            # The data directory's lock is ours, so a socket that is there belongs to nobody.
+            await asyncio.to_thread(self.path.unlink, missing_ok=True)
+            mask = os.umask(0o177)
+            try:
+                server = await asyncio.start_unix_server(
+                    connected, path=self.path, limit=LONGEST_LINE
+                )
+            finally:
+                os.umask(mask)
+            async with server:
+                ready()
+                await server.serve_forever()
+
+    async def _connection(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
+        self._count += 1
+        try:
+            if self._count <= MOST_CONNECTIONS and is_own(_credentials(writer), os.getuid()):
+                ended = await call(lambda: self._talk(lines))
+                if isinstance(ended, Raised) and not isinstance(ended.error, ConnectionError):
+                    # A fault in what serves one connection ends this one, never the daemon.
+                    self._log("connection_failed", why=ended.line, level="error")
+        finally:
+            self._count -= 1
+            await lines.aclose()
+
+    async def _talk(self, lines: Lines) -> None:
+        first = await lines.receive()
+        if first is None:
+            return
+        called, opened = first.get("call"), first.get("open")
+        if isinstance(called, str) and (answer := self._answers.get(called)):
+            try:
+                reply = await answer(first)
+            except ZeroclawError as error:
+                reply = {"error": str(error)}
+            await lines.send(reply)
+        elif isinstance(opened, str) and (serve := self._streams.get(opened)):
+            await serve(lines)
+        else:
+            await lines.send({"error": "the running daemon does not know this; is it older?"})
+
+
+def _credentials(writer: asyncio.StreamWriter) -> bytes:
+    peer = cast("socket.socket", writer.get_extra_info("socket"))
+    return peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+
+
+def is_own(credentials: bytes, own: int) -> bool:
+    """Tell whether the kernel says that a peer runs as the user `own`."""
+    _pid, uid, _gid = _CREDENTIALS.unpack(credentials)
+    return uid == own
+
+
+async def connect(directory: Path) -> Lines:
+    """Open a connection to the daemon of this data directory.
+
+    Raises:
+        Unreachable: None runs there.
+    """
+    try:
+        reader, writer = await asyncio.open_unix_connection(directory / FILE, limit=LONGEST_LINE)
+    except OSError as error:
+        message = f"no zeroclaw runs in `{directory}`; start one with `zeroclaw run`"
+        raise Unreachable(message) from error
+    return Lines(reader, writer)
+
+
+async def request(directory: Path, line: Mapping[str, object]) -> Mapping[str, object]:
+    """Ask the running daemon one thing.
+
+    Raises:
+        Unreachable: None runs, or it went away before it answered.
+    """
+    lines = await connect(directory)
+    try:
+        await lines.send(line)
+        reply = await lines.receive()
+    except ConnectionError:
+        reply = None
+    finally:
+        await lines.aclose()
+    if reply is None:
+        message = f"the zeroclaw in `{directory}` went away before it answered"
+        raise Unreachable(message)
+    return reply
