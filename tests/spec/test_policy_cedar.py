@@ -21,6 +21,8 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.statement import Statement
 
+pytestmark = pytest.mark.slow  # comparisons, hundreds of examples each
+
 # Without grants such as `host:*`: Cedar can't tell whether two patterns overlap.
 cases = st.randoms(use_true_random=False).map(lambda random: draw_case(random, RESOURCES))
 
