@@ -46,11 +46,16 @@ class TurnOpened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantReceived:
-    """The model asked for tools; an answer without calls is part of `TurnFinished`."""
+    """The model asked for tools; an answer without calls is part of `TurnFinished`.
+
+    Attributes:
+        shown: The text as people saw it, None when that is the content.
+    """
 
     message: AssistantMessage
     usage: Usage
     at: datetime
+    shown: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

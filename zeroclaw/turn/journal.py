@@ -226,7 +226,10 @@ def _event(state: State, entry: Entry) -> signals.Event | None:
     match entry:
         case entries.AssistantReceived() if isinstance(state, Asking):
             event = signals.ResponseReceived(
-                request=state.progress.requests, message=entry.message, usage=entry.usage
+                request=state.progress.requests,
+                message=entry.message,
+                usage=entry.usage,
+                shown=entry.shown,
             )
         case entries.Gated():
             event = signals.BatchGated(verdicts=entry.verdicts)

@@ -215,10 +215,11 @@ def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamC
 
 def _answered(progress: Progress, event: ResponseReceived) -> Step:
     message = event.message
+    shown = message.content if event.shown is None else event.shown
     after = replace(
         progress,
         usage=progress.usage + event.usage,
-        said=joined(progress.said, message.content),
+        said=joined(progress.said, shown),
         reasked=False,
         forced=False,
     )
@@ -323,6 +324,9 @@ def _call_ended(state: Executing | Dispatching, event: CallEnded) -> Step:
     if batch == state.batch:
         return state, ()
     progress = replace(state.progress, usage=state.progress.usage + event.usage)
+    if _is_spent(progress):
+        # The turn ends with this step, so nothing more is started by it.
+        return replace(state, progress=progress, batch=batch), ()
     return _went_on(replace(state, progress=progress), batch)
 
 
@@ -358,7 +362,10 @@ def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
     if not slots.is_gated(state.batch):
         return state, (GateBatch(calls=tuple(slot.call for slot in state.batch.slots)),)
     if slots.is_complete(state.batch):
-        return state, (AppendBatch(results=slots.results(state.batch)),)
+        results = AppendBatch(results=slots.results(state.batch))
+        if isinstance(state, Dispatching):
+            return Executing(progress=state.progress, batch=state.batch), (results,)
+        return state, (results,)
     batch, unknown = slots.revived(state.batch, rerun)
     batch, actions = slots.launched(batch)
     effects: list[Effect] = [RecordUnknown(action=action) for action in unknown]
@@ -372,9 +379,13 @@ def _resumed(state: Calling, rerun: frozenset[ActionId]) -> Step:
 
 def _affordable(state: State, effects: Iterable[Effect]) -> Step:
     """End the turn instead when it has used up its tokens; asked after every step (S4-20)."""
-    if not isinstance(state, Done):
-        cap, used = state.progress.limits.max_tokens, state.progress.usage.total_tokens
-        if cap is not None and used >= cap:
-            note = f"stopped at {used} tokens, the limit of one turn is {cap}; {PERHAPS_DONE}"
-            return finish(state, "budget_exceeded", note, "stopped")
-    return state, tuple(effects)
+    if isinstance(state, Done) or not _is_spent(state.progress):
+        return state, tuple(effects)
+    cap, used = state.progress.limits.max_tokens, state.progress.usage.total_tokens
+    note = f"stopped at {used} tokens, the limit of one turn is {cap}; {PERHAPS_DONE}"
+    return finish(state, "budget_exceeded", note, "stopped")
+
+
+def _is_spent(progress: Progress) -> bool:
+    cap = progress.limits.max_tokens
+    return cap is not None and progress.usage.total_tokens >= cap

@@ -37,11 +37,16 @@ class TextArrived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseReceived:
-    """The stream was read to its end."""
+    """The stream was read to its end.
+
+    Attributes:
+        shown: Its text as people saw it, receipts marked; None when that is the content.
+    """
 
     request: int
     message: AssistantMessage
     usage: Usage
+    shown: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
