@@ -16,7 +16,7 @@ def parse(text: str) -> object:
         ValueError: It is none, holds NaN or infinity, or is nested too deep to read.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return _DECODER.decode(text)
     except RecursionError as error:
         message = "nested too deep"
         raise ValueError(message) from error
@@ -67,3 +67,7 @@ def whole(text: str) -> str:
 def _refuse(constant: str) -> object:
     message = f"`{constant}` is not JSON"
     raise ValueError(message)
+
+
+# One decoder for all: `json.loads` with an option makes a new one for every text.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
