@@ -1,0 +1,130 @@
+"""The loopback platform under the contract suite: journeys trust it, so it keeps the contract too."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from zeroclaw_test_platform import LoopbackSettings
+from zeroclaw_test_platform.adapter import open_channel
+from zeroclaw_test_platform.chats import Chat
+from zeroclaw_test_platform.platform import Event, Platform
+
+from tests.contract.channel_suite import Adapter, Standing, receiving
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admit,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    Choice,
+    MessageRef,
+    TranscriptItem,
+)
+
+PERSON = "ann"
+
+
+def no_log(event: str, /, **fields: object) -> None:
+    pass
+
+
+class NoMount:
+    """The loopback platform is reached over its own socket."""
+
+    def web(self, prefix: str, application: object) -> str:
+        raise NotImplementedError
+
+    def stream(self, name: str, serve: object) -> None:
+        raise NotImplementedError
+
+
+async def no_transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:
+    return ()
+
+
+def loopback_context(platform: Platform, name: str = "loopback") -> ChannelContext:
+    return ChannelContext(
+        name=name,
+        settings=platform.settings,
+        secrets={},
+        clock=ManualClock(),
+        mount=NoMount(),
+        log=no_log,
+        positions={},
+        transcript=no_transcript,
+    )
+
+
+@dataclass(kw_only=True)
+class LoopbackHarness:
+    """One person's direct chat."""
+
+    platform: Platform
+    channel: Channel
+    person: str = PERSON
+    newest: Event | None = None
+
+    @property
+    def address(self) -> Address:
+        return Address(channel="loopback", account="bot", chat=PERSON, direct=True)
+
+    @property
+    def chat(self) -> Chat:
+        return self.platform.chat(PERSON)
+
+    async def say(self, text: str) -> bool:
+        return await self._told(await self.platform.say(PERSON, text))
+
+    async def redeliver(self) -> bool:
+        assert self.newest is not None
+        return await self._told(await self.platform.redeliver(self.newest))
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        card = next(one for one in self.chat.messages if one.id == ref.message)
+        place = [call.approval for call in card.asked.calls].index(approval)
+        return await self._told(
+            await self.platform.press(PERSON, card, choice, call=place, reason=reason)
+        )
+
+    async def messages(self) -> tuple[Standing, ...]:
+        return tuple(
+            Standing(text=one.text, buttons=one.buttons)
+            for one in self.chat.from_bot
+            if not one.thread
+        )
+
+    async def sees_typing(self) -> bool:
+        return self.chat.typings > 0
+
+    async def _told(self, event: Event) -> bool:
+        self.newest = event
+        refused = event.refused
+        await self.platform.until(lambda: event.confirmed or event.refused > refused)
+        return event.confirmed
+
+
+def loopback(name: str, **settings: object) -> Adapter:
+    @asynccontextmanager
+    async def opened(admit: Admit, directory: Path) -> AsyncGenerator[LoopbackHarness]:
+        async with Platform(**settings) as platform:
+            channel = open_channel(loopback_context(platform))
+            async with receiving(channel, admit):
+                yield LoopbackHarness(platform=platform, channel=channel)
+
+    capabilities = LoopbackSettings.model_validate({"port": 1, **settings}).capabilities()
+    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1")
+
+
+BARE = {
+    "max_length": 500,
+    "can_edit": False,
+    "can_delete": False,
+    "has_buttons": False,
+    "has_threads": False,
+    "idempotent_send": False,
+    "has_typing": False,
+}

@@ -1,0 +1,243 @@
+"""Carries out what the bot asks of the platform, and refuses what a platform would."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from zeroclaw import ApprovalId
+from zeroclaw_test_platform import LoopbackSettings
+from zeroclaw_test_platform.chats import Chat, Message, Version
+from zeroclaw_test_platform.faults import Refuse, TooMany, Unavailable
+from zeroclaw_test_platform.limits import Limits
+from zeroclaw_test_platform.wire import (
+    Json,
+    Op,
+    card_from_json,
+    ending_from_json,
+    is_array,
+    is_object,
+    text_of,
+)
+
+Answer = Mapping[str, object]
+OPS: tuple[Op, ...] = ("send", "edit", "delete", "ask", "settle", "typing", "fetch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the bot, as it arrived.
+
+    Attributes:
+        message: The platform's id of the message that it is about, empty for a new one.
+        at: Seconds on the clock of the test's event loop.
+    """
+
+    op: Op
+    chat: str
+    thread: str
+    message: str
+    text: str
+    key: str
+    draft: bool
+    plain: bool
+    at: float
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.chat} {self.message} {self.text[:60]!r}{'~' if self.draft else ''}"
+
+
+class _Refused(Exception):
+    """The platform does not do it."""
+
+    def __init__(self, error: str, why: str) -> None:
+        super().__init__(why)
+        self.error = error
+
+
+@dataclass(eq=False, kw_only=True)
+class Desk:
+    """All chats of the platform.
+
+    Attributes:
+        limits: The bot's budgets; calls beyond them are refused and counted.
+    """
+
+    settings: LoopbackSettings
+    chats: dict[str, Chat] = field(default_factory=dict[str, Chat])
+    limits: Limits = field(init=False)
+    _messages: dict[str, Message] = field(default_factory=dict[str, Message])
+    _by_key: dict[str, Message] = field(default_factory=dict[str, Message])
+    _files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def __post_init__(self) -> None:
+        self.limits = Limits(settings=self.settings)
+
+    def chat(self, name: str, *, direct: bool | None = None) -> Chat:
+        """Return a chat, a new one when there is none."""
+        if name not in self.chats:
+            is_direct = not name.startswith("#") if direct is None else direct
+            self.chats[name] = Chat(id=name, direct=is_direct)
+        return self.chats[name]
+
+    def person_wrote(self, chat: Chat, thread: str, who: str, text: str, at: float) -> Message:
+        """Put a person's message into a chat."""
+        message = self._post(chat.id, thread)
+        message.author = who
+        message.versions.append(Version(text=text, draft=False, plain=False, at=at))
+        return message
+
+    def keep_file(self, name: str, content: bytes) -> Json:
+        """Keep a file; return it as an event tells of it."""
+        reference = f"f{len(self._files) + 1}"
+        self._files[reference] = content
+        media_type = "text/plain" if name.endswith(".txt") else "application/octet-stream"
+        size = len(content)
+        return {"reference": reference, "name": name, "media_type": media_type, "size": size}
+
+    # --- the bot's calls -----------------------------------------------------------------------
+
+    def call(self, request: Json, at: float) -> Call:
+        """Read a request."""
+        return Call(
+            op=next(op for op in OPS if op == request.get("call")),
+            chat=text_of(request, "chat"),
+            thread=text_of(request, "thread"),
+            message=text_of(request, "message"),
+            text=text_of(request, "text"),
+            key=text_of(request, "key"),
+            draft=request.get("draft") is True,
+            plain=request.get("plain") is True,
+            at=at,
+        )
+
+    def refused(self, fault: TooMany | Refuse | Unavailable) -> Answer:
+        """Return the answer to a call that a test lets fail."""
+        match fault:
+            case TooMany(retry_after_s=seconds):
+                return {"error": "rate_limited", "retry_after_s": seconds, "why": "slow down"}
+            case Refuse(why=why):
+                return {"error": why, "why": f"refused ({why})"}
+            case Unavailable():
+                return {"error": "unavailable", "why": "come back later"}
+
+    def carry_out(self, call: Call, request: Json) -> Answer:
+        """Do what was asked; the answer says why when it was not done."""
+        if call.op in ("send", "edit", "ask", "settle"):
+            wait_s = self.limits.wait_s(call.chat, call.at)
+            if wait_s:
+                return {"error": "rate_limited", "retry_after_s": wait_s, "why": "over the budget"}
+        try:
+            return self._done(call, request)
+        except _Refused as refusal:
+            return {"error": refusal.error, "why": str(refusal)}
+
+    def _done(self, call: Call, request: Json) -> Answer:
+        match call.op:
+            case "send":
+                return {"message": self._send(call).id}
+            case "edit":
+                self._check(call, self.settings.can_edit)
+                self._show(self._standing(call), call)
+            case "delete":
+                self._check(call, self.settings.can_delete)
+                if call.message in self._messages:
+                    self._messages[call.message].deleted = True
+            case "ask":
+                return {"message": self._ask(call, request).id}
+            case "settle":
+                self._settle(call, request)
+            case "typing":
+                self._check(call, self.settings.has_typing)
+                self._known(call).typings += 1
+            case "fetch":
+                content = self._files.get(text_of(request, "reference"))
+                if content is None:
+                    raise _Refused("gone", "no such file")
+                return {"base64": base64.b64encode(content).decode()}
+        return {}
+
+    def _send(self, call: Call) -> Message:
+        chat = self._known(call)
+        self._check_text(call)
+        earlier = self._by_key.get(call.key)
+        if earlier is not None and self.settings.idempotent_send and not earlier.deleted:
+            return earlier
+        message = self._post(chat.id, call.thread)
+        message.key = call.key
+        self._by_key[call.key] = message
+        self._show(message, call)
+        return message
+
+    def _ask(self, call: Call, request: Json) -> Message:
+        card = request.get("card")
+        message = self._send(call)
+        if message.card is None and is_object(card):
+            message.card = card_from_json(card)
+            message.buttons = _buttons(request)
+        return message
+
+    def _settle(self, call: Call, request: Json) -> None:
+        told = request.get("endings")
+        card = self._standing(call)
+        endings = tuple(
+            ending_from_json(one) for one in (told if is_array(told) else []) if is_object(one)
+        )
+        if request.get("in_place") is True:
+            self._check(call, self.settings.can_edit)
+            self._show(card, call)
+        elif call.key not in self._by_key:
+            message = self._post(call.chat, call.thread)
+            message.key = call.key
+            self._by_key[call.key] = message
+            self._show(message, call)
+        if len(endings) >= len(card.endings):
+            card.endings, card.buttons = endings, _buttons(request)
+
+    # --- what a platform insists on ------------------------------------------------------------
+
+    def _show(self, message: Message, call: Call) -> None:
+        self._check_text(call)
+        if not message.versions or message.text != call.text:
+            message.versions.append(
+                Version(text=call.text, draft=call.draft, plain=call.plain, at=call.at)
+            )
+        message.draft = call.draft
+
+    def _check(self, call: Call, able: bool) -> None:
+        if not able:
+            raise _Refused("rejected", f"this account can't {call.op}")
+
+    def _check_text(self, call: Call) -> None:
+        if not call.text.strip():
+            raise _Refused("rejected", "a message can't be empty")
+        # A card has no limit, like the attachments that carry long ones elsewhere.
+        if call.op in ("send", "edit") and len(call.text) > self.settings.max_length:
+            raise _Refused("rejected", f"{len(call.text)} characters are too many")
+
+    def _known(self, call: Call) -> Chat:
+        if call.thread:
+            self._check(call, self.settings.has_threads)
+        if call.chat not in self.chats and call.chat.startswith("#"):
+            raise _Refused("rejected", f"the bot is not in `{call.chat}`")
+        if call.chat not in self.chats and not self.settings.opens_direct_chats:
+            raise _Refused("rejected", f"`{call.chat}` never wrote to the bot")
+        return self.chat(call.chat)
+
+    def _standing(self, call: Call) -> Message:
+        message = self._messages.get(call.message)
+        if message is None or message.deleted or message.chat != call.chat:
+            raise _Refused("gone", f"there is no message `{call.message}`")
+        if message.author:
+            raise _Refused("rejected", f"`{call.message}` is not the bot's")
+        return message
+
+    def _post(self, chat: str, thread: str) -> Message:
+        message = Message(id=f"m{len(self._messages) + 1}", chat=chat, thread=thread)
+        self._messages[message.id] = message
+        self.chat(chat).messages.append(message)
+        return message
+
+
+def _buttons(request: Json) -> frozenset[ApprovalId]:
+    listed = request.get("buttons")
+    return frozenset(ApprovalId(str(one)) for one in (listed if is_array(listed) else []))

@@ -1,0 +1,60 @@
+"""What a test can let the next calls run into."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooMany:
+    """Not carried out: too many requests."""
+
+    retry_after_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """Not carried out, for good; `gone`: no such message, `markup`: unreadable, plain may do."""
+
+    why: Literal["rejected", "gone", "markup", "unauthorized"] = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """Not carried out; the platform says to come back later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lose:
+    """The connection is cut before the answer, after or before the call was carried out."""
+
+    carried_out: bool
+
+
+@dataclass(eq=False, kw_only=True)
+class Hang:
+    """The call stands until the test releases it, before or after it is carried out.
+
+    Attributes:
+        carried_out: It has its effect first, and only the answer waits.
+    """
+
+    carried_out: bool = False
+    _open: asyncio.Event = field(default_factory=asyncio.Event)
+    _at: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def release(self) -> None:
+        """Let the call, and those to come, go on."""
+        self._open.set()
+
+    async def reached(self) -> None:
+        """Wait until a call stands here."""
+        await self._at.wait()
+
+    async def stand(self) -> None:
+        """Hold a call; for the platform."""
+        self._at.set()
+        await self._open.wait()
+
+
+Fault = TooMany | Refuse | Unavailable | Lose | Hang

@@ -1,0 +1,409 @@
+"""The platform's server, on which a test speaks as any person and reads every chat.
+
+    async with Platform(can_edit=False) as platform:
+        event = await platform.say("ann", "hello")
+        await platform.until(lambda: platform.chat("ann").answers)
+
+It lives in the test, so it outlives a daemon that is killed. An event is delivered until the
+channel confirms it. Nothing here waits for time to pass: `until` looks again at each change.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+from zeroclaw import Choice
+from zeroclaw_test_platform import LoopbackSettings
+from zeroclaw_test_platform.chats import Chat, Message, Version
+from zeroclaw_test_platform.desk import Answer, Call, Desk
+from zeroclaw_test_platform.faults import Fault, Hang, Lose
+from zeroclaw_test_platform.wire import (
+    LONGEST_LINE,
+    Json,
+    Op,
+    line,
+    read,
+    text_of,
+)
+
+PATIENCE_S = 40.0
+"""Less than a test's own time limit, so that what was waited for is told."""
+T = TypeVar("T")
+
+
+@dataclass(eq=False, kw_only=True)
+class Event:
+    """Something that a person did; kept until the channel confirms it.
+
+    Attributes:
+        message: What was written, edited, deleted or pressed.
+        deliveries: How often it was sent to the bot.
+        confirmed: The channel said that it was received, after the newest delivery.
+        refused: How often the channel asked for it again.
+        toast: What the channel showed the person alone.
+    """
+
+    id: str
+    body: Json
+    message: Message
+    deliveries: int = 0
+    confirmed: bool = False
+    refused: int = 0
+    toast: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Planned:
+    op: Op
+    fault: Fault | None
+    chat: str
+    when: Callable[[Call], bool]
+    left: int | None
+
+
+@dataclass(eq=False, kw_only=True)
+class _Line:
+    """The connection that events go by."""
+
+    writer: asyncio.StreamWriter
+
+
+class Platform:
+    """The platform on a loopback port; leaving it cuts every connection.
+
+    Attributes:
+        calls: Every call of the bot, in the order they arrived.
+    """
+
+    def __init__(self, **settings: object) -> None:
+        """Take what `LoopbackSettings` takes, `port` excepted."""
+        self._asked = settings
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._line: _Line | None = None
+        self._events: list[Event] = []
+        self._planned: list[_Planned] = []
+        self._changed = asyncio.Event()
+        self._desk: Desk | None = None
+        self._made = 0
+        self._held = False
+        self.calls: list[Call] = []
+
+    # --- opening and closing -------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self.up()
+        self._desk = Desk(settings=self.settings)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.down()
+
+    async def up(self) -> None:
+        """Take connections again, on the same port."""
+        self._server = await asyncio.start_server(
+            self._serve, "127.0.0.1", self._port, limit=LONGEST_LINE
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def down(self) -> None:
+        """Cut every connection and take no new one."""
+        if self._server is None:
+            return
+        self._server.close()
+        for task, writer in self._connections.items():
+            writer.transport.abort()
+            task.cancel()
+        while self._connections:
+            await self._changed.wait()
+        await self._server.wait_closed()
+        self._server = None
+
+    @property
+    def settings(self) -> LoopbackSettings:
+        """What the channel is to be configured with."""
+        return LoopbackSettings.model_validate({"port": self._port, **self._asked})
+
+    @property
+    def connected(self) -> bool:
+        """A bot takes events."""
+        return self._line is not None
+
+    def cut(self) -> None:
+        """Cut the connection of events; the channel will come back."""
+        if self._line is not None:
+            self._line.writer.transport.abort()
+            self._line = None
+            self._note()
+
+    # --- what people do ------------------------------------------------------------------------
+
+    async def say(
+        self,
+        who: str,
+        text: str,
+        *,
+        chat: str = "",
+        thread: str = "",
+        verified: bool = True,
+        display: str = "",
+        files: Mapping[str, bytes] | None = None,
+    ) -> Event:
+        """Write as a person, in their direct chat unless another is named."""
+        where = self.chat(chat or who)
+        message = self.desk.person_wrote(where, thread, who, text, self._now())
+        kept = [self.desk.keep_file(name, content) for name, content in (files or {}).items()]
+        fields = {"text": text, "files": kept, "verified": verified, "display": display}
+        return self._happened("said", who, where, message, **fields)
+
+    async def edit(self, event: Event, text: str, *, who: str = "") -> Event:
+        """Change a message as its writer, or as somebody who only claims to be."""
+        message = event.message
+        message.versions.append(Version(text=text, draft=False, plain=False, at=self._now()))
+        return self._happened(
+            "edited",
+            who or message.author,
+            self.chat(message.chat),
+            message,
+            text=text,
+            version=len(message.versions),
+        )
+
+    async def delete(self, event: Event, *, who: str = "") -> Event:
+        """Withdraw a message as its writer."""
+        message = event.message
+        message.deleted = True
+        return self._happened("deleted", who or message.author, self.chat(message.chat), message)
+
+    async def press(
+        self, who: str, card: Message, choice: Choice = "once", *, call: int = 0, reason: str = ""
+    ) -> Event:
+        """Press a card's button for one of its calls, whether or not it still shows."""
+        approval = card.asked.calls[call].approval
+        fields = {"approval": approval, "choice": choice, "reason": reason}
+        return self._happened("pressed", who, self.chat(card.chat), card, **fields)
+
+    async def happen(self, kind: str, who: str, *, chat: str = "", **fields: object) -> Event:
+        """Let something else happen: `membership` with `present`, `moved` with `to`."""
+        where = self.chat(chat or who)
+        return self._happened(kind, who, where, Message(id="", chat=where.id), **fields)
+
+    async def redeliver(self, event: Event, *, as_new: bool = False) -> Event:
+        """Deliver an event again, as itself or as another event about the same message."""
+        if as_new:
+            self._made += 1
+            body = {**event.body, "id": f"e{self._made}"}
+            event = Event(id=f"e{self._made}", body=body, message=event.message)
+            self._events.append(event)
+        event.confirmed = False
+        self._deliver(event)
+        return event
+
+    async def confirmed(self, *events: Event) -> None:
+        """Wait until the channel has confirmed every newest delivery."""
+        await self.until(lambda: all(event.confirmed for event in events))
+
+    def hold(self) -> None:
+        """Deliver nothing that happens from now on, until `release`."""
+        self._held = True
+
+    def release(self) -> None:
+        """Deliver what was held, at once and in order."""
+        self._held = False
+        self._deliver_all()
+
+    # --- what tests look at --------------------------------------------------------------------
+
+    @property
+    def desk(self) -> Desk:
+        """Where calls are carried out."""
+        assert self._desk is not None, "the platform is not open"
+        return self._desk
+
+    def chat(self, name: str, *, direct: bool | None = None) -> Chat:
+        """Return a chat; one with a person's name is their direct chat, unless told otherwise.
+
+        A group's name begins with `#`.
+        """
+        return self.desk.chat(name, direct=direct)
+
+    def called(self, *ops: Op, chat: str = "") -> list[Call]:
+        """Return the calls of these kinds, of one chat if one is named."""
+        return [one for one in self.calls if one.op in ops and chat in ("", one.chat)]
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds, looking again at each change, and return it."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not (found := holds()):
+                    await self._changed.wait()
+        except TimeoutError:
+            message = f"waited {PATIENCE_S:g} s in vain; the platform shows\n{self.transcript()}"
+            raise AssertionError(message) from None
+        return found
+
+    def transcript(self) -> str:
+        """Return all that stands on the platform, for the message of a failure."""
+        lines = [f"connected: {self.connected}"]
+        for chat in self.desk.chats.values():
+            lines.append(f"--- {chat.id}")
+            lines += [repr(message) for message in chat.messages]
+        waiting = [event.id for event in self._events if not event.confirmed]
+        lines.append(f"unconfirmed events: {waiting}")
+        lines.append(f"last calls: {[str(call) for call in self.calls[-12:]]}")
+        return "\n".join(lines)
+
+    # --- faults --------------------------------------------------------------------------------
+
+    def will(
+        self,
+        op: Op,
+        *faults: Fault | None,
+        chat: str = "",
+        times: int | None = 1,
+        when: Callable[[Call], bool] = lambda _: True,
+    ) -> None:
+        """Let the next calls run into faults, one after another; None lets one pass.
+
+        Args:
+            op: Which calls.
+            faults: In order.
+            chat: Only calls of this chat.
+            times: How often each, None for ever.
+            when: Only calls of which this holds.
+        """
+        self._planned += [
+            _Planned(op=op, fault=fault, chat=chat, when=when, left=times) for fault in faults
+        ]
+
+    # --- events --------------------------------------------------------------------------------
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _note(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _happened(
+        self, kind: str, who: str, chat: Chat, message: Message, **fields: object
+    ) -> Event:
+        self._made += 1
+        body = {
+            "id": f"e{self._made}",
+            "kind": kind,
+            "who": who,
+            "verified": True,
+            "chat": chat.id,
+            "direct": chat.direct,
+            "thread": message.thread,
+            "message": message.id,
+            **fields,
+        }
+        event = Event(id=f"e{self._made}", body=body, message=message)
+        self._events.append(event)
+        if not self._held:
+            self._deliver(event)
+        self._note()
+        return event
+
+    def _deliver(self, event: Event) -> None:
+        if self._line is not None:
+            event.deliveries += 1
+            self._line.writer.write(line(event.body))
+
+    def _deliver_all(self) -> None:
+        for event in self._events:
+            if not event.confirmed:
+                self._deliver(event)
+
+    async def _serve_events(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Deliver all that is unconfirmed, then whatever happens; a newer connection wins."""
+        self.cut()
+        here = self._line = _Line(writer=writer)
+        writer.write(line({"ready": True}))
+        if not self._held:
+            self._deliver_all()
+        self._note()
+        events = {event.id: event for event in self._events}
+        try:
+            while (answer := await read(reader)) is not None:
+                id_ = text_of(answer, "confirm") or text_of(answer, "again")
+                event = events.get(id_) or next(one for one in self._events if one.id == id_)
+                if "confirm" in answer:
+                    event.confirmed = True
+                    event.toast = text_of(answer, "toast")
+                else:
+                    event.refused += 1
+                self._note()
+        finally:
+            if self._line is here:
+                self._line = None
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[task] = writer
+        try:
+            request = await read(reader)
+            if request is None:
+                return
+            if "open" in request:
+                await self._serve_events(reader, writer)
+            else:
+                await self._serve_call(request, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            # A cancelled connection is how the platform closes; a raising one would be reported.
+            return
+        finally:
+            writer.close()
+            del self._connections[task]
+            self._note()
+
+    async def _serve_call(self, request: Json, writer: asyncio.StreamWriter) -> None:
+        call = self.desk.call(request, self._now())
+        self.calls.append(call)
+        self._note()
+        answer = await self._answer(call, request)
+        self._note()
+        if answer is not None:
+            writer.write(line(answer))
+            await writer.drain()
+
+    async def _answer(self, call: Call, request: Json) -> Answer | None:
+        """Carry a call out, or what was planned for it; None cuts its connection."""
+        fault = self._fault(call)
+        match fault:
+            case None:
+                return self.desk.carry_out(call, request)
+            case Hang(carried_out=True):
+                answer = self.desk.carry_out(call, request)
+                self._note()
+                await fault.stand()
+                return answer
+            case Hang():
+                await fault.stand()
+                return self.desk.carry_out(call, request)
+            case Lose():
+                if fault.carried_out:
+                    self.desk.carry_out(call, request)
+                return None
+            case _:
+                return self.desk.refused(fault)
+
+    def _fault(self, call: Call) -> Fault | None:
+        for place, planned in enumerate(self._planned):
+            is_here = planned.chat in ("", call.chat)
+            if planned.op == call.op and is_here and planned.when(call):
+                if planned.left is not None:
+                    planned.left -= 1
+                    if planned.left <= 0:
+                        del self._planned[place]
+                return planned.fault
+        return None
