@@ -17,7 +17,7 @@ from zeroclaw.envelope import (
     Outgoing,
     Rendered,
 )
-from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported
+from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported, ZeroclawError
 
 T = TypeVar("T")
 CallName = Literal["send", "edit", "delete", "ask", "settle", "typing"]
@@ -143,7 +143,10 @@ class ScriptedChannel:
         ready()
         while True:
             envelope, answer = await self._events.get()
-            answer.set_result(await admit(envelope))
+            try:
+                answer.set_result(await admit(envelope))
+            except ZeroclawError as error:
+                answer.set_exception(error)  # not confirmed; whoever said it may say it again
 
     def render(self, markdown: str) -> Rendered:
         return Rendered(body=markdown, plain=markdown.replace("*", ""))
@@ -152,6 +155,7 @@ class ScriptedChannel:
         return len(rendered.body)
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        self._check_thread(to)
         text = self._text(outgoing)
         call = self._call("send", to, text=text, key=outgoing.key, draft=outgoing.draft)
 
@@ -193,6 +197,7 @@ class ScriptedChannel:
         await self._perform(call, carry_out)
 
     async def ask(self, to: Address, card: Card) -> MessageRef:
+        self._check_thread(to)
         text = "; ".join(f"{call.number}. {call.summary}" for call in card.calls)
         call = self._call("ask", to, text=text, key=card.key)
 
@@ -212,6 +217,9 @@ class ScriptedChannel:
         await self._perform(call, carry_out)
 
     async def typing(self, to: Address) -> None:
+        if not self._capabilities.has_typing:
+            message = "this platform shows no typing"
+            raise NotSupported(message)
         await self._perform(self._call("typing", to), lambda: None)
 
     def direct_address(self, sender: str) -> Address | None:
@@ -273,6 +281,11 @@ class ScriptedChannel:
             return carry_out()
         finally:
             self.in_flight.remove(call)
+
+    def _check_thread(self, to: Address) -> None:
+        if to.thread is not None and not self._capabilities.has_threads:
+            message = "this platform has no threads"
+            raise NotSupported(message)
 
     def _check_length(self, call: Call) -> None:
         if (

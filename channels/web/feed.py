@@ -1,0 +1,109 @@
+"""Hand live events to every open page; a slow page never holds up another, nor the sender.
+
+Events wait for each page apart, one a thing in the chat: a newer one takes the older one's place,
+so that a page that reads slowly skips frames of a draft. A page that lets too many wait is cut,
+comes back, and begins with a snapshot.
+"""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from channels.web.render import Event, slot
+
+MOST_PAGES = 32
+MOST_WAITING = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """An event and its place in the order of all of them."""
+
+    event: Event
+    number: int
+
+
+class Subscription:
+    """What waits for one page."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Numbered] = {}
+        self._wake = asyncio.Event()
+        self._ended = False
+
+    async def take(self) -> tuple[Numbered, ...] | None:
+        """Wait for events; empty when the connection should be tried, None at the end."""
+        await self._wake.wait()
+        self._wake.clear()
+        if self._ended:
+            return None
+        taken = tuple(self._waiting.values())
+        self._waiting.clear()
+        return taken
+
+    def put(self, event: Numbered) -> None:
+        """Add an event, or cut the page."""
+        waiting_for = slot(event.event)
+        if waiting_for not in self._waiting and len(self._waiting) >= MOST_WAITING:
+            self.end()
+        elif not self._ended:
+            self._waiting[waiting_for] = event
+            self._wake.set()
+
+    def nudge(self) -> None:
+        """Let `take` return even if nothing waits."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """Let `take` return None; what waits is dropped."""
+        self._ended = True
+        self._waiting.clear()
+        self._wake.set()
+
+
+class Feed:
+    """All open pages of one channel."""
+
+    def __init__(self) -> None:
+        self._open: set[Subscription] = set()
+        self._closed = False
+        self._number = 0
+
+    @property
+    def number(self) -> int:
+        """The number of the newest event."""
+        return self._number
+
+    def has_room(self) -> bool:
+        """Tell whether another page may be served."""
+        return not self._closed and len(self._open) < MOST_PAGES
+
+    def publish(self, event: Event) -> None:
+        """Hand an event to every page; never waits."""
+        self._number += 1
+        for subscription in self._open:
+            subscription.put(Numbered(event=event, number=self._number))
+
+    def ping(self) -> None:
+        """Have every connection tried."""
+        for subscription in self._open:
+            subscription.nudge()
+
+    @contextmanager
+    def subscribe(self) -> Generator[Subscription]:
+        """Collect events for one page while the block runs."""
+        subscription = Subscription()
+        if self._closed:
+            subscription.end()
+        self._open.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._open.discard(subscription)
+
+    def close(self) -> None:
+        """End every stream, now and from now on; safe twice."""
+        self._closed = True
+        for subscription in self._open:
+            subscription.end()

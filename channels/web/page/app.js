@@ -1,0 +1,180 @@
+/* The chat page: wires the stream, the list, the composer and the lines that say how things are. */
+
+import { countDown } from "./cards.js";
+import { Items } from "./items.js";
+import { Outbox, follow, postAnswer } from "./line.js";
+
+const TYPING_MS = 6000;
+const TOAST_MS = 8000;
+const NEAR_PX = 120;
+const TALLEST_PX = 260;
+
+const by = (id) => document.getElementById(id);
+const scroller = by("scroller");
+const text = by("text");
+const timers = {};
+
+const items = new Items(by("log"), async (approval, choice, reason, card) => {
+  const said = await postAnswer({ approval, choice, reason, card });
+  if (said.toast) toast(said.toast);
+});
+
+const outbox = new Outbox({
+  acknowledged(message, said) {
+    items.mark(ownId(message), "");
+    if (said) toast(said);
+  },
+  refused(message, why) {
+    items.mark(ownId(message), "refused", `not sent: ${why}`);
+  },
+  waiting(message) {
+    items.mark(ownId(message), "waiting");
+  },
+});
+
+function ownId(message) {
+  return `person/${message.id}`;
+}
+
+function echo(message) {
+  items.show({ id: ownId(message), kind: "person", text: message.text, at: message.at });
+  items.mark(ownId(message), "sending");
+}
+
+/* --- the stream -------------------------------------------------------------------------------- */
+
+/* Frames come faster than a screen draws: the newest of each item is drawn, once a frame. */
+const undrawn = new Map();
+
+function draw() {
+  const wasNear = isNear();
+  for (const item of undrawn.values()) items.show(item);
+  undrawn.clear();
+  changed(wasNear);
+}
+
+function heard(name, data) {
+  const wasNear = isNear();
+  if (name === "snapshot") {
+    undrawn.clear();
+    by("title").textContent = data.title;
+    settitle(data.title);
+    items.reset(data.items, [...outbox.messages.map(ownId), ...refusedIds()]);
+    outbox.messages.filter((one) => !items.nodes.has(ownId(one))).forEach(echo);
+    outbox.hurry();
+    changed(wasNear);
+  } else if (name === "item") {
+    if (!undrawn.size) whenDrawing(draw);
+    undrawn.set(data.id, data);
+    if (data.kind !== "person") typing(false);
+    if (data.kind === "card" || !data.draft) notice();
+  } else if (name === "gone") {
+    undrawn.delete(data.id);
+    items.remove(data.id);
+    changed(wasNear);
+  } else if (name === "typing") {
+    typing(true);
+    changed(wasNear);
+  } else if (name === "trouble") {
+    toast(data.why);
+  }
+}
+
+/* A hidden page draws no frames, but its items must be there when it is looked at. */
+function whenDrawing(act) {
+  if (document.hidden) setTimeout(act, 0);
+  else requestAnimationFrame(act);
+}
+
+function refusedIds() {
+  return [...by("log").querySelectorAll('[data-sending="refused"]')].map((node) => node.dataset.id);
+}
+
+const SAID = {
+  connecting: "connecting",
+  connected: "connected",
+  reconnecting: "no connection, trying again",
+  "logged out": "logged out: run `zeroclaw status` for a new link",
+};
+
+function state(name) {
+  const line = by("connection");
+  if (line.dataset.state === name) return;
+  line.dataset.state = name;
+  line.textContent = SAID[name];
+}
+
+/* --- small signs ------------------------------------------------------------------------------- */
+
+function typing(isOn) {
+  clearTimeout(timers.typing);
+  by("typing").hidden = !isOn;
+  if (isOn) timers.typing = setTimeout(() => typing(false), TYPING_MS);
+}
+
+function toast(said) {
+  clearTimeout(timers.toast);
+  by("toast").textContent = said;
+  by("toast").hidden = false;
+  timers.toast = setTimeout(() => { by("toast").hidden = true; }, TOAST_MS);
+}
+
+function settitle(title) {
+  document.title = document.hidden && document.title.startsWith("●") ? `● ${title}` : title;
+}
+
+function notice() {
+  if (document.hidden && !document.title.startsWith("●")) document.title = `● ${document.title}`;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) document.title = document.title.replace(/^● /, "");
+});
+
+/* --- scrolling: stay at the newest, unless somebody reads further up ----------------------------- */
+
+function isNear() {
+  return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_PX;
+}
+
+function changed(wasNear) {
+  by("empty").hidden = !items.isEmpty;
+  if (wasNear) scroller.scrollTop = scroller.scrollHeight;
+  by("latest").hidden = isNear();
+}
+
+scroller.addEventListener("scroll", () => { by("latest").hidden = isNear(); }, { passive: true });
+by("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
+
+/* --- the composer -------------------------------------------------------------------------------- */
+
+function fit() {
+  text.style.height = "auto";
+  text.style.height = `${Math.min(text.scrollHeight, TALLEST_PX)}px`;
+}
+
+function submit() {
+  if (!text.value.trim()) return;
+  echo(outbox.add(text.value));
+  text.value = "";
+  fit();
+  changed(true);
+}
+
+by("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit();
+  text.focus();
+});
+
+text.addEventListener("input", fit);
+text.addEventListener("keydown", (event) => {
+  // While a word is being composed (Japanese, for example) Enter ends the word.
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  submit();
+});
+
+setInterval(() => countDown(), 1000);
+outbox.messages.forEach(echo);
+void follow({ heard, state });

@@ -1,0 +1,149 @@
+/* Show an approval card: the whole call, why it needs a person, the buttons, and how it ended. */
+
+import { element, inline } from "./markdown.js";
+
+const ENDED = { approved: "Approved", denied: "Denied", expired: "Expired", stopped: "Stopped" };
+
+/* Draw a card into its list item; `answer(approval, choice, reason, card)` is awaited by buttons. */
+export function drawCard(node, item, answer) {
+  const card = item.card;
+  const open = card.calls.filter((call) => !call.ending);
+  // What a person has begun to write must survive the ending of another call of the card.
+  const written = new Map([...node.querySelectorAll("section")].map((one) =>
+    [one.dataset.approval, one.querySelector("input")]));
+  node.dataset.open = String(open.length);
+  const title = element("h2", { id: `card-${item.id}` },
+    card.calls.length > 1 ? `${card.calls.length} calls need your answer` : "A call needs your answer");
+  if (!open.length) title.textContent = card.calls.length > 1 ? "These calls are decided" : "This call is decided";
+  const head = element("header", {}, title, asked(card, open.length > 0));
+  const panel = element("article", {}, head,
+    ...card.calls.map((call) => section(call, card, item.id, answer, written.get(call.approval))));
+  panel.setAttribute("aria-labelledby", title.id);
+  if (open.length > 1) panel.append(all(open, item.id, answer));
+  const focused = node.contains(document.activeElement) ? document.activeElement.id : "";
+  node.replaceChildren(panel);
+  if (focused) document.getElementById(focused)?.focus();
+}
+
+function asked(card, isOpen) {
+  const line = element("p", { className: "asked" }, `asked by ${card.asked_by}`);
+  if (isOpen) {
+    const left = element("time", { dateTime: card.deadline_at });
+    left.dataset.deadline = card.deadline_at;
+    left.title = `denied at ${new Date(card.deadline_at).toLocaleString()}`;
+    line.append(" · ", left);
+    countDown(left);
+  }
+  return line;
+}
+
+/* Keep every open deadline's line true; called once a second. */
+export function countDown(...lines) {
+  const found = lines.length ? lines : document.querySelectorAll("time[data-deadline]");
+  for (const line of found) {
+    const seconds = Math.max(0, Math.round((Date.parse(line.dataset.deadline) - Date.now()) / 1000));
+    const minutes = Math.floor(seconds / 60);
+    const shown = seconds >= 3600
+      ? `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
+      : `${minutes}:${String(seconds % 60).padStart(2, "0")} left`;
+    line.textContent = seconds ? shown : "time is up";
+    line.dataset.soon = String(seconds <= 60);
+  }
+}
+
+function section(call, card, id, answer, written) {
+  const made = element("section", {},
+    element("p", { className: "call" },
+      element("span", { className: "number" }, String(call.number)),
+      element("code", {}, call.tool), " ",
+      element("span", { className: "summary" }, call.summary)),
+    element("pre", { tabIndex: 0 }, element("code", {}, call.arguments)),
+    element("p", { className: "because" }, element("span", {}, ...inline(call.why)),
+      element("span", { className: "hash", title: "the beginning of the hash of exactly this call" }, call.hash8)));
+  made.dataset.approval = call.approval;
+  made.append(call.ending ? ending(call.ending) : buttons(call, card, id, answer, written));
+  return made;
+}
+
+function ending(ended) {
+  const by = ended.by ? ` by ${ended.by}` : "";
+  const at = new Date(ended.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const line = element("p", { className: "ending" }, element("strong", {}, ENDED[ended.how]), `${by} · ${at}`);
+  line.dataset.how = ended.how;
+  if (ended.reason) line.append(element("q", {}, ended.reason));
+  return line;
+}
+
+function buttons(call, card, id, answer, written) {
+  const row = element("div", { className: "buttons" });
+  const trouble = element("p", { className: "trouble", hidden: true });
+  trouble.setAttribute("role", "alert");
+  const press = (choice, reason = "") => pressed([row, because], trouble, () =>
+    answer(call.approval, choice, reason, id));
+  const because = reasonLine(call, card, press, written);
+  const add = (choice, label, className) => {
+    if (!card.choices.includes(choice)) return;
+    const made = element("button", { type: "button", className }, label);
+    made.dataset.choice = choice;
+    made.addEventListener("click", () => press(choice));
+    row.append(made);
+  };
+  add("once", "Approve", "yes");
+  add("for_a_time", "Approve for a time", "");
+  add("deny", "Deny", "no");
+  const more = element("button", { type: "button", className: "quiet" }, "Deny with a reason…");
+  more.dataset.choice = "deny_with_reason";
+  more.setAttribute("aria-expanded", String(!because.hidden));
+  more.addEventListener("click", () => {
+    because.hidden = !because.hidden;
+    more.setAttribute("aria-expanded", String(!because.hidden));
+    if (!because.hidden) because.querySelector("input").focus();
+  });
+  row.append(more);
+  return element("div", { className: "answer" }, row, because, trouble);
+}
+
+function reasonLine(call, card, press, written) {
+  const field = element("input", {
+    type: "text", id: `reason-${call.approval}`, maxLength: 2000, value: written?.value ?? "",
+    placeholder: "why not, for the bot to read", autocomplete: "off",
+  });
+  const label = element("label", { className: "unseen", htmlFor: field.id }, "Reason");
+  const made = element("form", { className: "because-not", hidden: written?.form?.hidden ?? true },
+    label, field, element("button", { type: "submit", className: "no" }, "Deny"));
+  made.addEventListener("submit", (event) => {
+    event.preventDefault();
+    press("deny", field.value.trim());
+  });
+  return made;
+}
+
+function all(open, id, answer) {
+  const trouble = element("p", { className: "trouble", hidden: true });
+  const row = element("div", { className: "buttons" });
+  const add = (label, className, choice) => {
+    const made = element("button", { type: "button", className }, label);
+    made.dataset.all = choice;
+    made.addEventListener("click", () => pressed([row], trouble, async () => {
+      for (const call of open) await answer(call.approval, choice, "", id);
+    }));
+    row.append(made);
+  };
+  add(`Approve all ${open.length}`, "yes", "once");
+  add(`Deny all ${open.length}`, "no", "deny");
+  return element("footer", {}, row, trouble);
+}
+
+/* Hold the controls until the answer has arrived; the card's own ending takes them away. */
+async function pressed(holders, trouble, act) {
+  const controls = holders.flatMap((one) => [...one.querySelectorAll("button, input")]);
+  controls.forEach((one) => { one.disabled = true; });
+  trouble.hidden = true;
+  try {
+    await act();
+  } catch (error) {
+    trouble.textContent = error.message;
+    trouble.hidden = false;
+    controls.forEach((one) => { one.disabled = false; });
+  }
+}

@@ -1,0 +1,117 @@
+/* Show what stands in the chat: one list item for each, updated in place by its id. */
+
+import { block, blocks, element } from "./markdown.js";
+import { drawCard } from "./cards.js";
+
+/* The marks of zeroclaw/gate/screen.py. Nobody else can write them: it replaces imitations. */
+const RECEIPTS = new RegExp(
+  "(?<valid>✅ receipt: \\S+ · [a-z]+ · \\d\\d:\\d\\d UTC)" +
+  "|(?<earlier>🕓 receipt of an earlier run: \\S+ · [a-z]+ · [\\d-]+ \\d\\d:\\d\\d UTC)" +
+  "|(?<false>⚠️ false receipt)",
+  "gu",
+);
+const WORDS = { valid: "receipt checked", earlier: "receipt of an earlier run", false: "false receipt" };
+
+export class Items {
+  constructor(log, answer) {
+    this.log = log;
+    this.answer = answer;
+    this.nodes = new Map();
+  }
+
+  get isEmpty() {
+    return this.nodes.size === 0;
+  }
+
+  /* Show exactly these, in this order; `kept` are ids that stay although they are not among them. */
+  reset(items, kept) {
+    const standing = new Set([...items.map((item) => item.id), ...kept]);
+    for (const id of [...this.nodes.keys()]) if (!standing.has(id)) this.remove(id);
+    for (const item of items) {
+      this.show(item);
+      this.log.append(this.nodes.get(item.id));
+    }
+    for (const id of kept) {
+      if (this.nodes.has(id) && !items.some((item) => item.id === id)) {
+        this.log.append(this.nodes.get(id));
+      }
+    }
+  }
+
+  /* Add an item, or replace what the one of its id shows. */
+  show(item) {
+    let node = this.nodes.get(item.id);
+    if (!node) {
+      node = element("li", { className: item.kind });
+      node.dataset.id = item.id;
+      this.nodes.set(item.id, node);
+      this.log.append(node);
+    }
+    if (item.kind === "card") {
+      drawCard(node, item, this.answer);
+    } else {
+      drawText(node, item);
+    }
+  }
+
+  remove(id) {
+    this.nodes.get(id)?.remove();
+    this.nodes.delete(id);
+  }
+
+  /* Say how the sending of an own message stands; "" when it has arrived. */
+  mark(id, state, why = "") {
+    const node = this.nodes.get(id);
+    if (!node) return;
+    node.dataset.sending = state;
+    node.querySelector(".why")?.remove();
+    if (why) node.append(element("p", { className: "why" }, why));
+  }
+}
+
+function drawText(node, item) {
+  let body = node.querySelector(":scope > .body");
+  if (!body) {
+    body = element("div", { className: "body" });
+    const who = item.kind === "person" ? "You: " : "Bot: ";
+    node.replaceChildren(element("span", { className: "unseen" }, who), body, stamp(item.at));
+    body.sources = [];
+  }
+  node.classList.toggle("draft", Boolean(item.draft));
+  // A screen reader reads a draft once, when it has ended.
+  node.setAttribute("aria-busy", String(Boolean(item.draft)));
+  if (item.kind === "person") {
+    if (body.textContent !== item.text) body.textContent = item.text;
+    return;
+  }
+  const made = blocks(item.text);
+  const same = made.findIndex((one, index) => one.source !== body.sources[index]);
+  const from = same < 0 ? made.length : same;
+  while (body.childNodes.length > from) body.lastChild.remove();
+  body.append(...made.slice(from).map((one) => block(one, badges)));
+  body.sources = made.map((one) => one.source);
+}
+
+function stamp(at) {
+  const time = new Date(at);
+  const shown = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return element("time", { dateTime: at, title: time.toLocaleString() }, shown);
+}
+
+function badges(text) {
+  const nodes = [];
+  let at = 0;
+  for (const found of text.matchAll(RECEIPTS)) {
+    const verdict = Object.keys(WORDS).find((name) => found.groups[name]);
+    if (found.index > at) nodes.push(text.slice(at, found.index));
+    // The sign stays for whoever copies or listens; what is seen of it is the style sheet's.
+    const [sign, ...rest] = found[0].split(" ");
+    const badge = element("span", { className: "receipt", title: WORDS[verdict] },
+      element("span", { className: "unseen" }, `${sign} `), rest.join(" "));
+    badge.dataset.verdict = verdict;
+    nodes.push(badge);
+    at = found.index + found[0].length;
+  }
+  if (at < text.length) nodes.push(text.slice(at));
+  return nodes;
+}

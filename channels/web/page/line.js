@@ -1,0 +1,160 @@
+/* Talk to the daemon: post until it is acknowledged, and follow the stream of events. */
+
+const WAITS_MS = [500, 1000, 2000, 4000, 8000];
+const KEPT = "zeroclaw-unsent";
+
+export class Refused extends Error {}
+export class LoggedOut extends Refused {}
+
+/* Post once. Throws `Refused` when repeating it changes nothing, another error when it may help. */
+async function post(path, body) {
+  const answer = await fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  if (answer.status === 401) throw new LoggedOut("the login has ended");
+  if (answer.ok) {
+    const said = await answer.json();
+    if (said.status === "ignored") throw new Refused("the daemon ignores this");
+    return said;
+  }
+  const isJson = answer.headers.get("content-type")?.startsWith("application/json");
+  const why = isJson ? (await answer.json()).error : await answer.text();
+  if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);
+  throw new Error(why || `not now (${answer.status})`);
+}
+
+/* Post an answer to an approval; tried again for a while, with the same id. */
+export async function postAnswer(answer) {
+  const body = { id: crypto.randomUUID(), ...answer };
+  for (const wait of WAITS_MS) {
+    try {
+      return await post("answers", body);
+    } catch (error) {
+      if (error instanceof Refused) throw error;
+      await pause(wait);
+    }
+  }
+  throw new Error("no connection; nothing was answered yet");
+}
+
+/* Messages on their way, one at a time and in order, until each is acknowledged. They outlive a
+   reload of the page, and their ids stay, so that the daemon takes each once. */
+export class Outbox {
+  constructor({ acknowledged, refused, waiting }) {
+    this.told = { acknowledged, refused, waiting };
+    this.messages = stored();
+    this.wake = () => {};
+    this.isRunning = false;
+  }
+
+  add(text) {
+    const message = { id: crypto.randomUUID(), text, at: new Date().toISOString() };
+    this.messages.push(message);
+    this.keep();
+    void this.run();
+    return message;
+  }
+
+  /* The connection stands again: don't wait any longer. */
+  hurry() {
+    this.wake();
+    void this.run();
+  }
+
+  async run() {
+    if (this.isRunning) return;
+    this.isRunning = true;
+    let tries = 0;
+    while (this.messages.length) {
+      const message = this.messages[0];
+      try {
+        const said = await post("messages", { id: message.id, text: message.text });
+        this.drop(message);
+        this.told.acknowledged(message, said.toast);
+        tries = 0;
+      } catch (error) {
+        if (error instanceof LoggedOut) break;
+        if (error instanceof Refused) {
+          this.drop(message);
+          this.told.refused(message, error.message);
+          continue;
+        }
+        this.told.waiting(message);
+        const woken = new Promise((resolve) => { this.wake = resolve; });
+        await Promise.race([woken, pause(WAITS_MS[Math.min(tries, WAITS_MS.length - 1)])]);
+        tries += 1;
+      }
+    }
+    this.isRunning = false;
+  }
+
+  drop(message) {
+    this.messages = this.messages.filter((one) => one.id !== message.id);
+    this.keep();
+  }
+
+  keep() {
+    try {
+      sessionStorage.setItem(KEPT, JSON.stringify(this.messages));
+    } catch {
+      // Too large for the browser's store: then a reload loses what was not acknowledged.
+      sessionStorage.removeItem(KEPT);
+    }
+  }
+}
+
+function stored() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  } catch {
+    return [];
+  }
+}
+
+/* Follow the stream for as long as the page is open; each connection begins with a snapshot. */
+export async function follow({ heard, state }) {
+  let tries = 0;
+  for (;;) {
+    state(tries ? "reconnecting" : "connecting");
+    await connection((name, data) => {
+      if (name !== "trouble") tries = 0;
+      heard(name, data);
+      if (name === "snapshot") state("connected");
+    });
+    if (await isLoggedOut()) {
+      state("logged out");
+      return;
+    }
+    state("reconnecting");
+    await pause(WAITS_MS[Math.min(tries, 3)]);
+    tries += 1;
+  }
+}
+
+/* One connection; ends when it ends. The browser's own retries can't tell a lost login. */
+function connection(heard) {
+  return new Promise((resolve) => {
+    const source = new EventSource("events");
+    for (const name of ["snapshot", "item", "gone", "typing", "trouble"]) {
+      source.addEventListener(name, (event) => heard(name, JSON.parse(event.data)));
+    }
+    source.addEventListener("error", () => {
+      source.close();
+      resolve();
+    });
+  });
+}
+
+async function isLoggedOut() {
+  try {
+    return (await fetch("./", { method: "HEAD" })).status === 401;
+  } catch {
+    return false;
+  }
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+}

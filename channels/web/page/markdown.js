@@ -1,0 +1,253 @@
+/* Show Markdown: text in, DOM nodes out, by textContent alone, so that no text is ever markup.
+
+   `blocks` cuts a text into top-level blocks; `block` builds one. A caller that keeps the nodes of
+   unchanged blocks can redraw a growing text cheaply, and a selection in it survives. */
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
+const HEADING = /^ {0,3}(#{1,6})\s+(\S.*)$/;
+const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+const QUOTE = /^ {0,3}>\s?/;
+const ITEM = /^( *)([-*+]|\d{1,9}[.)])(?:\s+(.*))?$/;
+const ROW = /\|/;
+const ROW_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
+const DEEPEST = 8;
+/* Some of these take time that grows with the square of a line; a longer line is plain text. */
+const LONGEST_MARKED = 1000;
+
+/* Cut into blocks: `{kind, ...}`, each with the `source` that it came from. */
+export function blocks(text) {
+  const lines = text.replace(/\r\n?/g, "\n").split("\n");
+  const found = [];
+  let at = 0;
+  while (at < lines.length) {
+    if (!lines[at].trim()) {
+      at += 1;
+      continue;
+    }
+    const from = at;
+    const made = oneBlock(lines, at);
+    at = made.end;
+    found.push({ ...made, source: lines.slice(from, at).join("\n") });
+  }
+  return found;
+}
+
+function oneBlock(lines, at) {
+  const line = lines[at];
+  if (line.length > LONGEST_MARKED) return paragraph(lines, at);
+  const fence = FENCE.exec(line);
+  if (fence) return fenced(lines, at, fence);
+  const heading = HEADING.exec(line);
+  if (heading) return { kind: "heading", level: heading[1].length, text: heading[2].replace(/\s#+\s*$/, ""), end: at + 1 };
+  if (RULE.test(line)) return { kind: "rule", end: at + 1 };
+  if (QUOTE.test(line)) return quoted(lines, at);
+  if (ITEM.test(line)) return listed(lines, at);
+  if (isTable(lines, at)) return tabled(lines, at);
+  return paragraph(lines, at);
+}
+
+function fenced(lines, at, fence) {
+  const mark = fence[1];
+  const closing = new RegExp(`^ {0,3}${mark[0]}{${mark.length},}\\s*$`);
+  let end = at + 1;
+  while (end < lines.length && !closing.test(lines[end])) end += 1;
+  const text = lines.slice(at + 1, end).join("\n");
+  return { kind: "code", text, language: fence[2], end: Math.min(end + 1, lines.length) };
+}
+
+function quoted(lines, at) {
+  let end = at;
+  while (end < lines.length && QUOTE.test(lines[end])) end += 1;
+  const text = lines.slice(at, end).map((line) => line.replace(QUOTE, "")).join("\n");
+  return { kind: "quote", text, end };
+}
+
+function listed(lines, at) {
+  const first = ITEM.exec(lines[at]);
+  const indent = first[1].length;
+  const isOrdered = /\d/.test(first[2]);
+  const items = [];
+  let end = at;
+  while (end < lines.length) {
+    const line = lines[end];
+    const item = ITEM.exec(line);
+    if (item && item[1].length <= indent && !RULE.test(line)) {
+      if (/\d/.test(item[2]) !== isOrdered) break;
+      items.push([item[3] ?? ""]);
+    } else if (!line.trim()) {
+      const next = lines[end + 1] ?? "";
+      if (!/^\s/.test(next) && !ITEM.test(next)) break;
+      items.at(-1).push("");
+    } else if (/^\s/.test(line)) {
+      items.at(-1).push(line);
+    } else if (oneLiner(line) || lines[end - 1].trim() === "") {
+      break;
+    } else {
+      items.at(-1).push(line);
+    }
+    end += 1;
+  }
+  const start = isOrdered ? parseInt(first[2], 10) : 1;
+  return { kind: "list", isOrdered, start, items: items.map(dedented), end: Math.max(end, at + 1) };
+}
+
+function dedented(lines) {
+  const rest = lines.slice(1);
+  const widths = rest.filter((line) => line.trim()).map((line) => /^ */.exec(line)[0].length);
+  const width = widths.length ? Math.min(...widths) : 0;
+  return [lines[0], ...rest.map((line) => line.slice(Math.min(width, 4)))].join("\n");
+}
+
+function isTable(lines, at) {
+  const rule = lines[at + 1] ?? "";
+  return ROW.test(lines[at]) && rule.includes("-") && rule.length <= LONGEST_MARKED &&
+    ROW_RULE.test(rule);
+}
+
+function tabled(lines, at) {
+  let end = at + 2;
+  while (end < lines.length && ROW.test(lines[end])) end += 1;
+  const rows = [lines[at], ...lines.slice(at + 2, end)].map((line) =>
+    line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|")));
+  return { kind: "table", rows, end };
+}
+
+function paragraph(lines, at) {
+  let end = at + 1;
+  while (end < lines.length && lines[end].trim() && !oneLiner(lines[end])) end += 1;
+  return { kind: "paragraph", text: lines.slice(at, end).join("\n"), end };
+}
+
+function oneLiner(line) {
+  if (line.length > LONGEST_MARKED) return false;
+  return FENCE.test(line) || HEADING.test(line) || QUOTE.test(line) || RULE.test(line) ||
+    /^ {0,3}([-*+]|1[.)])\s/.test(line);
+}
+
+/* Build one block; `marks` turns plain text into nodes, for what a caller wants to show its way. */
+export function block(made, marks = plain, depth = 0) {
+  switch (made.kind) {
+    case "code": {
+      const code = element("code", {}, made.text);
+      const figure = element("pre", { tabIndex: 0 }, code);
+      if (made.language) figure.dataset.language = made.language;
+      return figure;
+    }
+    case "heading":
+      // The page has one h1 already.
+      return element(`h${Math.min(made.level + 1, 6)}`, {}, ...inline(made.text, marks));
+    case "rule":
+      return element("hr");
+    case "quote":
+      return element("blockquote", {}, ...inside(made.text, marks, depth));
+    case "list": {
+      const list = element(made.isOrdered ? "ol" : "ul");
+      if (made.isOrdered) list.start = made.start;
+      for (const item of made.items) list.append(listItem(item, marks, depth));
+      return list;
+    }
+    case "table": {
+      const [head, ...rows] = made.rows;
+      const row = (name) => (cells) =>
+        element("tr", {}, ...cells.map((cell) => element(name, {}, ...inline(cell, marks))));
+      const table = element("table", {}, element("thead", {}, row("th")(head)),
+        element("tbody", {}, ...rows.map(row("td"))));
+      return element("div", { className: "wide", tabIndex: 0 }, table);
+    }
+    default:
+      return element("p", {}, ...inline(made.text, marks));
+  }
+}
+
+function listItem(text, marks, depth) {
+  const parts = inside(text, marks, depth);
+  const isTight = !/\n\s*\n/.test(text) && parts[0]?.tagName === "P";
+  return element("li", {}, ...(isTight ? [...parts[0].childNodes, ...parts.slice(1)] : parts));
+}
+
+function inside(text, marks, depth) {
+  if (depth >= DEEPEST) return inline(text, marks);
+  return blocks(text).map((made) => block(made, marks, depth + 1));
+}
+
+/* --- within a line ---------------------------------------------------------------------------- */
+
+const INLINE = new RegExp(
+  [
+    "(?<escape>\\\\[!-/:-@[-`{-~])",
+    "(?<ticks>`{1,20})(?<code>[^`]|[^`][\\s\\S]{0,5000}?[^`])\\k<ticks>(?!`)",
+    "\\[(?<label>(?:[^\\[\\]\\\\]|\\\\.){1,500})\\]\\((?<target>[^\\s()<>]{1,2000})\\)",
+    "<(?<angle>(?:https?:\\/\\/|mailto:)[^\\s<>]{1,2000})>",
+    "(?<bare>https?:\\/\\/[^\\s<>`]{1,2000})",
+    "(?<strongMark>\\*\\*|(?<!\\w)__)(?=\\S)(?<strong>(?:(?!\\k<strongMark>)[\\s\\S]){1,5000}?\\S?)(?<=\\S)\\k<strongMark>",
+    "(?<strikeMark>~~)(?=\\S)(?<strike>[^~]{1,2000})~~",
+    "(?<softMark>\\*|(?<!\\w)_)(?=\\S)(?<soft>(?:(?!\\k<softMark>)[\\s\\S]){1,5000}?)(?<=\\S)\\k<softMark>(?!\\w)",
+  ].join("|"),
+  "g",
+);
+
+/* Build what stands within a line. */
+export function inline(text, marks = plain, depth = 0) {
+  const nodes = [];
+  let at = 0;
+  for (const found of text.matchAll(INLINE)) {
+    if (found.index > at) nodes.push(...broken(text.slice(at, found.index), marks));
+    nodes.push(...matched(found, marks, depth));
+    at = found.index + found[0].length;
+  }
+  if (at < text.length) nodes.push(...broken(text.slice(at), marks));
+  return nodes;
+}
+
+function matched(found, marks, depth) {
+  const groups = found.groups;
+  const within = (part) => (depth < DEEPEST ? inline(part, marks, depth + 1) : marks(part));
+  if (groups.escape) return [groups.escape[1]];
+  if (groups.code !== undefined) {
+    const code = groups.code;
+    return [element("code", {}, /^ .*\S.* $/s.test(code) ? code.slice(1, -1) : code)];
+  }
+  if (groups.label !== undefined) return linked(groups.target, within(groups.label), found[0]);
+  if (groups.angle) return linked(groups.angle, [groups.angle], found[0]);
+  if (groups.bare) return bareLink(groups.bare);
+  if (groups.strong !== undefined) return [element("strong", {}, ...within(groups.strong))];
+  if (groups.strike !== undefined) return [element("s", {}, ...within(groups.strike))];
+  return [element("em", {}, ...within(groups.soft))];
+}
+
+function bareLink(text) {
+  const trimmed = text.replace(/[.,;:!?'"*_)\]]+$/, "");
+  return [...linked(trimmed, [trimmed], trimmed), text.slice(trimmed.length)];
+}
+
+/* Only these schemes: anything else could run, or tell where this page is. */
+function linked(target, label, source) {
+  let url;
+  try {
+    url = new URL(target);
+  } catch {
+    return [source];
+  }
+  if (!["http:", "https:", "mailto:"].includes(url.protocol)) return [source];
+  return [element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, ...label)];
+}
+
+function broken(text, marks) {
+  return text.split("\n").flatMap((line, index, lines) => {
+    const isLast = index === lines.length - 1;
+    const shown = isLast ? line : line.trimEnd().replace(/\\$/, "");
+    return index ? [document.createElement("br"), ...marks(shown)] : marks(shown);
+  });
+}
+
+function plain(text) {
+  return [text];
+}
+
+/* Make an element; children are nodes or strings, and a string is text. */
+export function element(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  Object.assign(made, properties);
+  made.append(...children);
+  return made;
+}

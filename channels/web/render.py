@@ -1,0 +1,185 @@
+"""Turn what stands in the chat into what the page is sent: items, and frames of its stream.
+
+The page shows Markdown itself, so `render` leaves a text as it is. An item is always sent whole
+and replaces the one of the same id, so that an event can be repeated or skipped for a newer one.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, assert_never
+
+from zeroclaw import Ending, Outcome, Outgoing, Rendered, TranscriptItem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One thing in the chat.
+
+    Attributes:
+        id: Own messages carry `person/` before the id that the page made; all else is what the
+            channel answered as the message's id.
+        draft: More will follow.
+        outcome: The card and its endings, for cards.
+    """
+
+    id: str
+    kind: Literal["person", "bot", "card"]
+    text: str
+    at: datetime
+    draft: bool = False
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """A message that no longer stands."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typing:
+    """The bot is at work."""
+
+
+Event = Item | Gone | Typing
+
+
+def markdown(text: str) -> Rendered:
+    """Return a text as the page takes it."""
+    return Rendered(body=text, plain=text)
+
+
+def person(message: str, text: str, at: datetime) -> Item:
+    """Return an own message."""
+    return Item(id=f"person/{message}", kind="person", text=text, at=at)
+
+
+def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
+    """Return a message of the bot."""
+    text = outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body
+    return Item(id=message, kind="bot", text=text, at=at, draft=outgoing.draft)
+
+
+def card(message: str, outcome: Outcome, at: datetime) -> Item:
+    """Return an approval card."""
+    return Item(id=message, kind="card", text="", at=at, outcome=outcome)
+
+
+def stored(item: TranscriptItem) -> Item:
+    """Return what the store says of a message, in the ids that live events use."""
+    if item.kind == "person":
+        return person(item.ref or item.cursor, item.text, item.at)
+    message = item.ref or item.key
+    if item.outcome is not None:
+        return card(message, item.outcome, item.at)
+    return Item(id=message, kind="bot", text=item.text, at=item.at, draft=item.draft)
+
+
+def slot(event: Event) -> str:
+    """Return what an event is about: of two that wait for a slow page, only the newer counts."""
+    match event:
+        case Item() | Gone():
+            return f"item/{event.id}"
+        case Typing():
+            return "typing"
+        case _:
+            assert_never(event)
+
+
+def is_news(event: Event, snapshot: Mapping[str, Item]) -> bool:
+    """Tell whether a snapshot, read while events already came, lacks this event.
+
+    What is stored is ahead of what is sent, never behind: an ended message stays ended, a draft
+    only grows, an ending stays.
+    """
+    if not isinstance(event, Item) or event.id not in snapshot:
+        return True
+    known = snapshot[event.id]
+    if known.outcome is not None and event.outcome is not None:
+        return len(event.outcome.endings) > len(known.outcome.endings)
+    if event.kind == "person":
+        return False
+    if event.draft:
+        return known.draft and not known.text.startswith(event.text)
+    return known.draft or known.text != event.text
+
+
+def frame(event: Event, number: int) -> bytes:
+    """Return one event of the stream; `number` counts up while the daemon runs."""
+    match event:
+        case Item():
+            return _frame("item", _item(event), number)
+        case Gone():
+            return _frame("gone", {"id": event.id}, number)
+        case Typing():
+            return _frame("typing", {}, number)
+        case _:
+            assert_never(event)
+
+
+def snapshot_frame(title: str, items: Iterable[Item], number: int) -> bytes:
+    """Return the first event of a stream: all that stands, in order."""
+    return _frame("snapshot", {"title": title, "items": [_item(item) for item in items]}, number)
+
+
+def trouble_frame(why: str) -> bytes:
+    """Return the event that says why there is no snapshot; the stream ends after it."""
+    return _frame("trouble", {"why": why}, 0)
+
+
+PING = b": ping\n\n"
+"""Shows both sides that the connection stands."""
+
+
+def _frame(name: str, data: Mapping[str, object], number: int) -> bytes:
+    # ASCII only, so that no character can end a line and a lone surrogate can be sent.
+    return f"event: {name}\nid: {number}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def _item(item: Item) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "id": item.id,
+        "kind": item.kind,
+        "text": item.text,
+        "at": item.at.isoformat(),
+        "draft": item.draft,
+    }
+    if item.outcome is not None:
+        shown["card"] = _card(item.outcome)
+    return shown
+
+
+def _card(outcome: Outcome) -> dict[str, object]:
+    endings = {ending.approval: ending for ending in outcome.endings}
+    return {
+        "asked_by": outcome.card.asked_by,
+        "deadline_at": outcome.card.deadline_at.isoformat(),
+        "choices": list(outcome.card.choices),
+        "calls": [
+            {
+                "approval": call.approval,
+                "number": call.number,
+                "tool": call.tool,
+                "summary": call.summary,
+                "arguments": call.arguments,
+                "why": call.why,
+                "hash8": call.hash8,
+                "ending": _ending(endings.get(call.approval)),
+            }
+            for call in outcome.card.calls
+        ],
+    }
+
+
+def _ending(ending: Ending | None) -> dict[str, object] | None:
+    if ending is None:
+        return None
+    return {
+        "how": ending.how,
+        "by": ending.by,
+        "at": ending.at.isoformat(),
+        "reason": ending.reason,
+    }

@@ -1,0 +1,154 @@
+"""The pages and doors of the web chat: an ASGI application over a feed and a door for events."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from channels.web import decode
+from channels.web.feed import Feed, Subscription
+from channels.web.render import PING, frame, is_news, person, snapshot_frame, stored, trouble_frame
+from zeroclaw import (
+    Admission,
+    Answered,
+    ChannelContext,
+    Command,
+    Envelope,
+    Ignored,
+    Said,
+    ZeroclawError,
+)
+
+# The machine's own table of kinds is read from files, and differs from machine to machine.
+KINDS = {
+    "html": "text/html",
+    "js": "text/javascript",
+    "css": "text/css",
+    "svg": "image/svg+xml",
+}
+NOT_NOW = 503
+UNREADABLE = 422
+
+
+def load_page() -> Mapping[str, bytes]:
+    """Read the page's files, by name; blocks."""
+    folder = files("channels.web") / "page"
+    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+
+
+def _kind(name: str) -> str | None:
+    return KINDS.get(name.rpartition(".")[2])
+
+
+class Site:
+    """Answers the requests of one channel's pages."""
+
+    def __init__(
+        self,
+        *,
+        context: ChannelContext,
+        feed: Feed,
+        admit: Callable[[Envelope], Awaitable[Admission]],
+        page: Mapping[str, bytes],
+        title: str,
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            context: For the transcript, the clock and the log.
+            feed: Where live events come from.
+            admit: The door; raises `ZeroclawError` when an event could not be stored.
+            page: The files, by name.
+            title: Stands over the page.
+        """
+        self._context = context
+        self._feed = feed
+        self._admit = admit
+        self._page = page
+        self._title = title
+
+    def application(self) -> Starlette:
+        """Return the ASGI application."""
+        return Starlette(
+            routes=[
+                Route("/", self._show),
+                Route("/events", self._follow),
+                Route("/messages", self._take_message, methods=["POST"]),
+                Route("/answers", self._take_answer, methods=["POST"]),
+                Route("/{name}", self._show),
+            ]
+        )
+
+    async def _show(self, request: Request) -> Response:
+        name = str(request.path_params.get("name", "index.html"))
+        if name not in self._page:
+            return Response(status_code=404)
+        return Response(self._page[name], media_type=_kind(name))
+
+    async def _follow(self, _request: Request) -> Response:
+        if not self._feed.has_room():
+            return JSONResponse({"error": "too many pages are open"}, status_code=NOT_NOW)
+        return _Events(self._context, self._feed, self._title)
+
+    async def _take_message(self, request: Request) -> Response:
+        return await self._take(decode.message(self._context.name, await request.body()))
+
+    async def _take_answer(self, request: Request) -> Response:
+        return await self._take(decode.answer(self._context.name, await request.body()))
+
+    async def _take(self, event: Envelope | decode.Unreadable) -> Response:
+        if isinstance(event, decode.Unreadable):
+            return JSONResponse({"error": event.why}, status_code=UNREADABLE)
+        try:
+            admission = await self._admit(event)
+        except ZeroclawError as error:
+            self._context.log("event_not_stored", why=str(error), level="warning")
+            return JSONResponse({"error": "it could not be stored yet"}, status_code=NOT_NOW)
+        if isinstance(admission, Ignored):
+            return JSONResponse({"status": "ignored"})
+        if isinstance(event.body, Said | Command):
+            # For the other pages of the same person; the one that posted knows it by its id.
+            now = self._context.clock.now()
+            self._feed.publish(person(event.message, decode.typed(event.body), now))
+        toast = admission.text if isinstance(admission, Answered) else ""
+        return JSONResponse({"status": "accepted", "toast": toast})
+
+
+class _Events(StreamingResponse):
+    """One page's stream; its subscription ends with it, however it ends."""
+
+    def __init__(self, context: ChannelContext, feed: Feed, title: str) -> None:
+        super().__init__((), media_type="text/event-stream")
+        self._context = context
+        self._feed = feed
+        self._title = title
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._feed.subscribe() as subscription:
+            async with aclosing(self._frames(subscription)) as frames:
+                self.body_iterator = frames
+                await super().__call__(scope, receive, send)
+
+    async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
+        """Yield the snapshot, then what it lacks of what came meanwhile, then what comes."""
+        try:
+            items = await self._context.transcript(decode.address(self._context.name), "")
+        except ZeroclawError as error:
+            self._context.log("transcript_not_read", why=str(error), level="warning")
+            yield trouble_frame("the conversation can't be read right now")
+            return
+        read_at = self._feed.number
+        snapshot = [stored(item) for item in items]
+        yield snapshot_frame(self._title, snapshot, read_at)
+        known = {item.id: item for item in snapshot}
+        while (taken := await subscription.take()) is not None:
+            if not taken:
+                yield PING
+            for one in taken:
+                if one.number > read_at or is_news(one.event, known):
+                    yield frame(one.event, one.number)

@@ -1,0 +1,16 @@
+"""What the contract suite of channels runs over; a new channel is one entry here."""
+
+from tests.contract.channel_suite import Adapter
+from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
+from tests.contract.loopback_harness import loopback
+from tests.contract.scripted_harness import BARE, FULL, scripted
+from tests.contract.web_harness import WEB, web_opened
+
+ADAPTERS = (
+    Adapter(name="web", capabilities=WEB, opened=web_opened),
+    loopback("loopback"),
+    loopback("loopback, of few capabilities", **BARE_LOOPBACK),
+    loopback("loopback, buttons without edits", can_edit=False),
+    scripted("scripted", FULL),
+    scripted("scripted, of few capabilities", BARE),
+)

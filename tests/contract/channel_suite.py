@@ -1,0 +1,164 @@
+"""What the contract suite of channels needs: a door to admit to, and a platform to look at.
+
+To put a channel under the suite, write a `Harness` for its platform's side and add an entry to
+`ADAPTERS` in tests/contract/channel_adapters.py. The suite reads the capabilities and proves each:
+what is supported works, what is not raises `NotSupported`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from zeroclaw import (
+    Accepted,
+    Address,
+    Admission,
+    Admit,
+    ApprovalId,
+    Capabilities,
+    Channel,
+    Choice,
+    Duplicate,
+    Envelope,
+    MessageRef,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One message of the bot, as people see it.
+
+    Attributes:
+        text: All that is readable; of a card, every call, and how each ended once it has.
+        buttons: Approvals that can still be answered by pressing.
+    """
+
+    text: str
+    buttons: frozenset[ApprovalId] = frozenset()
+
+
+class Harness(Protocol):
+    """The platform's side of one direct chat between the bot and one person."""
+
+    @property
+    def channel(self) -> Channel:
+        """The adapter under test."""
+        ...
+
+    @property
+    def address(self) -> Address:
+        """The chat, as its envelopes must say."""
+        ...
+
+    @property
+    def person(self) -> str:
+        """The person's id, as `Sender.id` must say."""
+        ...
+
+    async def say(self, text: str) -> bool:
+        """Write as the person; True once the platform was told, False when it was told to retry."""
+        ...
+
+    async def redeliver(self) -> bool:
+        """Deliver the newest message of the person again, as the platform does; like `say`."""
+        ...
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        """Press a button of a card, where there are buttons; like `say`."""
+        ...
+
+    async def messages(self) -> tuple[Standing, ...]:
+        """The bot's messages that stand, in order, once all that was sent so far has arrived."""
+        ...
+
+    async def sees_typing(self) -> bool:
+        """Whether the bot was shown to be at work."""
+        ...
+
+
+class Desk:
+    """Stands for the one door: it stores in memory, and fails or waits as it is told.
+
+    Attributes:
+        arrived: Every envelope that was handed over, duplicates included.
+        stored: Those that were stored.
+        fault: Raised in place of storing.
+        holding: While set, `admit` waits.
+    """
+
+    def __init__(self) -> None:
+        self.arrived: list[Envelope] = []
+        self.stored: list[Envelope] = []
+        self.fault: Exception | None = None
+        self.came = asyncio.Event()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._seen: set[str] = set()
+
+    def hold(self) -> None:
+        """Let `admit` wait."""
+        self._open.clear()
+
+    def release(self) -> None:
+        """Let `admit` go on."""
+        self._open.set()
+
+    async def admit(self, envelope: Envelope) -> Admission:
+        self.arrived.append(envelope)
+        self.came.set()
+        await self._open.wait()
+        if self.fault is not None:
+            raise self.fault
+        if self._seen.intersection(envelope.dedup):
+            return Duplicate()
+        self._seen.update(envelope.dedup)
+        self.stored.append(envelope)
+        return Accepted()
+
+
+Opening = Callable[[Admit, Path], AbstractAsyncContextManager[Harness]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter:
+    """One channel under the suite.
+
+    Attributes:
+        capabilities: What it must say of itself, and prove.
+        thread: A thread of the chat that exists, where there are threads.
+        opened: Starts the platform and the adapter, receiving; ends both.
+    """
+
+    name: str
+    capabilities: Capabilities
+    opened: Opening
+    thread: str = ""
+
+
+@asynccontextmanager
+async def receiving(channel: Channel, admit: Admit) -> AsyncGenerator[None]:
+    """Run `receive` while the block runs, from the moment it is ready; then close the channel."""
+    ready: list[None] = []
+    up = asyncio.Event()
+
+    def is_ready() -> None:
+        ready.append(None)
+        up.set()
+
+    async def receive() -> None:
+        await channel.receive(admit, is_ready)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(receive())
+        try:
+            await up.wait()
+            yield
+        finally:
+            task.cancel()
+    await channel.aclose()
+    assert len(ready) == 1, "`ready` is called once"

@@ -1,0 +1,113 @@
+"""The scripted channel under the contract suite: fakes keep the contract they stand for."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.contract.channel_suite import Adapter, Standing, receiving
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.scripted_channel import ScriptedChannel, Shown
+from zeroclaw import (
+    Address,
+    Admit,
+    ApprovalId,
+    Body,
+    Capabilities,
+    Choice,
+    Command,
+    Envelope,
+    MessageRef,
+    Pressed,
+    Said,
+    Sender,
+    ZeroclawError,
+)
+
+FULL = Capabilities(
+    max_length=500,
+    can_edit=True,
+    can_delete=True,
+    has_buttons=True,
+    has_threads=True,
+    idempotent_send=True,
+    has_typing=True,
+)
+BARE = Capabilities(max_length=500, can_edit=False, can_delete=False)
+
+
+@dataclass(kw_only=True)
+class ScriptedHarness:
+    """One person's chat."""
+
+    channel: ScriptedChannel
+    person: str = "u1"
+    said: int = 0
+    newest: Envelope | None = None
+
+    @property
+    def address(self) -> Address:
+        return self.channel.address(self.person, direct=True)
+
+    async def say(self, text: str) -> bool:
+        word, _, rest = text[1:].partition(" ")
+        body = Command(name=word, rest=rest) if text.startswith("/") else Said(text=text)
+        return await self._deliver(body)
+
+    async def redeliver(self) -> bool:
+        assert self.newest is not None
+        try:
+            await self.channel.say(self.newest)
+        except ZeroclawError:
+            return False
+        return True
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        return await self._deliver(
+            Pressed(approval=approval, choice=choice, reason=reason, card=ref)
+        )
+
+    async def messages(self) -> tuple[Standing, ...]:
+        return tuple(self._seen(shown) for shown in self.channel.standing(self.address))
+
+    async def sees_typing(self) -> bool:
+        return bool(self.channel.called("typing"))
+
+    async def _deliver(self, body: Body) -> bool:
+        self.said += 1
+        self.newest = Envelope(
+            address=self.address,
+            sender=Sender(id=self.person, verified=True),
+            dedup=(f"event/{self.said}",),
+            body=body,
+            message=f"p{self.said}",
+        )
+        return await self.redeliver()
+
+    def _seen(self, shown: Shown) -> Standing:
+        if shown.card is None:
+            return Standing(text=shown.text)
+        ended = shown.outcome.endings if shown.outcome else ()
+        calls = [
+            f"{call.number} {call.tool} {call.summary} {call.arguments} {call.why} {call.hash8}"
+            for call in shown.card.calls
+        ]
+        endings = [f"{ending.how} {ending.by} {ending.reason}" for ending in ended]
+        still_open = {call.approval for call in shown.card.calls} - {one.approval for one in ended}
+        has_buttons = self.channel.capabilities.has_buttons
+        return Standing(
+            text=" ".join((*calls, *endings)),
+            buttons=frozenset(still_open) if has_buttons else frozenset(),
+        )
+
+
+def scripted(name: str, capabilities: Capabilities) -> Adapter:
+    @asynccontextmanager
+    async def opened(admit: Admit, directory: Path) -> AsyncGenerator[ScriptedHarness]:
+        channel = ScriptedChannel(clock=ManualClock(), capabilities=capabilities)
+        async with receiving(channel, admit):
+            yield ScriptedHarness(channel=channel)
+
+    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1")

@@ -1,0 +1,188 @@
+"""The web channel under the contract suite: the real listener, and a page without a browser."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import httpx
+
+from channels.web import CAPABILITIES, WebSettings
+from channels.web.adapter import open_channel
+from tests.contract.channel_suite import Standing, receiving
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.web_page import Shown, Stream, following, visiting
+from zeroclaw import (
+    Address,
+    Admit,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    Choice,
+    MessageRef,
+    TranscriptItem,
+)
+from zeroclaw.clock import Clock
+from zeroclaw.host.listener import Listener, open_listener
+
+WEB = replace(CAPABILITIES, min_edit_interval_s=0.05)
+OPERATOR = Address(channel="web", account="local", chat="operator", direct=True)
+
+
+@dataclass(kw_only=True)
+class Transcript:
+    """The store's view of the chat.
+
+    Attributes:
+        fault: Raised in place of an answer.
+        asked: Set by each read.
+        held: While it is there and not set, a read has its answer and keeps it.
+    """
+
+    items: list[TranscriptItem] = field(default_factory=list[TranscriptItem])
+    fault: Exception | None = None
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    held: asyncio.Event | None = None
+
+    async def __call__(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
+        assert (address, after) == (OPERATOR, "")
+        self.asked.set()
+        items = tuple(self.items)
+        if self.held is not None:
+            await self.held.wait()
+        if self.fault is not None:
+            raise self.fault
+        return items
+
+
+class OnListener:
+    """The mount of a daemon that has a local listener and no control socket."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def web(self, prefix: str, application: object) -> str:
+        return self._listener.web(prefix, application)
+
+    def stream(self, name: str, serve: object) -> None:
+        raise NotImplementedError
+
+
+def no_log(event: str, /, **fields: object) -> None:
+    pass
+
+
+def web_context(listener: Listener, transcript: Transcript, clock: Clock) -> ChannelContext:
+    return ChannelContext(
+        name="web",
+        settings=WebSettings(),
+        secrets={},
+        clock=clock,
+        mount=OnListener(listener),
+        log=no_log,
+        positions={},
+        transcript=transcript,
+    )
+
+
+@asynccontextmanager
+async def local_listener(directory: Path, clock: Clock) -> AsyncGenerator[Listener]:
+    """A serving listener on a free port."""
+    listener = await open_listener(
+        host="127.0.0.1",
+        port=0,
+        sessions_at=directory / "sessions",
+        clock=clock,
+        ids=CountingIds(),
+        log=no_log,
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(listener.serve())
+        try:
+            yield listener
+        finally:
+            await listener.aclose()
+
+
+@dataclass(kw_only=True)
+class WebHarness:
+    """One page that is open from the beginning."""
+
+    channel: Channel
+    client: httpx.AsyncClient
+    stream: Stream
+    address: Address = OPERATOR
+    person: str = "operator"
+    _posts: list[tuple[str, Mapping[str, str]]] = field(
+        default_factory=list[tuple[str, Mapping[str, str]]]
+    )
+    _barriers: int = 0
+
+    async def say(self, text: str) -> bool:
+        return await self._post("messages", {"text": text})
+
+    async def redeliver(self) -> bool:
+        return await self._deliver(*self._posts[-1])
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        body = {"approval": approval, "choice": choice, "reason": reason, "card": ref.message}
+        return await self._post("answers", body)
+
+    async def messages(self) -> tuple[Standing, ...]:
+        self._barriers += 1
+        barrier = f"barrier-{self._barriers}"
+        await self.channel.delete(MessageRef(address=self.address, message=barrier))
+        await self.stream.hear_until("gone", id=barrier)
+        return tuple(
+            _standing(item) for item in self.stream.items.values() if item["kind"] != "person"
+        )
+
+    async def sees_typing(self) -> bool:
+        await self.messages()
+        return "typing" in self.stream.names
+
+    async def _post(self, path: str, fields: Mapping[str, str]) -> bool:
+        body = {"id": f"made-by-page-{len(self._posts)}", **fields}
+        self._posts.append((path, body))
+        return await self._deliver(path, body)
+
+    async def _deliver(self, path: str, body: Mapping[str, str]) -> bool:
+        try:
+            answer = await self.client.post(f"/web/{path}", json=body)
+        except httpx.HTTPError:
+            return False  # the page tries again when it is connected
+        return answer.status_code == 200
+
+
+def _standing(item: Shown) -> Standing:
+    """Read an item as items.js and cards.js show it."""
+    if item["kind"] != "card":
+        return Standing(text=str(item["text"]))
+    card = cast("dict[str, object]", item["card"])
+    calls = cast("list[dict[str, object]]", card["calls"])
+    readable: list[str] = []
+    for call in calls:
+        ending = cast("dict[str, object] | None", call["ending"])
+        readable += [str(call[name]) for name in ("number", "tool", "summary", "arguments", "why")]
+        readable += [str(call["hash8"]), *(str(value) for value in (ending or {}).values())]
+    still_open = [ApprovalId(str(call["approval"])) for call in calls if call["ending"] is None]
+    return Standing(text=" ".join(readable), buttons=frozenset(still_open))
+
+
+@asynccontextmanager
+async def web_opened(admit: Admit, directory: Path) -> AsyncGenerator[WebHarness]:
+    clock = ManualClock()
+    async with local_listener(directory, clock) as listener:
+        channel = open_channel(web_context(listener, Transcript(), clock))
+        async with (
+            receiving(channel, admit),
+            visiting(listener) as client,
+            following(client) as stream,
+        ):
+            await stream.hear_until("snapshot")
+            yield WebHarness(channel=channel, client=client, stream=stream)

@@ -1,0 +1,267 @@
+"""The web chat over real sockets: what a page sees when it opens, comes back, or is one of two."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from channels.web.adapter import PING_S, open_channel
+from tests.contract.channel_suite import Desk, receiving
+from tests.contract.web_harness import OPERATOR, Transcript, local_listener, web_context
+from tests.fakes.manual_clock import EPOCH, ManualClock
+from tests.fakes.web_page import following, visiting
+from zeroclaw import (
+    Admission,
+    Answered,
+    Attachment,
+    Channel,
+    ChannelRejected,
+    ChannelUnavailable,
+    Envelope,
+    Ignored,
+    NotSupported,
+    Outgoing,
+    TranscriptItem,
+)
+
+# Each opens and closes real sockets.
+pytestmark = pytest.mark.slow
+
+KEY = "made-by-page"
+
+
+@dataclass(kw_only=True)
+class Running:
+    """A served channel and whatever stands around it."""
+
+    channel: Channel
+    client: httpx.AsyncClient
+    transcript: Transcript
+    clock: ManualClock
+    desk: Desk
+
+    async def send(self, text: str, key: str, *, draft: bool = False) -> None:
+        rendered = self.channel.render(text)
+        await self.channel.send(OPERATOR, Outgoing(rendered=rendered, key=key, draft=draft))
+
+    def keep(self, text: str, key: str, *, draft: bool = False) -> None:
+        """Put a message where the store keeps it."""
+        item = TranscriptItem(
+            cursor=str(len(self.transcript.items)), kind="bot", key=key, ref=key,
+            text=text, at=EPOCH, draft=draft,
+        )  # fmt: skip
+        self.transcript.items = [one for one in self.transcript.items if one.key != key]
+        self.transcript.items.append(item)
+
+    async def post(self, text: str, key: str = KEY) -> httpx.Response:
+        return await self.client.post("/web/messages", json={"id": key, "text": text})
+
+
+@asynccontextmanager
+async def running(directory: Path) -> AsyncGenerator[Running]:
+    clock, desk, transcript = ManualClock(), Desk(), Transcript()
+    async with local_listener(directory, clock) as listener:
+        channel = open_channel(web_context(listener, transcript, clock))
+        async with receiving(channel, desk.admit), visiting(listener) as client:
+            yield Running(
+                channel=channel, client=client, transcript=transcript, clock=clock, desk=desk
+            )
+
+
+async def test_a_page_that_opens_mid_draft_gets_the_whole_draft_and_then_goes_on_live(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as web:
+        web.keep("The answer is", "m1", draft=True)
+        await web.send("The answer is", "m1", draft=True)
+        async with following(web.client) as page:
+            await page.hear_until("snapshot")
+            assert page.texts() == ["The answer is"]
+            await web.send("The answer is 42.", "m1")
+            await page.hear_until("item")
+            assert page.texts() == ["The answer is 42."]
+
+
+async def test_what_is_sent_while_the_snapshot_is_read_is_neither_lost_nor_doubled(
+    tmp_path: Path,
+) -> None:
+    """Events from the moment of asking are kept, and those that the snapshot has are dropped."""
+    async with running(tmp_path) as web:
+        web.keep("ended", "old")
+        web.keep("The answer", "draft", draft=True)
+        web.transcript.held = asyncio.Event()
+        async with following(web.client) as page:
+            await web.transcript.asked.wait()
+            await web.send("end", "old", draft=True)
+            await web.send("The", "draft", draft=True)
+            await web.send("new", "new")
+            web.transcript.held.set()
+            await web.send("last", "last")
+            await page.hear_until("item", id="last")
+            assert page.texts() == ["ended", "The answer", "new", "last"]
+            assert page.names == ["snapshot", "item", "item"]
+
+
+async def test_a_page_that_comes_back_finds_what_it_missed(tmp_path: Path) -> None:
+    async with running(tmp_path) as web:
+        async with following(web.client) as page:
+            await page.hear_until("snapshot")
+        web.keep("said meanwhile", "m1")
+        await web.send("said meanwhile", "m1")
+        async with following(web.client) as page:
+            await page.hear_until("snapshot")
+            assert page.texts() == ["said meanwhile"]
+
+
+async def test_a_second_page_sees_what_was_typed_in_the_first(tmp_path: Path) -> None:
+    async with running(tmp_path) as web, following(web.client) as other:
+        await other.hear_until("snapshot")
+        assert (await web.post("hello")).json() == {"status": "accepted", "toast": ""}
+        await other.hear_until("item", id=f"person/{KEY}", text="hello")
+        await web.post("/deny 2 no", "another-id")
+        await other.hear_until("item", id="person/another-id", text="/deny 2 no")
+
+
+async def test_a_message_that_is_posted_again_is_answered_the_same(tmp_path: Path) -> None:
+    """The page posts until it is told; the daemon takes the message once. S2-02."""
+    async with running(tmp_path) as web:
+        first = await web.post("hello")
+        again = await web.post("hello")
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    assert len(web.desk.stored) == 1
+
+
+async def test_a_pasted_log_goes_whole(tmp_path: Path) -> None:
+    async with running(tmp_path) as web:
+        text = "0123456789\n" * 50_000
+        assert (await web.post(text)).status_code == 200
+        envelope = web.desk.stored[0]
+    assert getattr(envelope.body, "text", "") == text
+
+
+async def test_what_could_not_be_stored_is_not_confirmed_and_shown_nowhere(tmp_path: Path) -> None:
+    async with running(tmp_path) as web, following(web.client) as page:
+        await page.hear_until("snapshot")
+        web.desk.fault = ChannelUnavailable("the disk is full at /secret/place")
+        refused = await web.post("hello")
+        assert (refused.status_code, refused.json()) == (
+            503,
+            {"error": "it could not be stored yet"},
+        )
+        web.desk.fault = None
+        await web.post("hello")
+        await page.hear_until("item")
+    assert page.names == ["snapshot", "item"]
+
+
+@pytest.mark.parametrize(
+    ("admission", "answer"),
+    [
+        (Answered(text="too late"), {"status": "accepted", "toast": "too late"}),
+        (Ignored(), {"status": "ignored"}),
+    ],
+)
+async def test_the_doors_answer_goes_back_to_the_page(
+    admission: Admission, answer: dict[str, str], tmp_path: Path
+) -> None:
+    async def admit(envelope: Envelope) -> Admission:
+        return admission
+
+    clock = ManualClock()
+    async with local_listener(tmp_path, clock) as listener:
+        channel = open_channel(web_context(listener, Transcript(), clock))
+        async with receiving(channel, admit), visiting(listener) as client:
+            press = {"id": KEY, "approval": "a", "choice": "once"}
+            assert (await client.post("/web/answers", json=press)).json() == answer
+
+
+async def test_what_cannot_be_read_is_refused_in_a_line(tmp_path: Path) -> None:
+    async with running(tmp_path) as web:
+        refused = await web.client.post("/web/messages", json={"id": KEY})
+        assert (refused.status_code, refused.json()) == (422, {"error": "text: field required"})
+
+
+async def test_open_pages_are_pinged_by_the_clock(tmp_path: Path) -> None:
+    async with running(tmp_path) as web, following(web.client) as page:
+        await page.hear_until("snapshot")
+        await web.clock.advance(PING_S)
+        await page.read()
+        assert page.pings == 1
+
+
+async def test_a_transcript_that_cannot_be_read_is_told_and_the_page_comes_back(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as web:
+        web.transcript.fault = ChannelUnavailable("the store is away")
+        async with following(web.client) as page:
+            await page.hear_until("trouble", why="the conversation can't be read right now")
+            with pytest.raises(StopAsyncIteration):
+                await page.hear()
+
+
+async def test_the_pages_files_are_served_and_nothing_else(tmp_path: Path) -> None:
+    async with running(tmp_path) as web:
+        index = await web.client.get("/web/")
+        assert index.headers["content-type"] == "text/html; charset=utf-8"
+        kinds = {
+            name: (await web.client.get(f"/web/{name}")).headers["content-type"]
+            for name in ("app.js", "style.css", "icon.svg")
+        }
+        lost = [
+            (await web.client.get(f"/web/{name}")).status_code
+            for name in ("adapter.py", "..%2Fadapter.py", "page/app.js")
+        ]
+    assert lost == [404, 404, 404]
+    assert kinds == {
+        "app.js": "text/javascript; charset=utf-8",
+        "style.css": "text/css; charset=utf-8",
+        "icon.svg": "image/svg+xml",
+    }
+
+
+async def test_the_page_asks_for_nothing_from_elsewhere_and_runs_nothing_inline() -> None:
+    """What the content security policy forbids is not in the files."""
+    page = Path(open_channel.__code__.co_filename).parent / "page"
+    index = (page / "index.html").read_text(encoding="utf-8")
+    assert "style=" not in index
+    assert "onclick=" not in index
+    assert "<script>" not in index
+    scripts = "".join(file.read_text(encoding="utf-8") for file in page.glob("*.js"))
+    assert "innerHTML" not in scripts
+    assert "outerHTML" not in scripts
+    assert "insertAdjacentHTML" not in scripts
+    assert "eval(" not in scripts
+
+
+async def test_a_place_that_is_not_here_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path) as web:
+        elsewhere = replace(OPERATOR, chat="somebody")
+        with pytest.raises(ChannelRejected):
+            await web.channel.typing(elsewhere)
+        assert web.channel.direct_address("somebody") is None
+        with pytest.raises(NotSupported):
+            await web.channel.fetch(
+                Attachment(reference="r", name="a.txt", media_type="text/plain")
+            )
+
+
+async def test_when_the_channel_ends_open_pages_end_and_posts_are_not_confirmed(
+    tmp_path: Path,
+) -> None:
+    clock, desk = ManualClock(), Desk()
+    async with local_listener(tmp_path, clock) as listener, visiting(listener) as client:
+        channel = open_channel(web_context(listener, Transcript(), clock))
+        async with receiving(channel, desk.admit):
+            stream = client.stream("GET", "/web/events")
+            answer = await stream.__aenter__()
+        assert b"event: snapshot" in b"".join([chunk async for chunk in answer.aiter_bytes()])
+        await stream.__aexit__(None, None, None)
+        late = await client.post("/web/messages", json={"id": KEY, "text": "hello"})
+        assert late.status_code == 503
+        assert (await client.get("/web/events")).status_code == 503
+    assert desk.arrived == []

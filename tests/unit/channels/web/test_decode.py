@@ -1,0 +1,115 @@
+"""What the page posts, read into envelopes."""
+
+import json
+
+import pytest
+
+from channels.web import decode
+from channels.web.decode import Unreadable
+from zeroclaw import Address, ApprovalId, Command, Envelope, MessageRef, Pressed, Said, Sender
+
+HERE = Address(channel="web", account="local", chat="operator", direct=True)
+ME = Sender(id="operator", verified=True, display="operator")
+KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
+def body(**fields: object) -> bytes:
+    return json.dumps({"id": KEY, **fields}).encode()
+
+
+def test_a_message_is_from_the_operator_under_the_pages_own_id() -> None:
+    assert decode.message("web", body(text=" hello\n")) == Envelope(
+        address=HERE,
+        sender=ME,
+        dedup=(f"message/{KEY}",),
+        body=Said(text=" hello\n"),
+        message=KEY,
+    )
+
+
+def test_an_answer_names_approval_choice_reason_and_card() -> None:
+    posted = body(approval="a", choice="deny", reason=" no ", card="c")
+    assert decode.answer("web", posted) == Envelope(
+        address=HERE,
+        sender=ME,
+        dedup=(f"answer/{KEY}",),
+        body=Pressed(
+            approval=ApprovalId("a"),
+            choice="deny",
+            reason="no",
+            card=MessageRef(address=HERE, message="c"),
+        ),
+    )
+
+
+def test_an_answer_may_be_given_without_reason_and_card() -> None:
+    read = decode.answer("web", body(approval="a", choice="once"))
+    assert isinstance(read, Envelope)
+    assert read.body == Pressed(approval=ApprovalId("a"), choice="once")
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("/stop", Command(name="stop")),
+        ("  /Stop  ", Command(name="stop")),
+        ("/deny 2 because  of that", Command(name="deny", rest="2 because  of that")),
+        ('/tool shell {"a":\n "/b"}', Command(name="tool", rest='shell {"a":\n "/b"}')),
+        ("/tool\nshell {}", Command(name="tool", rest="shell {}")),
+        ("hello", Said(text="hello")),
+        ("see /stop", Said(text="see /stop")),
+        ("/usr/bin/env", Said(text="/usr/bin/env")),
+        ("/ stop", Said(text="/ stop")),
+        ("/", Said(text="/")),
+        ("//comment", Said(text="//comment")),
+    ],
+)
+def test_a_slash_and_a_word_is_a_command(text: str, read: Said | Command) -> None:
+    assert decode.said_or_command(text) == read
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (Said(text=" as is "), " as is "),
+        (Command(name="stop"), "/stop"),
+        (Command(name="deny", rest="2 no"), "/deny 2 no"),
+    ],
+)
+def test_other_pages_are_shown_what_was_typed(read: Said | Command, text: str) -> None:
+    assert decode.typed(read) == text
+
+
+@pytest.mark.parametrize(
+    ("posted", "why"),
+    [
+        (b"", "body: invalid json"),
+        (b"[]", "body: input should be"),
+        (b'{"id": "12345678", "text": "\\ud800"}', "body: invalid json"),
+        (body(), "text: field required"),
+        (body(text=1), "text: input should be a valid string"),
+        (body(text="x", extra=1), "extra: extra inputs are not permitted"),
+        (body(text=" \n "), "the message is empty"),
+        (json.dumps({"id": "short", "text": "x"}).encode(), "id: string should match"),
+        (json.dumps({"id": "../../..", "text": "x"}).encode(), "id: string should match"),
+        (b"\xff", "body: invalid json"),
+    ],
+)
+def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
+    read = decode.message("web", posted)
+    assert isinstance(read, Unreadable)
+    assert read.why.startswith(why)
+    assert "\n" not in read.why
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"approval": "", "choice": "once"},
+        {"approval": "a", "choice": "maybe"},
+        {"approval": "a", "choice": "deny", "reason": "x" * 2001},
+        {"approval": "a"},
+    ],
+)
+def test_what_is_no_answer_is_refused(fields: dict[str, object]) -> None:
+    assert isinstance(decode.answer("web", body(**fields)), Unreadable)
