@@ -123,9 +123,12 @@ class Assembly:
             if is_object(choice) and not int_at(choice, "index"):
                 delta = object_at(choice, "delta")
                 message = object_at(choice, "message")
-                events.extend(self._reasoned(delta or message))
-                events.extend(self._said(delta or message))
-                self._called(delta or message, is_stream=not message)
+                fields = delta or message
+                # Nearly every chunk is a piece of text and nothing else.
+                if fields.keys() != {"content"} or not isinstance(fields["content"], str):
+                    events.extend(self._reasoned(fields))
+                    self._called(fields, is_stream=not message)
+                events.extend(self._said(fields))
                 self._finish = text_at(choice, "finish_reason") or self._finish
         return tuple(events)
 
