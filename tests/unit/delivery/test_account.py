@@ -1,0 +1,86 @@
+"""One account's calls are granted in turn, and none of them hangs."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.scripted_channel import Hang
+from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
+from zeroclaw.channel import Budget
+from zeroclaw.delivery.account import Account, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.pacing import Rank
+from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
+
+SLOW = replace(CAPABILITIES, account_budget=Budget(per_s=0.1))
+
+
+async def test_a_cancelled_wait_gives_its_place_away() -> None:
+    """Nobody's budget is used up by somebody who left."""
+    async with running(platform(SLOW)) as rig:
+        account = rig.accounts["chat"]
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await account.permit(chat="c")
+        await account.permit(chat="c")
+        assert rig.clock.monotonic() == 10
+
+
+async def test_a_final_that_comes_later_is_granted_before_a_draft() -> None:
+    """With one budget for both (P6)."""
+    granted: list[str] = []
+    async with running(platform(SLOW)) as rig:
+        account = rig.accounts["chat"]
+        account.want(
+            "d", chat="c", rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
+        )
+        await account.permit(chat="c")
+        granted.append("final")
+        await rig.clock.sleep(10)
+        assert granted == ["final", "draft"]
+
+
+async def test_a_call_that_hangs_ends_as_lost() -> None:
+    """Within its time-out, whatever the adapter does (P9)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", Hang())
+        ending = await rig.accounts["chat"].send(rig.channel.address(), "a", key="k")
+        assert ending == Lost(why="no answer within 20 s")
+        assert rig.clock.monotonic() == CALL_TIMEOUT_S
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"),
+    [
+        (RateLimited("slow down", retry_after_s=3), NotArrived(why="slow down", retry_after_s=3)),
+        (ChannelRejected("gone", gone=True), TurnedDown(why="gone", gone=True)),
+        (NotSupported("no"), TurnedDown(why="no")),
+        (ValueError("secret"), Lost(why="raised ValueError", broken=True)),
+    ],
+)
+async def test_whatever_a_channel_raises_becomes_an_ending(
+    error: Exception, ending: object
+) -> None:
+    """A stranger's text stays inside (P8)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", error)
+        assert await rig.accounts["chat"].send(rig.channel.address(), "a", key="k") == ending
+
+
+async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
+    """Whoever still asks then is simply not granted."""
+    channel, granted = platform(SLOW), list[str]()
+    async with running(channel) as rig:
+        async with asyncio.TaskGroup() as owner:
+            account = Account(
+                channel=channel,
+                clock=rig.clock,
+                group=owner,
+                call_timeout_s=1,
+                calls_at_once=1,
+            )
+        account.want(
+            "d", chat="c", rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
+        )
+        await rig.clock.sleep(60)
+    assert granted == []

@@ -1,0 +1,354 @@
+"""Drafts on a platform: what people see while an answer is written."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.scripted_channel import Hang, Lost, ScriptedChannel
+from tests.unit.delivery.rig import (
+    CALL_TIMEOUT_S,
+    CAPABILITIES,
+    PLAIN_SENDS,
+    TURN,
+    Rig,
+    platform,
+    running,
+)
+from zeroclaw.channel import Budget
+from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.envelope import Address, MessageRef, TurnId
+from zeroclaw.errors import (
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Fenced,
+    NotSupported,
+    RateLimited,
+)
+
+PACED = replace(CAPABILITIES, min_edit_interval_s=2.0)
+
+
+def draft(
+    rig: Rig,
+    *,
+    address: Address | None = None,
+    turn: str = TURN,
+    refs: tuple[MessageRef, ...] = (),
+    known: list[MessageRef] | None = None,
+) -> DraftHandle:
+    async def on_ref(ref: MessageRef) -> None:
+        await asyncio.sleep(0)
+        if known is not None:
+            known.append(ref)
+
+    return rig.live.open(
+        turn=TurnId(turn),
+        fence=1,
+        address=address or rig.channel.address(),
+        on_ref=on_ref,
+        refs=refs,
+    )
+
+
+def seen(channel: ScriptedChannel, chat: str = "c1") -> list[str]:
+    return channel.chat(channel.address(chat))
+
+
+async def test_the_first_text_is_seen_at_once_and_the_newest_after_an_interval() -> None:
+    """Never more often than the platform allows, never later than one interval (S2-06, P6)."""
+    async with running(platform(PACED)) as rig:
+        await rig.clock.sleep(10)
+        handle = draft(rig)
+        for number, text in enumerate(["a", "ab", "abc", "abcd"]):
+            handle.show(number, text)
+            await rig.clock.sleep(0.5)
+        assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a")]
+        await rig.clock.sleep(1)
+        assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a"), (12, "abcd")]
+        assert {call.draft for call in rig.channel.calls} == {True}
+        await handle.close()
+
+
+async def test_each_new_message_is_known_before_anything_else_is_sent() -> None:
+    """So that a process that dies finds its messages (P1)."""
+    known: list[MessageRef] = []
+    async with running(platform()) as rig:
+        handle = draft(rig, known=known)
+        handle.show(0, "a" * 50 + "\n\n" + "b" * 50)
+        refs_at_calls: list[int] = []
+
+        async def count(call: object) -> None:
+            refs_at_calls.append(len(known))
+
+        rig.channel.before = count
+        await rig.clock.sleep(1)
+        assert refs_at_calls == [0, 1]
+        assert await handle.close() == tuple(known)
+
+
+async def test_a_long_text_goes_on_in_the_next_message() -> None:
+    """Messages that are full are not touched again (S2-20)."""
+    async with running(platform()) as rig:
+        handle = draft(rig)
+        for number, size in enumerate([40, 80, 100, 120]):
+            handle.show(number, "word " * (size // 5))
+            await rig.clock.sleep(1)
+        await handle.close()
+        assert " ".join(seen(rig.channel)).split() == ["word"] * 24
+        assert [call.message for call in rig.channel.called("edit")] == ["m1", "m2", "m2"]
+
+
+async def test_a_shorter_answer_replaces_a_longer_one() -> None:
+    """A re-asked answer leaves nothing of the first behind (P6)."""
+    async with running(platform()) as rig:
+        handle = draft(rig)
+        handle.show(0, "one " * 40)
+        await rig.clock.sleep(1)
+        handle.show(1, "short")
+        await rig.clock.sleep(1)
+        await handle.close()
+        assert seen(rig.channel) == ["short"]
+
+
+async def test_older_texts_are_dropped() -> None:
+    """Also those that come while a call is under way (P6)."""
+    async with running(platform()) as rig:
+        handle = draft(rig)
+        handle.show(3, "new")
+        handle.show(2, "old")
+        await rig.clock.sleep(1)
+        await handle.close()
+        handle.show(4, "after the end")
+        await rig.clock.sleep(1)
+        assert seen(rig.channel) == ["new"]
+
+
+async def test_a_platforms_wait_is_obeyed_and_then_the_newest_is_shown() -> None:
+    """Not the text that was refused (P6)."""
+    async with running(platform()) as rig:
+        rig.channel.will("edit", RateLimited("slow down", retry_after_s=30))
+        handle = draft(rig)
+        for number, text in enumerate(["a", "ab", "abc"]):
+            handle.show(number, text)
+            await rig.clock.sleep(1)
+        assert seen(rig.channel) == ["a"]
+        await rig.clock.sleep(30)
+        assert seen(rig.channel) == ["abc"]
+        assert [call.at for call in rig.channel.called("edit")] == [1, 31]
+        await handle.close()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ChannelUnavailable("no route"),
+        ChannelUnauthorized("bad token"),
+        KeyError("an adapter's own fault"),
+        Lost(),
+    ],
+)
+async def test_a_failure_is_tried_again(fault: Exception | Lost) -> None:
+    """Whatever the adapter does, the newest text is shown in the end (P6)."""
+    async with running(platform()) as rig:
+        rig.channel.will("edit", fault)
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.show(1, "ab")
+        await rig.clock.sleep(5)
+        assert seen(rig.channel) == ["ab"]
+        await handle.close()
+
+
+@pytest.mark.parametrize("refusal", [ChannelRejected("too long"), NotSupported("no sending here")])
+async def test_a_refused_draft_falls_silent(refusal: Exception) -> None:
+    """The final tries again."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", refusal)
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.show(1, "ab")
+        await rig.clock.sleep(1)
+        assert len(rig.channel.calls) == 1
+        assert await handle.close() == ()
+
+
+async def test_a_hanging_call_holds_up_its_own_draft_only() -> None:
+    """Until its time-out; other chats go on (P9)."""
+    async with running(platform()) as rig:
+        rig.channel.will("send", Hang())
+        stuck, other = draft(rig), draft(rig, address=rig.channel.address("c2"), turn="other")
+        stuck.show(0, "stuck")
+        await rig.clock.sleep(1)
+        other.show(0, "free")
+        await rig.clock.sleep(1)
+        assert (seen(rig.channel), seen(rig.channel, "c2")) == ([], ["free"])
+        await other.close()
+        assert await stuck.close() == ()
+        assert rig.clock.monotonic() == CALL_TIMEOUT_S
+
+
+async def test_closing_waits_for_the_call_under_way_and_returns_its_message() -> None:
+    """What was on its way to a message is known to the final (P6)."""
+    async with running(platform()) as rig:
+
+        async def slow(call: object) -> None:
+            await rig.clock.sleep(5)
+
+        rig.channel.before = slow
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        assert [ref.message for ref in await handle.close()] == ["m1"]
+        assert rig.clock.monotonic() == 5
+        assert [ref.message for ref in await handle.close()] == ["m1"]
+
+
+async def test_a_cancelled_close_can_be_repeated() -> None:
+    """Cancellation changes nothing: the draft is closed and its call goes on."""
+    async with running(platform()) as rig:
+
+        async def slow(call: object) -> None:
+            await rig.clock.sleep(5)
+
+        rig.channel.before = slow
+        handle = draft(rig)
+        handle.show(0, "a")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await handle.close()
+        assert [ref.message for ref in await handle.close()] == ["m1"]
+
+
+async def test_a_send_that_may_have_arrived_is_said_to_be_uncertain() -> None:
+    """Where the platform does not know our keys (P1)."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", Lost())
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.show(1, "ab")
+        await rig.clock.sleep(1)
+        assert (await handle.close(), handle.uncertain) == ((), True)
+        assert seen(rig.channel) == ["a"]
+
+
+async def test_a_resumed_turn_goes_on_in_its_messages() -> None:
+    """The new text replaces the draft of the process before (K4)."""
+    channel = platform()
+    async with running(channel) as rig:
+        before = draft(rig)
+        before.show(0, "the draft")
+        await rig.clock.sleep(1)
+        refs = await before.close()
+    async with running(channel) as rig:
+        after = draft(rig, refs=refs)
+        after.show(0, "again")
+        await rig.clock.sleep(1)
+        assert await after.close() == refs
+        assert seen(channel) == ["again"]
+
+
+async def test_a_newer_holder_ends_the_draft() -> None:
+    """Its message is still known to whoever closes it."""
+    async with running(platform()) as rig:
+
+        async def fenced(ref: MessageRef) -> None:
+            message = "held by somebody newer"
+            raise Fenced(message)
+
+        handle = rig.live.open(turn=TURN, fence=1, address=rig.channel.address(), on_ref=fenced)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.show(1, "ab")
+        await rig.clock.sleep(1)
+        assert seen(rig.channel) == ["a"]
+        assert [ref.message for ref in await handle.close()] == ["m1"]
+
+
+async def test_open_drafts_are_seen_by_transcripts() -> None:
+    """Whole and newest, with the key and the messages that carry them."""
+    async with running(platform(PACED)) as rig:
+        address = rig.channel.address()
+        handle = draft(rig)
+        assert rig.live.open_drafts(address) == ()
+        handle.show(0, "a")
+        key = rig.live.open_drafts(address)[0].key
+        await rig.clock.sleep(10)
+        handle.show(1, "ab")
+        handle.show(2, "abc")
+        (found,) = rig.live.open_drafts(address)
+        assert (found.turn, found.text, found.key) == (TURN, "abc", key)
+        assert found.refs == await handle.close()
+        assert rig.live.open_drafts(address) == ()
+
+
+async def test_a_channel_that_is_not_there_shows_nothing() -> None:
+    """The turn goes on without a draft (P9)."""
+    async with running(platform()) as rig:
+        handle = draft(rig, address=replace(rig.channel.address(), channel="gone"))
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        assert await handle.close() == ()
+
+
+async def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> None:
+    """It flushes once (S2-20)."""
+    async with running(platform(replace(CAPABILITIES, can_edit=False))) as rig:
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        assert await handle.close() == ()
+        assert rig.channel.calls == []
+
+
+async def test_many_drafts_share_an_account_evenly_and_keep_its_budget() -> None:
+    """Every chat moves, and the platform's limit is never passed (P2, P6)."""
+    capabilities = replace(CAPABILITIES, account_budget=Budget(per_s=2, burst=1))
+    async with running(platform(capabilities)) as rig:
+        chats = [f"c{number}" for number in range(10)]
+        handles = [draft(rig, address=rig.channel.address(chat), turn=chat) for chat in chats]
+        for number in range(100):
+            for handle in handles:
+                handle.show(number, f"text {number}")
+            await rig.clock.sleep(0.5)
+        counts = [
+            len([call for call in rig.channel.calls if call.address.chat == chat]) for chat in chats
+        ]
+        assert sum(counts) == 99
+        assert max(counts) - min(counts) <= 1
+        for handle in handles:
+            await handle.close()
+
+
+async def test_text_for_another_message_asks_anew_when_its_turn_comes() -> None:
+    """A grant for one message is not used for another, whose interval may not be over (P6)."""
+    capabilities = replace(PACED, account_budget=Budget(per_s=0.1, burst=1))
+    async with running(platform(capabilities)) as rig:
+        handle = draft(rig)
+        handle.show(0, "a" * 50)
+        await rig.clock.sleep(10.5)
+        handle.show(1, "a" * 50 + "\n\n" + "b" * 50)
+        await rig.clock.sleep(1)
+        handle.show(2, "short")
+        await rig.clock.sleep(40)
+        assert seen(rig.channel) == ["short"]
+        await handle.close()
+
+
+async def test_a_process_that_ends_while_it_calls_leaves_no_task() -> None:
+    """Cancelling the owner cancels the call; nothing new is begun."""
+    async with running(platform()) as rig:
+        rig.channel.will("edit", Hang())
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.show(1, "ab")
+        await rig.clock.sleep(1)
+        handle.show(2, "abc")
+        assert len(rig.channel.in_flight) == 1
+    assert rig.channel.in_flight == []
+    assert len(rig.channel.calls) == 2

@@ -1,0 +1,305 @@
+"""One account of one platform, as everything that goes out shares it: its pacing and its calls."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from zeroclaw import foreign
+from zeroclaw.channel import Capabilities, Card, Channel, Outcome
+from zeroclaw.clock import Clock
+from zeroclaw.delivery import pacing
+from zeroclaw.delivery.pacing import Rank
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT
+from zeroclaw.envelope import Address, MessageRef, Outgoing
+from zeroclaw.errors import (
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    NeedsOperator,
+    RateLimited,
+    Refused,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived(Generic[T]):
+    """The platform carried it out."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotArrived:
+    """Nothing arrived; the same call may do later.
+
+    Attributes:
+        why: One line.
+        retry_after_s: What the platform asked for, None when it could not be reached at all.
+    """
+
+    why: str
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnedDown:
+    """The platform refused it for good; see `ChannelRejected`."""
+
+    why: str
+    gone: bool = False
+    markup: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """It may have arrived: no answer, no answer in time, or an adapter that broke down.
+
+    Attributes:
+        why: One line.
+        broken: The adapter raised what no channel may raise; it will hardly do better next time.
+    """
+
+    why: str
+    broken: bool = False
+
+
+Ending = Arrived[T] | NotArrived | TurnedDown | Lost
+
+
+class Account:
+    """Grants calls and makes them; shared by drafts and the outbox, so that finals go first.
+
+    The channel is never trusted to come back: each call has a time-out, and whatever it raises
+    becomes an ending.
+    """
+
+    def __init__(
+        self,
+        *,
+        channel: Channel,
+        clock: Clock,
+        group: asyncio.TaskGroup,
+        call_timeout_s: float,
+        calls_at_once: int,
+    ) -> None:
+        """Begin to pace.
+
+        Args:
+            channel: Whose account this is.
+            clock: For pacing.
+            group: Owns the one alarm, and outlives whoever calls here.
+            call_timeout_s: How long one call may take; then its outcome is unknown.
+            calls_at_once: How many calls may be under way; more wait for one to end.
+        """
+        self.channel = channel
+        self._clock = clock
+        self._group = group
+        self._call_timeout_s = call_timeout_s
+        self._slots = asyncio.Semaphore(calls_at_once)
+        limits = pacing.Limits(
+            chat=channel.capabilities.chat_budget,
+            account=channel.capabilities.account_budget,
+            edit_interval_s=channel.capabilities.min_edit_interval_s,
+        )
+        self._pacing = pacing.fresh(limits, clock.monotonic())
+        self._granted: dict[str, Callable[[], None]] = {}
+        self._alarm: asyncio.Task[None] | None = None
+        self._rings_at = 0.0
+        self._waits = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The channel's."""
+        return self.channel.capabilities
+
+    def want(
+        self, name: str, *, chat: str, rank: Rank, message: str, granted: Callable[[], None]
+    ) -> None:
+        """Ask for one call; `granted` is called once, now or later, and must not wait.
+
+        Args:
+            name: Who asks; asking again under the name replaces what it asked before.
+            chat: The platform's chat.
+            rank: Finals go first.
+            message: The platform's id of the message to change, empty for a new one.
+            granted: What to do then.
+        """
+        self._granted[name] = granted
+        request = pacing.Request(id=name, chat=chat, rank=rank, message=message)
+        self._feed(pacing.Wanted(request=request, at=self._clock.monotonic()))
+
+    def withdraw(self, name: str, *, for_good: bool = False) -> None:
+        """Take back what was asked; nothing happens when nothing was.
+
+        Args:
+            name: Who asked.
+            for_good: The name will not ask again.
+        """
+        self._granted.pop(name, None)
+        at = self._clock.monotonic()
+        self._feed(
+            pacing.Forgotten(id=name, at=at) if for_good else pacing.Withdrawn(id=name, at=at)
+        )
+
+    async def permit(self, *, chat: str, message: str = "") -> None:
+        """Wait until a final, a card or a note may make one call."""
+        self._waits += 1
+        name = f"permit {self._waits}"
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            self.want(
+                name,
+                chat=chat,
+                rank=Rank.FINAL,
+                message=message,
+                granted=lambda: None if granted.done() else granted.set_result(None),
+            )
+            await granted
+        finally:
+            self.withdraw(name, for_good=True)
+
+    # --- calls that were granted -----------------------------------------------------------------
+
+    def fits(self, markdown: str) -> bool:
+        """Whether the platform can carry this much, and its note that it may be a repeat."""
+        if not self.capabilities.idempotent_send:
+            markdown += POSSIBLE_REPEAT
+        return self.channel.measure(self.channel.render(markdown)) <= self.capabilities.max_length
+
+    async def send(
+        self,
+        to: Address,
+        markdown: str,
+        *,
+        key: str,
+        draft: bool = False,
+        plain: bool = False,
+        reply_to: str = "",
+    ) -> Ending[MessageRef]:
+        """Post a message; see `Outgoing` for the arguments."""
+
+        async def post() -> MessageRef:
+            outgoing = Outgoing(
+                rendered=self.channel.render(markdown),
+                key=key,
+                draft=draft,
+                plain=plain,
+                reply_to=reply_to or None,
+            )
+            return await self.channel.send(to, outgoing)
+
+        ending = await self._call(post, chat=to.chat)
+        if isinstance(ending, Arrived):
+            self._answered(to.chat, ending.value.message)
+        return ending
+
+    async def edit(
+        self, ref: MessageRef, markdown: str, *, key: str, draft: bool = False, plain: bool = False
+    ) -> Ending[None]:
+        """Replace a message's text."""
+
+        async def replace() -> None:
+            rendered = self.channel.render(markdown)
+            outgoing = Outgoing(rendered=rendered, key=key, draft=draft, plain=plain)
+            await self.channel.edit(ref, outgoing)
+
+        return await self._about(ref, replace)
+
+    async def delete(self, ref: MessageRef) -> Ending[None]:
+        """Remove a message."""
+        return await self._about(ref, lambda: self.channel.delete(ref))
+
+    async def ask(self, to: Address, card: Card) -> Ending[MessageRef]:
+        """Post a card."""
+        ending = await self._call(lambda: self.channel.ask(to, card), chat=to.chat)
+        if isinstance(ending, Arrived):
+            self._answered(to.chat, ending.value.message)
+        return ending
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> Ending[None]:
+        """Show how a card ended."""
+        return await self._about(ref, lambda: self.channel.settle(ref, outcome))
+
+    async def _about(
+        self, ref: MessageRef, function: Callable[[], Awaitable[None]]
+    ) -> Ending[None]:
+        ending = await self._call(function, chat=ref.address.chat)
+        if isinstance(ending, Arrived):
+            self._answered(ref.address.chat, ref.message)
+        return ending
+
+    async def _call(self, function: Callable[[], Awaitable[T]], *, chat: str) -> Ending[T]:
+        try:
+            async with self._slots, asyncio.timeout(self._call_timeout_s):
+                ending = _ending(await foreign.call(function))
+        except TimeoutError:
+            ending = Lost(why=f"no answer within {self._call_timeout_s:g} s")
+        if isinstance(ending, NotArrived):
+            wait_s, at = ending.retry_after_s or 0.0, self._clock.monotonic()
+            self._feed(pacing.Refused(chat=chat, at=at, retry_after_s=wait_s))
+        return ending
+
+    def _answered(self, chat: str, message: str) -> None:
+        at = self._clock.monotonic()
+        self._feed(pacing.Answered(chat=chat, at=at, message=message))
+
+    # --- the alarm ------------------------------------------------------------------------------
+
+    def _feed(self, event: pacing.Event) -> None:
+        self._pacing, effects = pacing.step(self._pacing, event)
+        granted: list[Callable[[], None]] = []
+        ring_at: float | None = None
+        for effect in effects:
+            match effect:
+                case pacing.Grant():
+                    granted.append(self._granted.pop(effect.id))
+                case pacing.WakeAt():
+                    ring_at = effect.at
+        self._set_alarm(ring_at)
+        # Last, because whoever is granted may ask again at once.
+        for tell in granted:
+            tell()
+
+    def _set_alarm(self, at: float | None) -> None:
+        if self._alarm is not None:
+            if at is not None and self._rings_at <= at:
+                # It rings early and is set again then, which costs less than a new task.
+                return
+            self._alarm.cancel()
+            self._alarm = None
+        if at is None:
+            return
+        ring = self._ring(at)
+        try:
+            self._alarm = self._group.create_task(ring, name="pacing")
+        except RuntimeError:
+            # The group is shutting down, and with it everybody who waits for a grant.
+            ring.close()
+        self._rings_at = at
+
+    async def _ring(self, at: float) -> None:
+        await self._clock.sleep(at - self._clock.monotonic())
+        self._alarm = None
+        self._feed(pacing.Ticked(at=self._clock.monotonic()))
+
+
+def _ending(result: T | foreign.Raised) -> Ending[T]:
+    if not isinstance(result, foreign.Raised):
+        return Arrived(value=result)
+    match result.error:
+        case RateLimited() as error:
+            return NotArrived(why=str(error), retry_after_s=error.retry_after_s)
+        case ChannelUnavailable() | NeedsOperator() as error:
+            # Without a key that works nothing arrives either; the supervisor tells the operator.
+            return NotArrived(why=str(error))
+        case ChannelRejected() as error:
+            return TurnedDown(why=str(error), gone=error.gone, markup=error.markup)
+        case Refused() as error:
+            return TurnedDown(why=str(error))
+        case DeliveryUnknown() as error:
+            return Lost(why=str(error))
+        case _:
+            return Lost(why=result.line, broken=True)

@@ -1,0 +1,300 @@
+"""Show drafts: carry the draft machine's effects to the platform and its outcomes back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from zeroclaw.delivery import draft as machine
+from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.draft import Closed, Delete, Draft, Edit, Granted, Send, Showed, Traits
+from zeroclaw.delivery.pacing import Rank
+from zeroclaw.delivery.split import Piece, pieces
+from zeroclaw.envelope import Address, MessageRef, TurnId
+from zeroclaw.errors import StoreRefused
+
+OnRef = Callable[[MessageRef], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenDraft:
+    """A draft as it is wanted to be seen now, for transcripts.
+
+    Attributes:
+        key: The key of its first message.
+        refs: The messages that carry it so far.
+        text: The newest text, whole.
+    """
+
+    turn: TurnId
+    key: str
+    refs: tuple[MessageRef, ...]
+    text: str
+
+
+class Live:
+    """All open drafts. One that hangs or fails delays no other."""
+
+    def __init__(
+        self, *, account_of: Callable[[str], Account | None], group: asyncio.TaskGroup
+    ) -> None:
+        """Begin without drafts.
+
+        Args:
+            account_of: By the channel's name; None for one that is not there, whose drafts
+                show nothing.
+            group: Owns the calls, and outlives every draft.
+        """
+        self._account_of = account_of
+        self._group = group
+        self._open: dict[str, dict[str, DraftHandle]] = {}
+
+    def open(
+        self,
+        *,
+        turn: TurnId,
+        fence: int,
+        address: Address,
+        on_ref: OnRef,
+        refs: tuple[MessageRef, ...] = (),
+    ) -> "DraftHandle":
+        """Return a draft that shows nothing yet.
+
+        Args:
+            turn: Whose text it shows; one open draft a turn.
+            fence: The token of the conversation's fence.
+            address: Where.
+            on_ref: Awaited with each new message before anything else is sent. When it raises
+                `StoreRefused` the draft shows nothing more.
+            refs: Messages that the turn left behind before a restart; the first text replaces
+                theirs.
+        """
+        here = self._open.setdefault(address.key(), {})
+
+        def forget() -> None:
+            here.pop(turn, None)
+            if not here:
+                self._open.pop(address.key(), None)
+
+        handle = DraftHandle(
+            turn=turn,
+            fence=fence,
+            address=address,
+            refs=refs,
+            account=self._account_of(address.channel),
+            group=self._group,
+            on_ref=on_ref,
+            on_end=forget,
+        )
+        here[turn] = handle
+        return handle
+
+    def open_drafts(self, address: Address) -> tuple[OpenDraft, ...]:
+        """Return the drafts of an address that have a text, oldest first."""
+        handles = self._open.get(address.key(), {}).values()
+        return tuple(handle.seen() for handle in handles if handle.seen().text)
+
+
+class DraftHandle:
+    """One draft, as its turn's runner holds it; made by `Live.open`."""
+
+    def __init__(
+        self,
+        *,
+        turn: TurnId,
+        fence: int,
+        address: Address,
+        refs: tuple[MessageRef, ...],
+        account: Account | None,
+        group: asyncio.TaskGroup,
+        on_ref: OnRef,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._turn = turn
+        self._fence = fence
+        self._address = address
+        self._account = account
+        self._group = group
+        self._on_ref = on_ref
+        self._on_end = on_end
+        self._refs = {ref.message: ref for ref in refs}
+        self._draft: Draft = machine.opened(turn, fence, _traits(account), tuple(self._refs))
+        self._name = f"draft {turn} {fence}"
+        self._number = -1
+        self._text = ""
+        self._is_news = False
+        self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
+        self._ended = asyncio.Event()
+        self._left: tuple[MessageRef, ...] = ()
+
+    @property
+    def uncertain(self) -> bool:
+        """A message of the draft may stand in the chat without our knowing its id."""
+        return self._draft.uncertain
+
+    def show(self, number: int, text: str) -> None:
+        """Ask that this be shown; never waits, and only the newest is kept.
+
+        Args:
+            number: Grows with each text of the turn; older ones are dropped.
+            text: The whole text so far, redacted and screened.
+        """
+        if number <= self._number or self._draft.closed:
+            return
+        self._number, self._text, self._is_news = number, text, True
+        if self._draft.asked is None and self._draft.flight is None:
+            self._take_news()
+
+    async def close(self) -> tuple[MessageRef, ...]:
+        """End the draft; wait for the one call under way, and for no other.
+
+        Safe twice, and after being cancelled.
+
+        Returns:
+            The messages that stand, in order, for the final to begin with.
+        """
+        self._feed(Closed())
+        await self._ended.wait()
+        return self._left
+
+    def seen(self) -> OpenDraft:
+        """Return the draft as it is wanted to be seen now."""
+        refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
+        key = self._draft.parts[0].key if self._draft.parts else f"{self._draft.key}:0"
+        return OpenDraft(turn=self._turn, key=key, refs=tuple(refs), text=self._text)
+
+    # --- events and effects ----------------------------------------------------------------------
+
+    def _take_news(self) -> None:
+        """Cut the newest text only now, when it may be shown; most are overtaken before."""
+        if self._is_news:
+            self._is_news = False
+            parts = self._parts()
+            self._feed(Showed(turn=self._turn, fence=self._fence, number=self._number, parts=parts))
+
+    def _granted(self) -> None:
+        asked = self._draft.asked
+        self._take_news()
+        # When the newest text needs another message changed, that has been asked for instead.
+        if self._draft.asked == asked:
+            self._feed(Granted())
+
+    def _feed(self, event: machine.Event) -> None:
+        self._draft, effects = machine.step(self._draft, event)
+        for effect in effects:
+            match effect:
+                case machine.Ask():
+                    self._ask(effect.message)
+                case machine.Withdraw():
+                    self._withdraw()
+                case Send() | Edit() | Delete():
+                    self._start(effect)
+                case machine.Ended():
+                    self._left = tuple(self._refs[message] for message in effect.messages)
+                    self._withdraw(for_good=True)
+                    self._on_end()
+                    self._ended.set()
+                case _:
+                    assert_never(effect)
+
+    def _ask(self, message: str) -> None:
+        if self._account is not None:
+            self._account.want(
+                self._name,
+                chat=self._address.chat,
+                rank=Rank.DRAFT,
+                message=message,
+                granted=self._granted,
+            )
+
+    def _withdraw(self, *, for_good: bool = False) -> None:
+        if self._account is not None:
+            self._account.withdraw(self._name, for_good=for_good)
+
+    def _parts(self) -> tuple[str, ...]:
+        """Cut the text; what was cut before and has not changed stays as it is."""
+        if self._account is None:
+            return ()
+        before, cut = self._cut
+        kept = cut[:-1]
+        start = kept[-1].end if kept else 0
+        if not self._text.startswith(before[:start]):
+            kept, start = (), 0
+        cut = (*kept, *pieces(self._text, self._account.fits, start=start))
+        self._cut = (self._text, cut)
+        return tuple(piece.text for piece in cut if piece.text)
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def _start(self, call: machine.Call) -> None:
+        if self._account is not None:
+            self._group.create_task(self._perform(self._account, call), name=self._name)
+
+    async def _perform(self, account: Account, call: machine.Call) -> None:
+        """Make one call; it ends in exactly one event, cancellation included."""
+        outcome: machine.Event = machine.Unknown(call=call.call)
+        try:
+            outcome = await self._outcome(account, call)
+        except asyncio.CancelledError:
+            # The group is going down, so nothing more will be shown.
+            self._feed(Closed())
+            raise
+        finally:
+            self._feed(outcome)
+            if self._draft.asked is None and self._draft.flight is None:
+                self._take_news()
+
+    async def _outcome(self, account: Account, call: machine.Call) -> machine.Event:
+        match call:
+            case Send():
+                ending = await account.send(
+                    self._address, call.text, key=call.key, draft=True, plain=call.plain
+                )
+                if isinstance(ending, Arrived):
+                    return await self._sent(call, ending.value)
+            case Edit():
+                ref = self._refs[call.message]
+                ending = await account.edit(
+                    ref, call.text, key=call.key, draft=True, plain=call.plain
+                )
+            case Delete():
+                ending = await account.delete(self._refs[call.message])
+            case _:
+                assert_never(call)
+        return _event(call, ending)
+
+    async def _sent(self, call: Send, ref: MessageRef) -> machine.Event:
+        self._refs[ref.message] = ref
+        try:
+            await self._on_ref(ref)
+        except StoreRefused:
+            # Somebody newer has the conversation; what is shown here is no longer wanted.
+            self._feed(Closed())
+        return machine.Sent(call=call.call, message=ref.message)
+
+
+def _event(call: machine.Call, ending: Ending[MessageRef] | Ending[None]) -> machine.Event:
+    match ending:
+        case NotArrived():
+            return machine.Failed(call=call.call)
+        case TurnedDown():
+            return machine.Rejected(call=call.call, gone=ending.gone, markup=ending.markup)
+        case Lost():
+            return machine.Unknown(call=call.call)
+        case Arrived():
+            return machine.Done(call=call.call)
+        case _:
+            assert_never(ending)
+
+
+def _traits(account: Account | None) -> Traits:
+    """Return what the draft may do; a channel that is not there can do nothing."""
+    if account is None:
+        return Traits(can_edit=False, can_delete=False, multi_message=False, idempotent_send=False)
+    capabilities = account.capabilities
+    return Traits(
+        can_edit=capabilities.can_edit,
+        can_delete=capabilities.can_delete,
+        multi_message=capabilities.multi_message,
+        idempotent_send=capabilities.idempotent_send,
+    )

@@ -1,0 +1,288 @@
+"""Deliver finals, notes, cards and settled cards: whatever was committed to be said, is said.
+
+    pending ──▶ (sending) ──▶ delivered | refused
+
+A row is handed over by `announce` after the commit that made it; at a start all open rows are.
+Rows of one address go out one after another, in the order of their keys; addresses wait for each
+other only as far as they share an account. Each result is committed before the next call, so that
+a process that dies goes on where it was.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from zeroclaw.clock import Clock
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.posting import LaterError, Posting
+from zeroclaw.delivery.rows import Ask, Item, State, Text
+from zeroclaw.envelope import Address, ConversationId, MessageRef
+from zeroclaw.errors import Conflict, Fenced
+from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write
+
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 60.0
+PAGE = 1000
+# A hook's writes, or a fence, may be out of date by the time they are committed.
+MOST_TRIES = 5
+
+
+class Hooks(Protocol):
+    """What else belongs into the commit that ends a row, asked for just before it.
+
+    The writes may be asked for again when they conflict. Rows of the outbox among them are
+    announced once they are committed.
+    """
+
+    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:
+        """Return what to write when a final or a note stands as it should."""
+        ...
+
+    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
+        """Return what to write when a card was shown: its approvals learn where it stands."""
+        ...
+
+    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
+        """Return what to write when the platform refused for good: who is told, and how.
+
+        Not called for quiet notes, so that a note to the operator may be one.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Learned:
+    """What was learned about a row after it was committed."""
+
+    refs: tuple[MessageRef, ...]
+    uncertain: bool
+
+
+@dataclass(kw_only=True)
+class _Lane:
+    """The keys that wait at one address, a heap; their rows are in the store."""
+
+    keys: list[str] = field(default_factory=list[str])
+    at_work: bool = False
+
+
+class Outbox:
+    """The one sender of whatever must arrive."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        account_of: Callable[[str], Account | None],
+        clock: Clock,
+        group: asyncio.TaskGroup,
+        fence_of: Callable[[ConversationId], Awaitable[Fence]],
+        hooks: Hooks,
+        jitter: Callable[[], float],
+    ) -> None:
+        """Begin with nothing to do; see `resume`.
+
+        Args:
+            store: Where the rows are.
+            account_of: By the channel's name; None for one that is not there (yet), whose rows
+                wait for it.
+            clock: For back-off.
+            group: Owns the workers.
+            fence_of: The newest fence of a conversation, taken when nobody holds it.
+            hooks: What else to commit.
+            jitter: A number from 0 to 1, another each time, that spreads retries.
+        """
+        self._store = store
+        self._account_of = account_of
+        self._clock = clock
+        self._group = group
+        self._fence_of = fence_of
+        self._hooks = hooks
+        self._jitter = jitter
+        self._lanes: dict[str, _Lane] = {}
+        self._learned: dict[str, _Learned] = {}
+        self._known: set[str] = set()
+        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
+
+    async def resume(self) -> None:
+        """Announce every open row of the store, oldest first; once, at a start."""
+        for state in rows.OPEN_STATES:
+            after = ""
+            while page := await self._store.find(
+                RowKind.OUTBOX, state=state, after=after, limit=PAGE
+            ):
+                for row in page:
+                    self._enqueue(row.key, row.place)
+                after = page[-1].key
+
+    def announce(
+        self, put: Put, *, refs: tuple[MessageRef, ...] = (), uncertain: bool = False
+    ) -> None:
+        """Hand over a row that is committed; never waits. Announcing twice does no harm.
+
+        Args:
+            put: As it was committed.
+            refs: For a final: what the draft's `close` returned.
+            uncertain: For a final: the draft's `uncertain`.
+        """
+        if refs or uncertain:
+            self._learned[put.key] = _Learned(refs=refs, uncertain=uncertain)
+        self._enqueue(put.key, put.place)
+
+    def announce_written(self, writes: Iterable[Write]) -> None:
+        """Hand over every row of the outbox among writes that are committed."""
+        for write in writes:
+            if isinstance(write, Put) and write.kind is RowKind.OUTBOX:
+                self.announce(write)
+
+    async def ended(self, key: str) -> None:
+        """Wait until a row is delivered or refused; a row that is not there is neither, but over.
+
+        The row must be announced, now or later.
+        """
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiters = self._waiters.setdefault(key, [])
+        waiters.append(over)
+        try:
+            row = await self._store.get(RowKind.OUTBOX, key)
+            if row is not None and row.state in rows.OPEN_STATES:
+                await over
+        finally:
+            waiters.remove(over)
+            if not waiters:
+                self._waiters.pop(key, None)
+
+    # --- lanes -----------------------------------------------------------------------------------
+
+    def _enqueue(self, key: str, place: str) -> None:
+        if key in self._known:
+            return
+        self._known.add(key)
+        lane = self._lanes.setdefault(place, _Lane())
+        heapq.heappush(lane.keys, key)
+        if not lane.at_work:
+            lane.at_work = True
+            self._group.create_task(self._work(place, lane), name=f"outbox {place}")
+
+    async def _work(self, place: str, lane: _Lane) -> None:
+        while lane.keys:
+            key = heapq.heappop(lane.keys)
+            is_over = await self._deliver(key)
+            self._known.discard(key)
+            self._learned.pop(key, None)
+            for over in self._waiters.get(key, ()) if is_over else ():
+                if not over.done():
+                    over.set_result(None)
+        del self._lanes[place]
+
+    async def _deliver(self, key: str) -> bool:
+        """Bring one row to its end; false when somebody newer does it instead."""
+        try:
+            while (row := await self._store.get(RowKind.OUTBOX, key)) is not None:
+                if row.state not in rows.OPEN_STATES:
+                    break
+                # A conflict means that the row has changed, so it is read again.
+                with suppress(Conflict):
+                    await self._post(row)
+        except Fenced:
+            return False
+        return True
+
+    async def _post(self, row: Row) -> None:
+        record = _Record(row=row)
+
+        async def save(item: Item, state: State, point: DurablePoint, why: str = "") -> None:
+            await self._save(record, rows.changed(record.row, item, state), item, point, why)
+
+        item = rows.read(row)
+        if isinstance(item, Text) and (learned := self._learned.get(row.key)) is not None:
+            more = rows.with_refs(item, learned.refs, uncertain=learned.uncertain)
+            if more != item:
+                item = more
+                await save(item, _open_state(row), DurablePoint.REF_KNOWN)
+        account = await self._account(rows.address_of(item))
+        posting = Posting(
+            key=row.key,
+            item=item,
+            was_sending=_open_state(row) == "sending",
+            account=account,
+            save=save,
+        )
+        wait_s = FIRST_WAIT_S
+        while True:
+            try:
+                return await posting.run()
+            except LaterError as later:
+                if not later.paced:
+                    await self._wait(wait_s)
+                    wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+
+    async def _account(self, address: Address) -> Account:
+        """Return the account once its channel is there."""
+        wait_s = FIRST_WAIT_S
+        while (account := self._account_of(address.channel)) is None:
+            await self._wait(wait_s)
+            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+        return account
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait between half and all of it, so that retries spread."""
+        await self._clock.sleep(seconds * (1 + self._jitter()) / 2)
+
+    # --- commits ---------------------------------------------------------------------------------
+
+    async def _save(
+        self, record: "_Record", put: Put, item: Item, point: DurablePoint, why: str
+    ) -> None:
+        """Commit a change of a row and what belongs to it.
+
+        Raises:
+            Conflict: The row has changed.
+            Fenced: Somebody newer has the conversation, or keeps taking it.
+        """
+        row = record.row
+        for tries_left in reversed(range(MOST_TRIES)):
+            more = await self._more(row, item, point, why)
+            fence = None if row.conversation is None else await self._fence_of(row.conversation)
+            commit = Commit(
+                point=point, writes=(put, *more), conversation=row.conversation, fence=fence
+            )
+            try:
+                await self._store.commit(commit)
+            except (Conflict, Fenced):
+                # It may have been a hook's write, or a fence that was renewed just now.
+                now = await self._store.get(RowKind.OUTBOX, row.key)
+                if not tries_left or now is None or now.version != row.version:
+                    raise
+            else:
+                record.row = rows.stored(put, row.version + 1)
+                self.announce_written(more)
+                return
+
+    async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
+        match item, point:
+            case Text(), DurablePoint.DELIVERED:
+                return await self._hooks.delivered(row, item)
+            case Ask(ref=MessageRef() as ref), DurablePoint.ASKED:
+                return await self._hooks.asked(row, item, ref)
+            case Text(quiet=True), DurablePoint.REFUSED:
+                return ()
+            case _, DurablePoint.REFUSED:
+                return await self._hooks.refused(row, item, why)
+            case _:
+                return ()
+
+
+def _open_state(row: Row) -> State:
+    return "sending" if row.state == "sending" else "pending"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Record:
+    """A row as it was committed last."""
+
+    row: Row

@@ -1,0 +1,217 @@
+"""Carry out one row of the outbox, call by call, each result committed before the next call."""
+
+from dataclasses import replace
+from typing import Protocol, assert_never
+
+from zeroclaw.delivery.account import (
+    Account,
+    Arrived,
+    Lost,
+    NotArrived,
+    TurnedDown,
+)
+from zeroclaw.delivery.draft import CONTINUED_ABOVE
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Item, Settle, State, Text
+from zeroclaw.delivery.split import split
+from zeroclaw.envelope import MessageRef
+from zeroclaw.store import DurablePoint
+
+# So often an answer may be lost before the row is given up, where each repeat may be seen, and
+# where the adapter breaks down. A platform that is only silent is tried without end otherwise.
+MOST_LOST = 5
+
+
+class Save(Protocol):
+    """Commit the item as it is now; raises when somebody else changed the row."""
+
+    async def __call__(self, item: Item, state: State, point: DurablePoint, why: str = "") -> None:
+        """Return when it is durable."""
+        ...
+
+
+class LaterError(Exception):
+    """Raised when nothing more can be done now.
+
+    Attributes:
+        paced: The platform named a wait, which the pacing obeys; no other wait is needed.
+    """
+
+    def __init__(self, *, paced: bool = False) -> None:
+        super().__init__("later")
+        self.paced = paced
+
+
+class _RefusedError(Exception):
+    """Raised inside when the platform refused for good; the text says why."""
+
+
+class Posting:
+    """One row on its way; `run` is called again after each `LaterError`."""
+
+    def __init__(
+        self, *, key: str, item: Item, was_sending: bool, account: Account, save: Save
+    ) -> None:
+        """Begin where the row stands.
+
+        Args:
+            key: The row's.
+            item: As it was read.
+            was_sending: A send was begun and its result is not known; it may have arrived.
+            account: Where it goes out.
+            save: Commits.
+        """
+        if was_sending and isinstance(item, Text):
+            item = replace(item, uncertain=True)
+        self._key = key
+        self._item = item
+        self._is_sending = was_sending
+        self._account = account
+        self._save = save
+        self._lost = 0
+
+    async def run(self) -> None:
+        """Deliver it, or record that it was refused.
+
+        Raises:
+            LaterError: Nothing arrived, or nobody knows; to be tried again.
+            Conflict: Somebody else changed the row; to be read again.
+        """
+        try:
+            match self._item:
+                case Text():
+                    await self._deliver_text(self._item)
+                case Ask():
+                    await self._deliver_card(self._item)
+                case Settle():
+                    await self._deliver_outcome(self._item)
+                case _:
+                    assert_never(self._item)
+        except _RefusedError as error:
+            await self._put("refused", DurablePoint.REFUSED, why=str(error))
+
+    # --- texts -----------------------------------------------------------------------------------
+
+    async def _deliver_text(self, item: Text) -> None:
+        parts = split(item.text, self._account.fits)
+        while item.done < len(parts):
+            item = await self._show_part(item, parts[item.done])
+            self._item = item
+            # The last result goes into the commit that ends the row, unless more is to do first.
+            if item.done > 0 and (item.done < len(parts) or len(item.refs) > len(parts)):
+                await self._put("pending", DurablePoint.REF_KNOWN)
+        for ref in item.refs[len(parts) :]:
+            await self._take_away(ref)
+        self._item = replace(item, refs=item.refs[: len(parts)])
+        await self._put("delivered", DurablePoint.DELIVERED)
+
+    async def _show_part(self, item: Text, text: str) -> Text:
+        """Return the item as one call has changed it."""
+        if item.done < len(item.refs) and self._account.capabilities.can_edit:
+            return await self._edit_part(item, item.refs[item.done], text)
+        return await self._send_part(item, text)
+
+    async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
+        await self._account.permit(chat=ref.address.chat, message=ref.message)
+        ending = await self._account.edit(ref, text, key=self._part_key(item), plain=item.plain)
+        match ending:
+            case Arrived():
+                return replace(item, done=item.done + 1)
+            case TurnedDown(gone=True):
+                # The next message that is still there takes its place, else a new one.
+                return replace(item, refs=tuple(one for one in item.refs if one != ref))
+            case _:
+                return self._plain_or_stop(item, ending)
+
+    async def _send_part(self, item: Text, text: str) -> Text:
+        await self._begin_send()
+        await self._account.permit(chat=item.address.chat)
+        ending = await self._account.send(
+            item.address,
+            text + POSSIBLE_REPEAT if item.uncertain else text,
+            key=self._part_key(item),
+            plain=item.plain,
+            reply_to=item.reply_to if item.done == 0 else "",
+        )
+        if isinstance(ending, Arrived):
+            refs = (*item.refs[: item.done], ending.value, *item.refs[item.done :])
+            return replace(item, refs=refs, done=item.done + 1, uncertain=False)
+        await self._after_send(ending)
+        return self._plain_or_stop(item, ending)
+
+    def _plain_or_stop(self, item: Text, ending: NotArrived | TurnedDown | Lost) -> Text:
+        if isinstance(ending, TurnedDown) and ending.markup and not item.plain:
+            return replace(item, plain=True)
+        raise self._stop(ending)
+
+    async def _take_away(self, ref: MessageRef) -> None:
+        """Delete a message that the final does not need, or have it say so."""
+        capabilities = self._account.capabilities
+        if capabilities.can_delete:
+            await self._account.permit(chat=ref.address.chat, message=ref.message)
+            ending = await self._account.delete(ref)
+            if isinstance(ending, Arrived) or (isinstance(ending, TurnedDown) and ending.gone):
+                return
+            if not isinstance(ending, TurnedDown):
+                raise self._stop(ending)
+        if capabilities.can_edit:
+            await self._account.permit(chat=ref.address.chat, message=ref.message)
+            ending = await self._account.edit(ref, CONTINUED_ABOVE, key=self._key)
+            if isinstance(ending, NotArrived | Lost):
+                raise self._stop(ending)
+
+    def _part_key(self, item: Text) -> str:
+        return f"{self._key}:{item.done}"
+
+    # --- cards -----------------------------------------------------------------------------------
+
+    async def _deliver_card(self, item: Ask) -> None:
+        await self._begin_send()
+        await self._account.permit(chat=item.address.chat)
+        ending = await self._account.ask(item.address, item.card)
+        if not isinstance(ending, Arrived):
+            await self._after_send(ending)
+            raise self._stop(ending)
+        self._item = replace(item, ref=ending.value)
+        await self._put("delivered", DurablePoint.ASKED)
+
+    async def _deliver_outcome(self, item: Settle) -> None:
+        await self._account.permit(chat=item.ref.address.chat, message=item.ref.message)
+        ending = await self._account.settle(item.ref, item.outcome)
+        # A card that somebody deleted has nothing left to show.
+        gone = isinstance(ending, TurnedDown) and ending.gone
+        if not isinstance(ending, Arrived) and not gone:
+            raise self._stop(ending)
+        await self._put("delivered", DurablePoint.SETTLED)
+
+    # --- what is kept between calls --------------------------------------------------------------
+
+    async def _begin_send(self) -> None:
+        """Record that a send begins that can't be repeated unseen."""
+        if not self._account.capabilities.idempotent_send and not self._is_sending:
+            await self._put("sending", DurablePoint.HOUSEKEEPING)
+
+    async def _after_send(self, ending: NotArrived | TurnedDown | Lost) -> None:
+        """Record that a send did not arrive, or remember that it may have."""
+        if self._account.capabilities.idempotent_send:
+            return
+        if not isinstance(ending, Lost):
+            await self._put("pending", DurablePoint.HOUSEKEEPING)
+        elif isinstance(self._item, Text):
+            self._item = replace(self._item, uncertain=True)
+
+    def _stop(self, ending: NotArrived | TurnedDown | Lost) -> Exception:
+        """Return what to raise."""
+        match ending:
+            case NotArrived():
+                return LaterError(paced=ending.retry_after_s is not None)
+            case TurnedDown():
+                return _RefusedError(ending.why)
+            case Lost():
+                self._lost += ending.broken or self._is_sending
+                return LaterError() if self._lost < MOST_LOST else _RefusedError(ending.why)
+            case _:
+                assert_never(ending)
+
+    async def _put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
+        await self._save(self._item, state, point, why)
+        self._is_sending = state == "sending"

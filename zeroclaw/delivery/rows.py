@@ -1,0 +1,237 @@
+"""What the outbox keeps: one row for each final, note, card and settled card.
+
+Whoever decides that something must be said puts such a row into the commit of the decision, and
+hands its key to the outbox after it. Texts are redacted and screened before they come here. Keys
+are ulids; a row's key is also the idempotency key of what it sends.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from zeroclaw import record
+from zeroclaw.channel import Card, Outcome
+from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
+from zeroclaw.store import Put, Row, RowKind
+
+State = Literal["pending", "sending", "delivered", "refused"]
+OPEN_STATES: tuple[State, ...] = ("pending", "sending")
+"""`sending`: a send that can't be repeated unseen was begun; found at a start, it may have
+arrived."""
+
+POSSIBLE_REPEAT = "\n\n(possible repeat)"
+"""What a message says at its end when it may stand in the chat twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A final or a note.
+
+    Attributes:
+        address: Where it is said.
+        text: Markdown, whole.
+        turn: Whose final this is, None for a note.
+        refs: The messages that carry it, in order; at first those of the draft.
+        done: How many parts stand as they should.
+        plain: The platform could not read the markup.
+        uncertain: The next send may have arrived already, so it says that it may be a repeat.
+        quiet: Nobody is told when this is refused; for what is said to the operator about that.
+        reply_to: The message that this answers, empty for none.
+    """
+
+    address: Address
+    text: str
+    turn: TurnId | None = None
+    refs: tuple[MessageRef, ...] = ()
+    done: int = 0
+    plain: bool = False
+    uncertain: bool = False
+    quiet: bool = False
+    reply_to: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """An approval card.
+
+    Attributes:
+        address: The approver's chat.
+        approvals: The keys of the approval rows that it shows.
+        ref: Where it stands, None until it was sent.
+    """
+
+    address: Address
+    card: Card
+    approvals: tuple[str, ...]
+    ref: MessageRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """How a card ended, shown on one of its messages."""
+
+    ref: MessageRef
+    outcome: Outcome
+
+
+Item = Text | Ask | Settle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """The body of a row."""
+
+    item: Item
+
+
+def final_row(
+    *,
+    key: str,
+    conversation: ConversationId,
+    turn: TurnId,
+    address: Address,
+    text: str,
+    refs: tuple[MessageRef, ...] = (),
+    reply_to: str = "",
+) -> Put:
+    """Return the write that has a turn's final text delivered.
+
+    Args:
+        key: A new ulid.
+        conversation: The turn's.
+        turn: Whose text this is.
+        address: Where it is said.
+        text: Whole, with whatever note belongs to it; not blank.
+        refs: The open draft's messages, as far as they are known.
+        reply_to: The platform's id of the message that it answers.
+    """
+    item = Text(address=address, text=text, turn=turn, refs=refs, reply_to=reply_to)
+    return _new(key, item, conversation)
+
+
+def note_row(
+    *,
+    key: str,
+    address: Address,
+    text: str,
+    conversation: ConversationId | None = None,
+    quiet: bool = False,
+    reply_to: str = "",
+) -> Put:
+    """Return the write that has a note delivered: a command's reply, a failure, a notice.
+
+    Args:
+        key: A new ulid.
+        address: Where it is said.
+        text: Whole; not blank.
+        conversation: None for what belongs to no conversation.
+        quiet: Nobody is told when the platform refuses it.
+        reply_to: The platform's id of the message that it answers.
+    """
+    return _new(key, Text(address=address, text=text, quiet=quiet, reply_to=reply_to), conversation)
+
+
+def ask_row(
+    *,
+    key: str,
+    conversation: ConversationId,
+    address: Address,
+    card: Card,
+    approvals: tuple[str, ...],
+) -> Put:
+    """Return the write that has a card shown to one approver.
+
+    Args:
+        key: A new ulid.
+        conversation: The one that asks.
+        address: The approver's chat.
+        card: What is asked.
+        approvals: The keys of the approval rows that it shows.
+    """
+    return _new(key, Ask(address=address, card=card, approvals=approvals), conversation)
+
+
+def settle_rows(
+    *,
+    keys: tuple[str, ...],
+    conversation: ConversationId,
+    refs: tuple[MessageRef, ...],
+    outcome: Outcome,
+) -> tuple[Put, ...]:
+    """Return the writes that have all messages of a card show how it ended.
+
+    Args:
+        keys: New ulids, one for each ref.
+        conversation: The one that asked.
+        refs: Where the card stands.
+        outcome: All endings so far.
+    """
+    return tuple(
+        _new(key, Settle(ref=ref, outcome=outcome), conversation)
+        for key, ref in zip(keys, refs, strict=True)
+    )
+
+
+def read(row: Row) -> Item:
+    """Return what a row of the outbox says.
+
+    Raises:
+        StoreUnusable: It is no such row.
+    """
+    return record.decode(_Said, row.body).item
+
+
+def address_of(item: Item) -> Address:
+    """Return where it is said."""
+    return item.ref.address if isinstance(item, Settle) else item.address
+
+
+def changed(row: Row, item: Item, state: State) -> Put:
+    """Return the write that moves a row on, if nobody else did meanwhile."""
+    return Put(
+        kind=RowKind.OUTBOX,
+        key=row.key,
+        body=record.encode(_Said(item=item)),
+        conversation=row.conversation,
+        state=state,
+        place=row.place,
+        due_at=row.due_at,
+        expect=row.version,
+    )
+
+
+def stored(put: Put, version: int) -> Row:
+    """Return the row that a put makes."""
+    return Row(
+        kind=put.kind,
+        key=put.key,
+        version=version,
+        body=put.body,
+        conversation=put.conversation,
+        state=put.state,
+        place=put.place,
+        due_at=put.due_at,
+    )
+
+
+def with_refs(item: Text, refs: tuple[MessageRef, ...], *, uncertain: bool) -> Text:
+    """Return the final with what was learned about its draft after it was committed.
+
+    Args:
+        item: As it was committed.
+        refs: All messages of the draft, in order.
+        uncertain: One more may stand that nobody knows.
+    """
+    known = (*refs, *(ref for ref in item.refs if ref not in refs))
+    return replace(item, refs=known, uncertain=item.uncertain or uncertain)
+
+
+def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:
+    return Put(
+        kind=RowKind.OUTBOX,
+        key=key,
+        body=record.encode(_Said(item=item)),
+        conversation=conversation,
+        state="pending",
+        place=address_of(item).key(),
+        expect=0,
+    )
