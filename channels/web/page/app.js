@@ -54,6 +54,13 @@ function draw() {
 }
 
 function heard(name, data) {
+  if (name === "item") {
+    if (!undrawn.size) whenDrawing(draw);
+    undrawn.set(data.id, data);
+    if (data.kind !== "person") typing(false);
+    if (data.kind === "card" || !data.draft) notice();
+    return;
+  }
   const wasNear = isNear();
   if (name === "snapshot") {
     undrawn.clear();
@@ -63,11 +70,6 @@ function heard(name, data) {
     outbox.messages.filter((one) => !items.nodes.has(ownId(one))).forEach(echo);
     outbox.hurry();
     changed(wasNear);
-  } else if (name === "item") {
-    if (!undrawn.size) whenDrawing(draw);
-    undrawn.set(data.id, data);
-    if (data.kind !== "person") typing(false);
-    if (data.kind === "card" || !data.draft) notice();
   } else if (name === "gone") {
     undrawn.delete(data.id);
     items.remove(data.id);
