@@ -71,11 +71,20 @@ def card(message: str, outcome: Outcome, at: datetime) -> Item:
 def stored(item: TranscriptItem) -> Item:
     """Return what the store says of a message, in the ids that live events use."""
     if item.kind == "person":
-        return person(item.ref or item.cursor, item.text, item.at)
+        return person(item.ref or item.key or item.cursor, item.text, item.at)
     message = item.ref or item.key
     if item.outcome is not None:
         return card(message, item.outcome, item.at)
     return Item(id=message, kind="bot", text=item.text, at=item.at, draft=item.draft)
+
+
+def standing(transcript: Iterable[TranscriptItem]) -> dict[str, Item]:
+    """Return what stands, by id, in order; of one message its end counts, not its draft."""
+    found: dict[str, Item] = {}
+    for item in map(stored, transcript):
+        if not (item.draft and item.id in found):
+            found[item.id] = item
+    return found
 
 
 def slot(event: Event) -> str:

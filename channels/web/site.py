@@ -12,7 +12,15 @@ from starlette.types import Receive, Scope, Send
 
 from channels.web import decode
 from channels.web.feed import Feed, Subscription
-from channels.web.render import PING, frame, is_news, person, snapshot_frame, stored, trouble_frame
+from channels.web.render import (
+    PING,
+    frame,
+    is_news,
+    person,
+    snapshot_frame,
+    standing,
+    trouble_frame,
+)
 from zeroclaw import (
     Admission,
     Answered,
@@ -143,9 +151,8 @@ class _Events(StreamingResponse):
             yield trouble_frame("the conversation can't be read right now")
             return
         read_at = self._feed.number
-        snapshot = [stored(item) for item in items]
-        yield snapshot_frame(self._title, snapshot, read_at)
-        known = {item.id: item for item in snapshot}
+        known = standing(items)
+        yield snapshot_frame(self._title, known.values(), read_at)
         while (taken := await subscription.take()) is not None:
             if not taken:
                 yield PING

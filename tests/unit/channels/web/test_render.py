@@ -52,6 +52,7 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
     ("kept", "shown"),
     [
         (TranscriptItem(cursor="1", kind="person", key="", ref="p", text="hi", at=EPOCH), MINE),
+        (TranscriptItem(cursor="1", kind="person", key="p", ref="", text="hi", at=EPOCH), MINE),
         (
             TranscriptItem(cursor="1", kind="person", key="", ref="", text="hi", at=EPOCH),
             replace(MINE, id="person/1"),
@@ -81,6 +82,14 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
 def test_a_stored_item_has_the_id_of_its_live_events(kept: TranscriptItem, shown: Item) -> None:
     """Snapshot and live events name the same message alike, so that neither doubles the other."""
     assert stored(kept) == shown
+
+
+def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
+    """The final text is stored before its draft is closed."""
+    ended = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
+    draft = replace(ended, text="hello", draft=True)
+    assert render.standing([ended, draft]) == {"m": FINAL}
+    assert render.standing([draft, ended]) == {"m": FINAL}
 
 
 @pytest.mark.parametrize(
