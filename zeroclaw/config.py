@@ -6,10 +6,9 @@ belongs to one channel is validated here too, by the model that the channel's ma
 
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from zeroclaw.errors import ConfigError
 
@@ -51,7 +50,7 @@ class ProviderSettings(Settings):
     connect_s: float = Field(default=10.0, gt=0)
     stall_s: float = Field(default=120.0, gt=0)
     attempts: int = Field(default=4, ge=1, le=20)
-    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
     @model_validator(mode="after")
     def _what_the_kind_needs(self) -> "ProviderSettings":
@@ -69,7 +68,6 @@ class RuntimeSettings(Settings):
     max_iterations: int = Field(default=50, ge=1)
     max_session_tokens: int = Field(default=0, ge=0)
     model_concurrency: int = Field(default=64, ge=1)
-    backlog: int = Field(default=100, ge=1)
     result_chars: int = Field(default=20_000, ge=1_000)
     grace_s: float = Field(default=10.0, ge=0)
     call_timeout_s: float = Field(default=30.0, gt=0)
@@ -235,10 +233,3 @@ def _sentence(kind: str, message: str) -> str:
         return "unknown key; `zeroclaw config schema` lists what is allowed"
     text = message.removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]
-
-
-def expand(path: str, *, home: Path) -> Path:
-    """Return a path of the configuration with `~` replaced; pure."""
-    if path == "~" or path.startswith("~/"):
-        return home / path[2:]
-    return Path(path)

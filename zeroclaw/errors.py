@@ -4,7 +4,8 @@
     ├── TryAgain                      the caller, with the same call, later
     │   ├── ChannelUnavailable
     │   │   └── RateLimited           .retry_after_s
-    │   └── ProviderOverloaded        .retry_after_s
+    │   ├── ProviderOverloaded        .retry_after_s
+    │   └── ShuttingDown
     ├── DeliveryUnknown               the outbox: it may have arrived, find out or say so
     ├── Refused                       nobody: drop it, record it, tell the person
     │   ├── ChannelRejected           .gone (the message no longer exists) .markup
@@ -65,6 +66,10 @@ class ProviderOverloaded(TryAgain):
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class ShuttingDown(TryAgain):
+    """Raised by the door when the daemon ends; whoever sent the event sends it again."""
 
 
 class DeliveryUnknown(ZeroclawError):

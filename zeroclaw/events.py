@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ConversationId, TurnId
+from zeroclaw.foreign import Raised, call_now
 from zeroclaw.message import Usage
 
 StageName = Literal[
@@ -100,3 +101,28 @@ Event = (
 )
 Publish = Callable[[Event], None]
 """Tell everybody; never waits, never raises."""
+
+
+class Bus:
+    """Hands each event to every subscriber, in the order that they subscribed."""
+
+    def __init__(self, failed: Callable[[Raised], None]) -> None:
+        """Begin with nobody; `failed` is told what a subscriber raised."""
+        self._subscribers: tuple[Publish, ...] = ()
+        self._failed = failed
+
+    def subscribe(self, subscriber: Publish) -> Callable[[], None]:
+        """Hand over every event from now on; the answer ends it."""
+        self._subscribers = (*self._subscribers, subscriber)
+
+        def unsubscribe() -> None:
+            self._subscribers = tuple(one for one in self._subscribers if one is not subscriber)
+
+        return unsubscribe
+
+    def publish(self, event: Event) -> None:
+        """Tell everybody; what one of them raises stops nobody."""
+        for subscriber in self._subscribers:
+            told = call_now(lambda one=subscriber: one(event))
+            if isinstance(told, Raised):
+                self._failed(told)

@@ -147,7 +147,7 @@ class Gate:
         return GatedBatch(
             verdicts=tuple(verdicts),
             audited=tuple(audited),
-            writes=tuple(to_put(one.frozen) for one in verdicts if not isinstance(one, Denied)),
+            writes=tuple(to_put(one.frozen) for one in verdicts if one.frozen is not None),
         )
 
     async def recheck(
@@ -195,7 +195,7 @@ class Gate:
             case "deny":
                 why = f"`{ready.action.tool}` may not run: {ruled.decision.why}"
                 arguments = ready.action.canonical_arguments
-                verdict = self._denied(case, arguments, why, "denied", at)
+                verdict = replace(self._denied(case, arguments, why, "denied", at), frozen=frozen)
             case _:
                 assert_never(ruled.decision.effect)
         return verdict, _audited(frozen, ruled, verdict, at)

@@ -88,11 +88,13 @@ class Denied:
     Attributes:
         id: The id that audit and receipt carry; a malformed call has one but was never frozen.
         outcome: `failed` for malformed calls.
+        frozen: The call, None for a malformed one.
     """
 
     id: ActionId
     refusal: Refusal
     outcome: Literal["denied", "failed"]
+    frozen: Frozen | None = None
 
 
 Verdict = Allowed | Asked | Denied
@@ -105,7 +107,7 @@ class GatedBatch:
     Attributes:
         verdicts: In request order.
         audited: To be chained in this order.
-        writes: One row for each call that may run; approvals are the caller's to number and put.
+        writes: One row for each call that was frozen; approvals are the caller's to number and put.
     """
 
     verdicts: tuple[Verdict, ...]

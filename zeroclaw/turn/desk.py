@@ -12,6 +12,7 @@ from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, 
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, fold
+from zeroclaw.turn.leases import Leases
 
 
 class Desk:
@@ -55,9 +56,7 @@ class Desk:
         async with self._lock:
             head = self._audit_head
             appended: list[Write] = [
-                Append(
-                    log=LogKind.JOURNAL, stream=self.conversation, body=entries.encode(entry)
-                )
+                Append(log=LogKind.JOURNAL, stream=self.conversation, body=entries.encode(entry))
                 for entry in journal
             ]
             for entry in audited:
@@ -76,9 +75,9 @@ class Desk:
                 self.history = extend(self.history, entry)
 
 
-async def open_desk(store: Store, conversation: ConversationId) -> Desk:
+async def open_desk(store: Store, leases: Leases, conversation: ConversationId) -> Desk:
     """Take a conversation and read what it has come to."""
-    fence = await store.lease(conversation)
+    fence = await leases.fence_of(conversation)
     journal = await store.read(LogKind.JOURNAL, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)

@@ -1,0 +1,202 @@
+"""The composition root: opens every room, hands each what it needs, and runs until told to stop.
+
+Start:  store → process groups left by a crash → overdue questions → outbox, open turns → channels
+Stop:   admit nothing → give turns a grace time → note below open drafts → close
+
+One TaskGroup owns every task. What a channel or a conversation raises stays with it; what the
+store or a listener raises ends the daemon with one line.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
+from zeroclaw.daemon.wiring import Answer, Wired
+from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.processes import reap
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.switch import Halt, halt_put, read_halt
+from zeroclaw.record import decode
+from zeroclaw.store import Commit, Delete, DurablePoint, RowKind
+from zeroclaw.tool import Spawned
+
+STOP_S = 5.0
+"""Seconds that what is left gets after the grace time."""
+PAUSED = "_I was restarted while writing this; the answer follows._"
+
+
+class _Stopped(Exception):
+    """Raised inside the task group to end it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """What the caller of `serve` wants to know and to decide."""
+
+    on_ready: Callable[[ReadyFacts], None]
+    stop: asyncio.Event
+
+
+def run(
+    start: Start, *, on_ready: Callable[[ReadyFacts], None], openers: Openers | None = None
+) -> None:
+    """Run the daemon until SIGTERM or SIGINT; blocks.
+
+    Raises:
+        NeedsOperator: It can't start, or can't go on; the text says what to do.
+    """
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await serve(start, Hooks(on_ready=on_ready, stop=stop), openers or Openers())
+
+    asyncio.run(main())
+
+
+async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
+    """Run the daemon until `hooks.stop` is set.
+
+    Raises:
+        NeedsOperator: It can't start, or can't go on.
+    """
+    async with AsyncExitStack() as stack:
+        parts = await open_parts(start, openers, stack)
+        await _clean_up(parts)
+        try:
+            async with asyncio.TaskGroup() as group:
+                daemon = _Daemon(parts, hooks, group)
+                group.create_task(daemon.live(), name="daemon")
+        except* _Stopped:
+            pass
+        except* ZeroclawError as errors:
+            raise _first(errors) from None
+
+
+class _Daemon:
+    """The running daemon."""
+
+    def __init__(self, parts: Parts, hooks: Hooks, group: asyncio.TaskGroup) -> None:
+        self._parts = parts
+        self._hooks = hooks
+        self._group = group
+        self._rooms = Wired(parts, group, announce=self._announce)
+
+    async def live(self) -> None:
+        """Start everything, wait for the end, and end it."""
+        parts, rooms = self._parts, self._rooms
+        await self._take_halt(await read_halt(parts.store))
+        await rooms.outbox.resume()
+        await self._expire()
+        await self._wake()
+        await rooms.start(self._control())
+        self._hooks.on_ready(rooms.ready_facts())
+        await self._hooks.stop.wait()
+        await self._end()
+        raise _Stopped
+
+    # --- the start -----------------------------------------------------------------------------
+
+    async def _expire(self) -> None:
+        """End the questions whose deadline passed while nobody looked."""
+        now = self._parts.clock.now()
+        for plan in await self._rooms.answers.overdue(now):
+            await self._parts.store.commit(
+                Commit(
+                    point=DurablePoint.ANSWERED,
+                    conversation=plan.conversation,
+                    writes=plan.writes,
+                )
+            )
+
+    async def _wake(self) -> None:
+        """Open the mailbox of every conversation that has something to do."""
+        find = self._parts.store.find
+        waiting = [
+            *await find(RowKind.TURN, state="open"),
+            *await find(RowKind.INBOX, state="queued"),
+            *await find(RowKind.INBOX, state="control"),
+        ]
+        for conversation in dict.fromkeys(row.conversation for row in waiting):
+            if conversation is not None:
+                self._rooms.mailboxes.wake(conversation)
+
+    # --- the middle ----------------------------------------------------------------------------
+
+    def _announce(self, plan: Plan) -> None:
+        """Tell everybody what has just been committed; never waits."""
+        rooms = self._rooms
+        rooms.outbox.announce_written(plan.writes)
+        if plan.switched:
+            self._group.create_task(self._take_halt(plan.halt), name="halt")
+        for conversation in plan.wake:
+            rooms.mailboxes.wake(conversation)
+
+    async def _take_halt(self, halt: Halt | None) -> None:
+        self._rooms.policy.halt(halt)
+        self._rooms.mailboxes.hold(halt is not None)
+        if halt is not None:
+            await self._rooms.runner.abort_all("halt", halt.by)
+
+    def _control(self) -> Mapping[str, Answer]:
+        return {
+            "status": self._status,
+            "halt": lambda asked: self._switch(asked, on=True),
+            "resume": lambda asked: self._switch(asked, on=False),
+            "receipts": self._receipts,
+        }
+
+    async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
+        report = await self._rooms.status.report()
+        return {**report.as_json(), "login_url": self._rooms.login_url()}
+
+    async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
+        by = asked.get("by")
+        who = by if isinstance(by, str) and by else "the console"
+        halt = Halt(by=who, at=self._parts.clock.now()) if on else None
+        await self._parts.store.commit(
+            Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
+        )
+        await self._take_halt(halt)
+        return {"halted": on}
+
+    async def _receipts(self, asked: Mapping[str, object]) -> dict[str, object]:
+        text = asked.get("text")
+        return {"receipts": await self._rooms.receipts_in(text if isinstance(text, str) else "")}
+
+    # --- the end -------------------------------------------------------------------------------
+
+    async def _end(self) -> None:
+        rooms, grace_s = self._rooms, self._parts.start.config.runtime.grace_s
+        rooms.door.open = False
+        rooms.mailboxes.close()
+        self._parts.log("stopping", busy=len(rooms.mailboxes), grace_s=grace_s)
+        try:
+            async with asyncio.timeout(grace_s):
+                await rooms.mailboxes.emptied()
+        except TimeoutError:
+            rooms.runner.pause(PAUSED)
+            try:
+                async with asyncio.timeout(STOP_S):
+                    await rooms.runner.close_drafts()
+            except TimeoutError:
+                self._parts.log("drafts_left", level="warning")
+
+
+async def _clean_up(parts: Parts) -> None:
+    """End what tools of an earlier life left running."""
+    for row in await parts.store.find(RowKind.PROCESS):
+        ended = await reap(decode(Spawned, row.body))
+        parts.log("process_group_reaped", action=row.key, ended=ended)
+        forget = Delete(kind=RowKind.PROCESS, key=row.key)
+        await parts.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))
+
+
+def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,374 @@
+"""Opens what the daemon is made of: store, secrets, provider, tools, listeners, manifests.
+
+Everything that a person can have got wrong is found here, before anything runs.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, cast
+
+from pydantic import BaseModel
+
+from zeroclaw.channel import Channel, ChannelContext, ChannelLog, ChannelManifest
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.config import Config, ProviderSettings, SecretReference, channel_settings
+from zeroclaw.errors import ConfigError
+from zeroclaw.gate.keys import Keys, open_keys
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.shipped import assemble
+from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.host import places, sandbox, shelves
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.control import Control
+from zeroclaw.host.ids import SystemIds
+from zeroclaw.host.listener import Listener, open_listener
+from zeroclaw.host.logs import EventLog
+from zeroclaw.host.protected import Protected as Shielded
+from zeroclaw.host.references import resolve, values_to_redact
+from zeroclaw.provider import Endpoint, Provider, ProviderContext
+from zeroclaw.redact import Redactor
+from zeroclaw.store import Store
+from zeroclaw.stores.sqlite import open_store
+from zeroclaw.tool import Tool
+from zeroclaw.tools import files, shell
+
+API_KEY = "provider.api_key"
+
+
+class OpenStore(Protocol):
+    """Opens the store; the tests' way in to watch its commits."""
+
+    async def __call__(self, directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+        """Open it in the data directory."""
+        ...
+
+
+async def _sqlite(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+    return await open_store(directory, clock=clock, log=log)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Openers:
+    """What a composition root may replace; the product replaces nothing.
+
+    Attributes:
+        store: Opens the store.
+        channel: Is handed each channel that was made, and returns the one that is used.
+    """
+
+    store: OpenStore = _sqlite
+    channel: Callable[[Channel], Channel] = field(default=lambda channel: channel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What the daemon is started with.
+
+    Attributes:
+        config: As parsed.
+        places: Where everything is.
+        environment: `os.environ`.
+        version: As people are told it.
+    """
+
+    config: Config
+    places: places.Places
+    environment: Mapping[str, str] = field(repr=False)
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyFacts:
+    """What a person is told when the daemon is up.
+
+    Attributes:
+        model: The model's name.
+        note: One line about the model, empty for none.
+        web_url: Opens the web chat and logs in, once; empty without a web chat.
+        channels: The names of all channels.
+        shell: Why there is no shell, empty when there is one or none was asked for.
+        halted: Who halted everything, empty for nobody.
+    """
+
+    model: str
+    note: str
+    web_url: str
+    channels: tuple[str, ...]
+    shell: str
+    halted: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPart:
+    """A channel of the configuration, ready to be made."""
+
+    name: str
+    manifest: ChannelManifest
+    settings: BaseModel
+    make: Callable[[ChannelContext], Channel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """All that is open before the first task runs."""
+
+    start: Start
+    openers: Openers
+    store: Store
+    provider: Provider
+    tools: Mapping[str, Tool]
+    keys: Keys
+    redactor: Redactor
+    statements: tuple[Statement, ...]
+    protected: Protected
+    channels: tuple[ChannelPart, ...]
+    listener: Listener | None
+    control: Control
+    clock: Clock
+    ids: Ids
+    log: ChannelLog
+    jitter: Callable[[], float]
+    shell_note: str
+
+    def policy(self, halt: Statement | None) -> PolicySet:
+        """Return the policy with or without a halt."""
+        config = self.start.config
+        return assemble(
+            config.autonomy, self.statements, halt, approvers=config.approvals.approvers
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A configuration without a fault, as far as it can be told without opening anything.
+
+    Attributes:
+        statements: The policy statements of the configuration.
+        channels: Every channel that is switched on.
+        secrets: Resolved secret references by key path.
+        redactor: Knows every secret.
+    """
+
+    statements: tuple[Statement, ...]
+    channels: tuple[ChannelPart, ...]
+    secrets: Mapping[str, str] = field(repr=False)
+    redactor: Redactor
+
+
+def check(config: Config, environment: Mapping[str, str]) -> Checked:
+    """Find every fault of a configuration that parsed; blocks on files and imports.
+
+    Raises:
+        ConfigError: With all of them.
+    """
+    faults: list[str] = []
+    manifests = _manifests(faults)
+    models = {
+        kind: model
+        for kind, manifest in manifests.items()
+        if (model := _settings_model(manifest, faults)) is not None
+    }
+    settings, more = channel_settings(config, models)
+    faults += more
+    channels = tuple(
+        ChannelPart(
+            name=name,
+            manifest=manifests[config.kind_of(name)],
+            settings=found,
+            make=_maker(manifests[config.kind_of(name)], f"channels.{name}"),
+        )
+        for name, found in settings.items()
+        if config.channels[name].enabled
+    )
+    statements: tuple[Statement, ...] = ()
+    try:
+        statements = configured(config.policy.statement)
+        assemble(config.autonomy, statements, approvers=config.approvals.approvers)
+    except ConfigError as error:
+        faults += error.faults
+    references: dict[str, SecretReference] = {}
+    if config.provider.api_key is not None:
+        references[API_KEY] = config.provider.api_key
+    resolved = resolve(references, environment=environment)
+    faults += resolved.faults
+    if config.provider.kind not in shelves.names(shelves.PROVIDERS):
+        known = ", ".join(f"`{name}`" for name in shelves.names(shelves.PROVIDERS))
+        faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
+    if faults:
+        raise ConfigError(tuple(faults))
+    return Checked(
+        statements=statements,
+        channels=channels,
+        secrets={key: secret.reveal() for key, secret in resolved.secrets.items()},
+        redactor=Redactor(values_to_redact(resolved.secrets.values(), environment)),
+    )
+
+
+async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> Parts:
+    """Open everything; what is opened is closed by `stack`, in reverse.
+
+    Raises:
+        NeedsOperator: Something is wrong that a person has to mend.
+    """
+    config, log = start.config, EventLog("daemon")
+    clock = SystemClock()
+    ids = SystemIds(clock)
+    checked = await asyncio.to_thread(check, config, start.environment)
+    data = start.places.data
+    store = await openers.store(data, clock=clock, log=log)
+    stack.push_async_callback(store.aclose)
+    keys = await asyncio.to_thread(
+        open_keys,
+        data,
+        keep_days=config.receipts.keep_days,
+        now=clock.now(),
+        name=ids.ulid(),
+        secret=os.urandom(32),
+    )
+    listener = None
+    if any(part.manifest.kind == "web" for part in checked.channels):
+        listener = await open_listener(
+            host=config.listener.host,
+            port=config.listener.port,
+            sessions_at=data / "sessions.json",
+            clock=clock,
+            ids=ids,
+            log=log,
+        )
+        stack.push_async_callback(listener.aclose)
+    provider = await asyncio.to_thread(_open_provider, start, checked, clock, ids)
+    stack.push_async_callback(provider.aclose)
+    tools, shell_note = await _open_tools(start)
+    return Parts(
+        start=start,
+        openers=openers,
+        store=store,
+        provider=provider,
+        tools=tools,
+        keys=keys,
+        redactor=checked.redactor,
+        statements=checked.statements,
+        protected=await asyncio.to_thread(_protected, start.places),
+        channels=checked.channels,
+        listener=listener,
+        control=Control(data, log=log),
+        clock=clock,
+        ids=ids,
+        log=log,
+        jitter=random.random,
+        shell_note=shell_note,
+    )
+
+
+def _manifests(faults: list[str]) -> dict[str, ChannelManifest]:
+    found: dict[str, ChannelManifest] = {}
+    for name in shelves.names(shelves.CHANNELS):
+        try:
+            manifest = shelves.load(shelves.CHANNELS, name, key=f"channels.{name}")
+        except ConfigError as error:
+            faults += error.faults
+            continue
+        if isinstance(manifest, ChannelManifest):
+            found[manifest.kind] = manifest
+        else:
+            faults.append(f"channels.{name}: its entry point is no channel manifest")
+    return found
+
+
+def _settings_model(manifest: ChannelManifest, faults: list[str]) -> type[BaseModel] | None:
+    try:
+        model = shelves.resolve(manifest.settings, key=f"channels.{manifest.kind}")
+    except ConfigError as error:
+        faults += error.faults
+        return None
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return model
+    faults.append(f"channels.{manifest.kind}: `{manifest.settings}` is no pydantic model")
+    return None
+
+
+def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:
+    """Return what makes the adapter; its library is imported when it is first made."""
+
+    def make(context: ChannelContext) -> Channel:
+        open_channel = shelves.resolve(manifest.adapter, key=key)
+        # An adapter that is no channel fails at its first use, where the supervisor sees it.
+        return cast("Callable[[ChannelContext], Channel]", open_channel)(context)
+
+    return make
+
+
+def _open_provider(start: Start, checked: Checked, clock: Clock, ids: Ids) -> Provider:
+    settings = start.config.provider
+    key = "provider.kind"
+    opener = cast(
+        "Callable[[ProviderSettings, ProviderContext], Provider]",
+        shelves.load(shelves.PROVIDERS, settings.kind, key=key),
+    )
+
+    def open_endpoint(endpoint: Endpoint) -> Provider:
+        from zeroclaw.providers.openai import open_endpoint as open_openai
+
+        return open_openai(endpoint, context, settings)
+
+    context = ProviderContext(
+        clock=clock,
+        ids=ids,
+        jitter=random.random,
+        log=EventLog("provider"),
+        redact=checked.redactor.redact,
+        secrets={"api_key": checked.secrets[API_KEY]} if API_KEY in checked.secrets else {},
+        models=start.places.models,
+        open_endpoint=open_endpoint,
+    )
+    return opener(settings, context)
+
+
+async def _open_tools(start: Start) -> tuple[dict[str, Tool], str]:
+    """Return the tools by name, and why there is no shell."""
+    config = start.config.tools
+    hidden = tuple(path for path in (start.places.data, start.places.config) if path is not None)
+    shielded = Shielded(hidden=hidden)
+    found: list[Tool] = []
+    note = ""
+    if config.files.enabled:
+        settings = files.FilesSettings(
+            max_read_bytes=config.files.max_read_bytes,
+            max_write_bytes=config.files.max_write_bytes,
+            protected=shielded,
+        )
+        found += files.tools(settings)
+    if config.shell.enabled:
+        limits = sandbox.Limits(memory_bytes=config.shell.memory_bytes)
+        tested = await sandbox.self_test(limits, network=config.shell.network)
+        if isinstance(tested, sandbox.Broken):
+            note = tested.reason
+        found += shell.tools(
+            shell.ShellSettings(
+                sandbox=tested,
+                network=config.shell.network,
+                timeout_s=config.shell.timeout_s,
+                limits=limits,
+                protected=shielded,
+                without_sandbox=config.shell.without_sandbox,
+            )
+        )
+    for name in shelves.names(shelves.TOOLS):
+        if name not in {"files", "shell"}:
+            opener = shelves.load(shelves.TOOLS, name, key=f"tools.{name}")
+            found += cast("Callable[[], tuple[Tool, ...]]", opener)()
+    return {tool.spec.name: tool for tool in found}, note
+
+
+def _protected(where: places.Places) -> Protected:
+    """Return what no policy opens: the data directory and the configuration, by real path."""
+    closed = [str(where.data.resolve())]
+    if where.config is not None:
+        closed.append(str(where.config.resolve()))
+    return Protected(closed=tuple(closed), open=(str(where.workspaces.resolve()),))

@@ -1,0 +1,112 @@
+"""The keys that receipts are signed with: one for each process, kept for as long as configured.
+
+The file is the operator's alone (0600) and replaced whole. Reads and writes a few hundred bytes;
+call it before the event loop runs, or on another thread.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate.receipt import Key
+from zeroclaw.record import decode, encode
+
+FILE = "receipt-keys.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredKey:
+    """A key on disk; `secret` in hex."""
+
+    id: str
+    secret: str
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredKeys:
+    """The whole file, newest key last."""
+
+    keys: tuple[StoredKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """What can be signed and verified with.
+
+    Attributes:
+        current: Signs.
+        every: Verify, the current one among them.
+    """
+
+    current: Key
+    every: tuple[Key, ...]
+
+
+def open_keys(
+    directory: Path,
+    *,
+    keep_days: int,
+    now: datetime,
+    name: str,
+    secret: bytes,
+) -> Keys:
+    """Make this process's key, and read the kept ones.
+
+    Args:
+        directory: The data directory.
+        keep_days: How long a key is kept; 0 keeps it in memory only.
+        now: When the process starts.
+        name: A name for the new key.
+        secret: 32 random bytes.
+
+    Raises:
+        StoreUnusable: The file is damaged, or can't be read or written.
+    """
+    current = Key(id=name, secret=secret)
+    if keep_days == 0:
+        return Keys(current=current, every=(current,))
+    path = directory / FILE
+    kept = tuple(key for key in read_keys(path) if key.made_at > now - timedelta(days=keep_days))
+    mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
+    _write(path, StoredKeys(keys=(*kept, mine)))
+    earlier = tuple(Key(id=key.id, secret=bytes.fromhex(key.secret)) for key in kept)
+    return Keys(current=current, every=(*earlier, current))
+
+
+def read_keys(path: Path) -> tuple[StoredKey, ...]:
+    """Return the keys of a file, none when there is no file.
+
+    Raises:
+        StoreUnusable: It is damaged or can't be read.
+    """
+    try:
+        body = path.read_bytes()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        message = f"`{path}` can't be read: {error.strerror}; make zeroclaw's user its owner"
+        raise StoreUnusable(message) from error
+    try:
+        return decode(StoredKeys, body).keys
+    except (StoreUnusable, json.JSONDecodeError) as error:
+        message = f"`{path}` is damaged; move it away, and older receipts can't be verified"
+        raise StoreUnusable(message) from error
+
+
+def _write(path: Path, keys: StoredKeys) -> None:
+    fresh = path.with_suffix(".new")
+    try:
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(encode(keys))
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        message = f"`{path}` can't be written: {error.strerror}"
+        raise StoreUnusable(message) from error

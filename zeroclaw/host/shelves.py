@@ -1,0 +1,53 @@
+"""Finds what is installed on a shelf: channels, tools, providers and stores, by entry point."""
+
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from zeroclaw.errors import ConfigError
+from zeroclaw.foreign import Raised, call_now
+
+CHANNELS = "zeroclaw.channels"
+TOOLS = "zeroclaw.tools"
+PROVIDERS = "zeroclaw.providers"
+STORES = "zeroclaw.stores"
+
+
+def names(shelf: str) -> tuple[str, ...]:
+    """Return the names on a shelf, sorted."""
+    return tuple(sorted({point.name for point in entry_points(group=shelf)}))
+
+
+def load(shelf: str, name: str, *, key: str) -> object:
+    """Import what stands under a name.
+
+    Args:
+        shelf: One of the constants above.
+        name: As the package that brings it called it.
+        key: The key path of the configuration that asks for it.
+
+    Raises:
+        ConfigError: Nothing stands there, or it can't be imported.
+    """
+    for point in entry_points(group=shelf):
+        if point.name == name:
+            found = call_now(point.load)
+            if isinstance(found, Raised):
+                fault = f"{key}: `{name}` is installed but can't be loaded ({found.line})"
+                raise ConfigError((fault,)) from found.error
+            return found
+    known = ", ".join(f"`{one}`" for one in names(shelf)) or "nothing"
+    raise ConfigError((f"{key}: `{name}` is not installed; installed are {known}",))
+
+
+def resolve(target: str, *, key: str) -> object:
+    """Import `module:name`, as a manifest names its adapter and its settings.
+
+    Raises:
+        ConfigError: It can't be imported, for example because an extra is missing.
+    """
+    module, _, name = target.partition(":")
+    found = call_now(lambda: getattr(import_module(module), name))
+    if isinstance(found, Raised):
+        fault = f"{key}: `{target}` can't be loaded ({found.line}); is its extra installed?"
+        raise ConfigError((fault,)) from found.error
+    return found

@@ -1,0 +1,1 @@
+"""How a message comes in: the door, who people are, commands, and one mailbox a conversation."""

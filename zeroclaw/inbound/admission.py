@@ -1,0 +1,232 @@
+"""The one door: identify, admit or drop, claim.
+
+Only when `admit` returns may an adapter tell its platform that the event was received (P1). A
+stranger leaves a counter and nothing else (P4). What an event does is planned first, committed
+with its claim, and announced last; a race with another writer plans anew.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.envelope import (
+    Accepted,
+    Admission,
+    Answered,
+    Command,
+    Deleted,
+    Duplicate,
+    Edited,
+    Envelope,
+    Ignored,
+    ItemId,
+    Membership,
+    Moved,
+    Pressed,
+    Principal,
+    Said,
+)
+from zeroclaw.errors import AlreadyClaimed, Conflict, ShuttingDown
+from zeroclaw.inbound.answers import Answers
+from zeroclaw.inbound.commands import Commands
+from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.people import People
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.record import encode
+from zeroclaw.store import Claim, Commit, DurablePoint, Put, Row, RowKind, Store, Write
+from zeroclaw.turn.inbox import Amend, Ask, Control, Item, Opening, Withdraw, item_of, item_put
+
+CLAIMS_KEPT = timedelta(days=30)
+"""Longer than any platform redelivers a message."""
+LOOK_BACK = 200
+"""Messages of a chat among which an edit finds its original."""
+TRIES = 8
+"""Plans made for one event before giving up; each lost race makes one more."""
+
+
+class Door:
+    """Admits events; one for the whole daemon."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        people: People,
+        conversations: Conversations,
+        commands: Commands,
+        answers: Answers,
+        clock: Clock,
+        ids: Ids,
+        announce: Callable[[Plan], None],
+        waiting_note: Callable[[Item], Write | None],
+        log: ChannelLog,
+    ) -> None:
+        """Hold what is needed; `waiting_note` tells a writer why their message waits."""
+        self._store = store
+        self._people = people
+        self._conversations = conversations
+        self._commands = commands
+        self._answers = answers
+        self._clock = clock
+        self._ids = ids
+        self._announce = announce
+        self._waiting_note = waiting_note
+        self._log = log
+        self.dropped: Counter[str] = Counter()
+        self.open = True
+
+    async def admit(self, envelope: Envelope) -> Admission:
+        """Store an event, once.
+
+        Raises:
+            ShuttingDown: No more is taken; the platform delivers it again.
+            StoreUnusable: Nothing was stored; the platform must not be told otherwise.
+            Conflict: Somebody else kept changing what this event changes.
+        """
+        channel = envelope.address.channel
+        if not self.open:
+            message = "zeroclaw is shutting down; the event is taken after the next start"
+            raise ShuttingDown(message)
+        principal = self._people.admit(channel, envelope.sender)
+        if principal is None:
+            self.dropped[channel] += 1
+            return Ignored()
+        for _ in range(TRIES):
+            plan = await self._plan(envelope, principal)
+            if plan is None:
+                return Ignored()
+            try:
+                await self._store.commit(self._commit(envelope, plan))
+            except AlreadyClaimed:
+                return Duplicate()
+            except Conflict:
+                self._conversations.forget(envelope.address, principal)
+                continue
+            self._announce(plan)
+            return Answered(text=plan.toast) if plan.toast else Accepted()
+        message = f"`{channel}` could not store an event: too many writers"
+        raise Conflict(message)
+
+    def _commit(self, envelope: Envelope, plan: Plan) -> Commit:
+        account = f"{envelope.address.channel}/{envelope.address.account}"
+        writes: list[Write] = [
+            Claim(
+                keys=tuple(f"{account}/{key}" for key in envelope.dedup),
+                until=self._clock.now() + CLAIMS_KEPT,
+            )
+        ]
+        if envelope.position is not None:
+            writes.append(
+                Put(
+                    kind=RowKind.POSITION,
+                    key=f"{account}/{envelope.position.scope}",
+                    body=encode(envelope.position),
+                    place=account,
+                )
+            )
+        writes.extend(plan.writes)
+        return Commit(
+            point=DurablePoint.ADMITTED, conversation=plan.conversation, writes=tuple(writes)
+        )
+
+    async def _plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
+        match envelope.body:
+            case Said(text=text):
+                return await self._queue(envelope, principal, Ask(text=text))
+            case Command() as command:
+                plan = await self._commands.plan(command, envelope.address, principal)
+                if isinstance(plan, Plan):
+                    return plan
+                return await self._queue(envelope, principal, plan)
+            case Pressed() as pressed:
+                return await self._answers.press(pressed, principal, self._clock.now())
+            case Edited(message=message, text=text):
+                return await self._edited(envelope, principal, message, text)
+            case Deleted(message=message):
+                return await self._deleted(envelope, principal, message)
+            case Moved(to=to):
+                return await self._conversations.move(envelope.address, to, principal)
+            case Membership(present=present):
+                self._log("membership_changed", channel=envelope.address.channel, present=present)
+                return None
+
+    async def _queue(self, envelope: Envelope, principal: Principal, content: Opening) -> Plan:
+        found = await self._conversations.find(envelope.address, principal)
+        item = Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=found.conversation,
+            address=envelope.address,
+            principal=principal,
+            content=content,
+            admitted_at=self._clock.now(),
+            message=envelope.message,
+        )
+        note = self._waiting_note(item)
+        return Plan(
+            conversation=found.conversation,
+            writes=(*found.writes, item_put(item, "queued", expect=0), *([note] if note else ())),
+            wake=(found.conversation,),
+        )
+
+    async def _edited(
+        self, envelope: Envelope, principal: Principal, message: str, text: str
+    ) -> Plan | None:
+        """Replace what still waits; what was taken already gets a control item."""
+        row = await self._original(envelope, message)
+        if row is None:
+            return None
+        item = item_of(row)
+        if row.state == "queued" and isinstance(item.content, Ask):
+            changed = Item(
+                id=item.id,
+                conversation=item.conversation,
+                address=item.address,
+                principal=item.principal,
+                content=Ask(text=text),
+                admitted_at=item.admitted_at,
+                message=item.message,
+            )
+            write = item_put(changed, "queued", expect=row.version)
+            return Plan(conversation=item.conversation, writes=(write,))
+        return self._late(envelope, principal, item, Amend(message=message, text=text))
+
+    async def _deleted(self, envelope: Envelope, principal: Principal, message: str) -> Plan | None:
+        row = await self._original(envelope, message)
+        if row is None:
+            return None
+        item = item_of(row)
+        if row.state == "queued":
+            write = item_put(item, "superseded", expect=row.version)
+            return Plan(conversation=item.conversation, writes=(write,))
+        return self._late(envelope, principal, item, Withdraw(message=message))
+
+    def _late(
+        self, envelope: Envelope, principal: Principal, original: Item, content: Control
+    ) -> Plan:
+        item = Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=original.conversation,
+            address=envelope.address,
+            principal=principal,
+            content=content,
+            admitted_at=self._clock.now(),
+            turn=original.turn,
+        )
+        return Plan(
+            conversation=original.conversation,
+            writes=(item_put(item, "control", expect=0),),
+            wake=(original.conversation,),
+        )
+
+    async def _original(self, envelope: Envelope, message: str) -> Row | None:
+        """Find the message that this sender wrote; somebody else's edit finds nothing."""
+        rows = await self._store.find(
+            RowKind.INBOX, place=envelope.address.key(), newest_first=True, limit=LOOK_BACK
+        )
+        for row in rows:
+            item = item_of(row)
+            if item.message == message and item.principal.sender == envelope.sender.id:
+                return row
+        return None

@@ -1,0 +1,281 @@
+"""An answer to an approval: one commit, by compare-and-set, whoever gave it and wherever (P5).
+
+The commit ends the row and puts a control item into the conversation that asked, so that
+whoever holds it goes on. A press on a card that was never recorded is how its ref becomes known;
+a press that comes too late runs nothing, and the card is shown as it ended.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from zeroclaw.clock import Ids
+from zeroclaw.delivery.rows import note_row, settle_rows
+from zeroclaw.envelope import (
+    Address,
+    Choice,
+    Command,
+    ItemId,
+    MessageRef,
+    Pressed,
+    Principal,
+)
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate import wording
+from zeroclaw.gate.action import from_row
+from zeroclaw.gate.approval import Answered, Approval, Late, Result
+from zeroclaw.gate.conditions import Query, ToolFacts
+from zeroclaw.gate.grant import grant_for, to_put
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.inbound.conversations import Found
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.store import RowKind, Store, Write
+from zeroclaw.turn.inbox import Answer, Item, item_put
+
+LOOK_BACK = 200
+"""Ended approvals of a chat that numbers are still understood for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """An approval and the version it was read at."""
+
+    approval: Approval
+    version: int
+
+
+class Answers:
+    """Plans what answers come to; the door commits it."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        policy: Callable[[], PolicySet],
+        facts_of: Callable[[str], ToolFacts | None],
+        redact: Callable[[str], str],
+        ids: Ids,
+        grant_s: float,
+    ) -> None:
+        """Hold what answers need.
+
+        Args:
+            store: Where approvals are read.
+            policy: The one in force now.
+            facts_of: What a tool declares, by its name; None for one that is gone.
+            redact: For reasons that people type.
+            ids: For rows.
+            grant_s: Seconds that such a grant holds.
+        """
+        self._store = store
+        self._policy = policy
+        self._facts_of = facts_of
+        self._redact = redact
+        self._ids = ids
+        self._grant_s = grant_s
+
+    async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
+        """Return what a press comes to; None for a card of nobody's."""
+        row = await self._store.get(RowKind.APPROVAL, pressed.approval)
+        if row is None:
+            return None
+        read = _Read(approval=approvals.decode(row.body), version=row.version)
+        if pressed.card is not None:
+            shown = approvals.with_ref(read.approval, pressed.card)
+            read = _Read(approval=shown, version=row.version)
+        return await self._decided(read, pressed.card, pressed, principal, at)
+
+    async def _decided(
+        self,
+        read: _Read,
+        card: MessageRef | None,
+        pressed: Pressed,
+        principal: Principal,
+        at: datetime,
+    ) -> Plan:
+        result = self._result(read.approval, principal, pressed.choice, pressed.reason, at)
+        conversation = read.approval.conversation
+        match result:
+            case Answered(approval=ended) | Late(approval=ended):
+                writes = await self._ending(
+                    read, ended, card.address if card else None, principal, at
+                )
+                return Plan(
+                    conversation=conversation,
+                    writes=writes,
+                    toast=wording.toast(result),
+                    wake=(conversation,),
+                )
+            case _:
+                touched = await self._touched(read, card)
+                return Plan(
+                    conversation=conversation,
+                    writes=touched,
+                    toast=wording.toast(result),
+                )
+
+    async def by_number(
+        self,
+        command: Command,
+        address: Address,
+        principal: Principal,
+        at: datetime,
+        found: Found,
+    ) -> Plan:
+        """Return what `/approve 1 3` or `/deny 2 because …` comes to in one chat."""
+        read = await self._in_chat(address)
+        numbers = wording.parse_numbers(command.rest)
+        picked = wording.pick((one.approval for one in read), address.key(), numbers.numbers)
+        told: list[str] = [f"`{number}` is no call in this chat." for number in picked.unknown]
+        told += [
+            f"`{approvals.number_of(one, address.key())}`: {wording.ended(one)}."
+            for one in picked.ended
+        ]
+        if not numbers.numbers:
+            told.append(f"Say which, for example `/{command.name} 1`; `/pending` lists them.")
+        scopes = {one.conversation for one in picked.open}
+        if len(scopes) > 1:
+            told.append("Those calls belong to different conversations; answer them one by one.")
+        chosen = () if len(scopes) > 1 else picked.open
+        versions = {one.approval.id: one for one in read}
+        writes: list[Write] = []
+        for one in chosen:
+            choice: Choice = "once" if command.name == "approve" else "deny"
+            result = self._result(one, principal, choice, numbers.rest, at)
+            if isinstance(result, Answered | Late):
+                ended = result.approval
+                writes += await self._ending(versions[one.id], ended, address, principal, at)
+            told.append(f"`{approvals.number_of(one, address.key())}`: {wording.toast(result)}.")
+        note = note_row(
+            key=self._ids.ulid(),
+            conversation=found.conversation,
+            address=address,
+            text="\n".join(told),
+        )
+        return Plan(
+            conversation=next(iter(scopes)) if len(scopes) == 1 else found.conversation,
+            writes=(*found.writes, *writes, note),
+            wake=tuple(scopes) if writes else (),
+        )
+
+    async def pending(self, address: Address, principal: Principal) -> str:
+        """List the open questions that this person may answer, and those they set off."""
+        rows = await self._store.find(RowKind.APPROVAL, state="pending")
+        lines: list[str] = []
+        for row in rows:
+            one = approvals.decode(row.body)
+            may = self._may(one, principal)
+            if may or one.requester.id == principal.id:
+                number = approvals.number_of(one, address.key())
+                name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
+                until = wording.ended(one)
+                whom = "" if may else f", waiting for {approvals.who(one.approvers)}"
+                lines.append(f"- {name} `{one.tool}`: {one.summary}, {until}{whom}")
+        return "\n".join(lines) or "Nothing waits for an answer."
+
+    async def overdue(self, now: datetime) -> tuple[Plan, ...]:
+        """Return the endings of all questions whose deadline has passed, for the start."""
+        rows = await self._store.find(RowKind.APPROVAL, state="pending", due_before=now)
+        plans: list[Plan] = []
+        for row in rows:
+            read = _Read(approval=approvals.decode(row.body), version=row.version)
+            ended = approvals.expire(read.approval, now)
+            conversation = ended.conversation
+            writes = await self._ending(read, ended, None, ended.requester, now)
+            plans.append(Plan(conversation=conversation, writes=writes, wake=(conversation,)))
+        return tuple(plans)
+
+    def _result(
+        self, one: Approval, principal: Principal, choice: Choice, reason: str, at: datetime
+    ) -> Result:
+        return approvals.answer(
+            one,
+            principal=principal,
+            choice=choice,
+            admitted_at=at,
+            may_approve=self._may(one, principal),
+            reason=self._redact(reason),
+        )
+
+    def _may(self, one: Approval, principal: Principal) -> bool:
+        named = {principal.id, *(f"role:{role}" for role in principal.roles)}
+        query = Query(principal=principal, action=f"approve:{one.tool}", now=one.deadline_at)
+        allowed = self._policy().decide(query).effect == "allow"
+        return allowed and not named.isdisjoint(one.approvers)
+
+    async def _ending(
+        self,
+        read: _Read,
+        ended: Approval,
+        address: Address | None,
+        principal: Principal,
+        at: datetime,
+    ) -> tuple[Write, ...]:
+        item = Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=ended.conversation,
+            address=address or _anywhere(ended),
+            principal=principal,
+            content=Answer(approval=ended.id),
+            admitted_at=at,
+            turn=ended.turn,
+        )
+        writes: list[Write] = [
+            approvals.to_put(ended, expect=read.version),
+            item_put(item, "control", expect=0),
+        ]
+        if ended.choice == "for_a_time" and ended.state == "approved":
+            writes += await self._grant(ended, at)
+        return tuple(writes)
+
+    async def _grant(self, ended: Approval, at: datetime) -> tuple[Write, ...]:
+        """Return the grant of an answer that holds for a time."""
+        row = await self._store.get(RowKind.ACTION, ended.action)
+        facts = self._facts_of(ended.tool)
+        if row is None or facts is None:
+            return ()
+        grant = grant_for(
+            from_row(row.body).action,
+            facts,
+            id=self._ids.ulid(),
+            granted_by=ended.by,
+            until=at + timedelta(seconds=self._grant_s),
+        )
+        return () if grant is None else (to_put(grant),)
+
+    async def _touched(self, read: _Read, card: MessageRef | None) -> tuple[Write, ...]:
+        """Record a card that was not known, and show on it how its question ended."""
+        if card is None:
+            return ()
+        writes: list[Write] = [approvals.to_put(read.approval, expect=read.version)]
+        if read.approval.state != "pending":
+            family = await self._card(read.approval)
+            writes.extend(
+                settle_rows(
+                    keys=(self._ids.ulid(),),
+                    conversation=read.approval.conversation,
+                    refs=(card,),
+                    outcome=approvals.outcome_of(family, card.address.key()),
+                )
+            )
+        return tuple(writes)
+
+    async def _card(self, one: Approval) -> Iterable[Approval]:
+        rows = await self._store.find(RowKind.APPROVAL, conversation=one.conversation)
+        return [found for row in rows if (found := approvals.decode(row.body)).card == one.card]
+
+    async def _in_chat(self, address: Address) -> tuple[_Read, ...]:
+        """Return the approvals that numbers of a chat can mean: all open ones, and late ones."""
+        still_open = await self._store.find(RowKind.APPROVAL, state="pending")
+        ended = await self._store.find(
+            RowKind.APPROVAL, place=address.key(), newest_first=True, limit=LOOK_BACK
+        )
+        rows = {row.key: row for row in (*ended, *still_open)}
+        return tuple(
+            _Read(approval=approvals.decode(row.body), version=row.version) for row in rows.values()
+        )
+
+
+def _anywhere(ended: Approval) -> Address:
+    """Return an address for an ending that came from nowhere: the deadline's."""
+    return Address(channel="", account="", chat=ended.conversation)

@@ -1,0 +1,154 @@
+"""One conversation at a time: whoever holds it serves its two lanes, in order (P2).
+
+A mailbox lives while there is something to do: it takes the conversation, takes up the turn that
+a restart left open, and then starts a turn for each waiting item, oldest first. What is in the
+control lane while a turn runs is the turn's to take; what comes between turns is served here.
+Nothing is kept in memory that the inbox does not say, so a mailbox may end at any time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import Fenced, ZeroclawError
+from zeroclaw.inbound.supervisor import contain
+from zeroclaw.store import RowKind, Store
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.desk import Desk, open_desk
+from zeroclaw.turn.inbox import Item, item_of
+from zeroclaw.turn.leases import Leases
+
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 60.0
+
+
+class Turns(Protocol):
+    """What a mailbox does with its items; the turn's runner."""
+
+    async def resume(self, desk: Desk, bell: Bell) -> None:
+        """Take up the open turn of this conversation and bring it to its end."""
+        ...
+
+    async def run(self, desk: Desk, item: Item, bell: Bell) -> None:
+        """Run the turn that an item starts, until its answer is delivered or refused."""
+        ...
+
+    async def between(self, desk: Desk) -> None:
+        """Serve the control lane while no turn runs."""
+        ...
+
+
+class Mailboxes:
+    """All mailboxes that are open now."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        leases: Leases,
+        turns: Turns,
+        group: asyncio.TaskGroup,
+        clock: Clock,
+        log: ChannelLog,
+        predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]],
+    ) -> None:
+        """Hold what mailboxes need; `group` owns their tasks."""
+        self._store = store
+        self._leases = leases
+        self._turns = turns
+        self._group = group
+        self._clock = clock
+        self._log = log
+        self._predecessor = predecessor
+        self._open: dict[ConversationId, Bell] = {}
+        self._emptied = asyncio.Condition()
+        self._admitting = True
+        self.held = False
+
+    def __len__(self) -> int:
+        """How many conversations have something to do."""
+        return len(self._open)
+
+    def wake(self, conversation: ConversationId) -> None:
+        """Something is new in the inbox of a conversation; never waits."""
+        bell = self._open.get(conversation)
+        if bell is None:
+            if not self._admitting:
+                return
+            bell = self._open[conversation] = Bell()
+            self._group.create_task(self._serve(conversation, bell), name=f"mailbox {conversation}")
+        bell.ring()
+
+    def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
+        """While held no turn starts; messages wait (`/halt`)."""
+        self.held = on
+        for bell in self._open.values():
+            bell.ring()
+
+    def close(self) -> None:
+        """Start no more turns; those that run may end."""
+        self._admitting = False
+        for bell in self._open.values():
+            bell.ring()
+
+    async def emptied(self) -> None:
+        """Wait until no mailbox is open."""
+        async with self._emptied:
+            await self._emptied.wait_for(lambda: not self._open)
+
+    async def _serve(self, conversation: ConversationId, bell: Bell) -> None:
+        wait_s = FIRST_WAIT_S
+        try:
+            while True:
+                error = await contain(lambda: self._work(conversation, bell))
+                if error is None or not self._admitting:
+                    return
+                if isinstance(error, Fenced):
+                    self._leases.lost(conversation)
+                    return
+                why = str(error) if isinstance(error, ZeroclawError) else type(error).__name__
+                self._log(
+                    "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
+                )
+                await self._clock.sleep(wait_s)
+                wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+        finally:
+            del self._open[conversation]
+            async with self._emptied:
+                self._emptied.notify_all()
+
+    async def _work(self, conversation: ConversationId, bell: Bell) -> None:
+        """Serve until there is nothing left; returns without a pause after the last look."""
+        desk = await open_desk(self._store, self._leases, conversation)
+        if desk.history.turn is not None:
+            await self._turns.resume(desk, bell)
+        else:
+            await self._wait_for_predecessor(conversation)
+        while True:
+            bell.silence()
+            await self._turns.between(desk)
+            item = None if self.held or not self._admitting else await self._next(conversation)
+            if item is not None:
+                await self._turns.run(desk, item, bell)
+            elif bell.rings:
+                continue
+            elif self.held and self._admitting:
+                await bell.wait()
+            else:
+                return
+
+    async def _next(self, conversation: ConversationId) -> Item | None:
+        rows = await self._store.find(
+            RowKind.INBOX, conversation=conversation, state="queued", limit=1
+        )
+        return item_of(rows[0]) if rows else None
+
+    async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
+        """Let what `/new` ended be answered first."""
+        before = await self._predecessor(conversation)
+        if before is not None and before in self._open:
+            async with self._emptied:
+                await self._emptied.wait_for(lambda: before not in self._open)

@@ -1,0 +1,32 @@
+"""What one admitted event will do, decided before anything is written.
+
+The door commits a plan's writes together with the event's claim, and only then announces it:
+commit, then announce.
+"""
+
+from dataclasses import dataclass
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.inbound.switch import Halt
+from zeroclaw.store import Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The effects of one event.
+
+    Attributes:
+        conversation: The scope of the writes; None for the daemon's own.
+        writes: Committed together with the claim.
+        toast: May be shown to the sender alone; it may be lost.
+        wake: Conversations with something new in their inbox.
+        switched: The halt switch was moved.
+        halt: Its new position, None for off.
+    """
+
+    conversation: ConversationId | None
+    writes: tuple[Write, ...] = ()
+    toast: str = ""
+    wake: tuple[ConversationId, ...] = ()
+    switched: bool = False
+    halt: Halt | None = None

@@ -1,0 +1,53 @@
+"""Which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate import receipt
+from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.store import LogKind, Store
+from zeroclaw.turn import entries
+from zeroclaw.turn.journal import fold
+from zeroclaw.turn.verdicts import verdict_of
+
+
+class Receipts:
+    """Looks receipts up in every conversation; reads all journals, so it takes its time."""
+
+    def __init__(self, store: Store, keys: Keys) -> None:
+        """Hold where results are kept, and what they were signed with."""
+        self._store = store
+        self._keys = keys
+
+    async def verify(self, text: str) -> list[dict[str, object]]:
+        """Return a verdict for each receipt of a text, in order, as plain JSON."""
+        tokens = receipt.find_tokens(text)
+        verdicts = await self._verdicts(frozenset(tokens))
+        return [_as_json(token, verdicts.get(token, Forged())) for token in tokens]
+
+    async def _verdicts(self, tokens: frozenset[str]) -> dict[str, Verdict]:
+        found: dict[str, Verdict] = {}
+        for stream in await self._store.streams(LogKind.JOURNAL):
+            if len(found) == len(tokens):
+                break
+            journal = await self._store.read(LogKind.JOURNAL, stream)
+            history = fold(entries.decode(entry.body) for entry in journal)
+            for one in history.receipts:
+                if one.token in tokens:
+                    found[one.token] = await verdict_of(
+                        self._store, self._keys, ConversationId(stream), one, history
+                    )
+        return found
+
+
+def _as_json(token: str, verdict: Verdict) -> dict[str, object]:
+    match verdict:
+        case Valid(tool=tool, outcome=outcome, at=at):
+            return _row(token, "valid", tool, outcome, at.isoformat())
+        case Earlier(tool=tool, outcome=outcome, at=at):
+            return _row(token, "earlier", tool, outcome, at.isoformat())
+        case Forged():
+            return _row(token, "false", "", "", "")
+
+
+def _row(token: str, verdict: str, tool: str, outcome: str, at: str) -> dict[str, object]:
+    return {"token": token, "verdict": verdict, "tool": tool, "outcome": outcome, "at": at}

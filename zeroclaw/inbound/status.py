@@ -1,0 +1,112 @@
+"""How the daemon is, for `/status` and `zeroclaw status`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.inbound.supervisor import ChannelState
+from zeroclaw.store import RowKind, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One look at the daemon.
+
+    Attributes:
+        model: The model's name, and its note if it has one.
+        channels: By name.
+        busy: Conversations that have something to do.
+        waiting: Messages that wait for their turn.
+        pending: Questions that wait for an answer.
+        disk_bytes: What the store takes.
+        halted: Who halted everything, empty for nobody.
+        dropped: Events of strangers, by channel, since the start.
+    """
+
+    version: str
+    model: str
+    channels: Mapping[str, ChannelState]
+    busy: int
+    waiting: int
+    pending: int
+    disk_bytes: int
+    halted: str
+    dropped: Mapping[str, int]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the report as plain JSON."""
+        return {
+            "version": self.version,
+            "model": self.model,
+            "channels": {
+                name: {
+                    "condition": state.condition,
+                    "since": state.since.isoformat(),
+                    "why": state.why,
+                }
+                for name, state in self.channels.items()
+            },
+            "busy": self.busy,
+            "waiting": self.waiting,
+            "pending": self.pending,
+            "disk_bytes": self.disk_bytes,
+            "halted": self.halted,
+            "dropped": dict(self.dropped),
+        }
+
+
+class StatusOf:
+    """Looks at the daemon."""
+
+    def __init__(
+        self,
+        *,
+        version: str,
+        store: Store,
+        model: Callable[[], str],
+        channels: Callable[[], Mapping[str, ChannelState]],
+        busy: Callable[[], int],
+        halted: Callable[[], str],
+        dropped: Callable[[], Mapping[str, int]],
+    ) -> None:
+        """Hold where to look."""
+        self._version = version
+        self._store = store
+        self._model = model
+        self._channels = channels
+        self._busy = busy
+        self._halted = halted
+        self._dropped = dropped
+
+    async def report(self) -> Report:
+        """Return one look."""
+        waiting = await self._store.find(RowKind.INBOX, state="queued")
+        pending = await self._store.find(RowKind.APPROVAL, state="pending")
+        return Report(
+            version=self._version,
+            model=self._model(),
+            channels=dict(self._channels()),
+            busy=self._busy(),
+            waiting=len(waiting),
+            pending=len(pending),
+            disk_bytes=await self._store.size_bytes(),
+            halted=self._halted(),
+            dropped=dict(self._dropped()),
+        )
+
+    async def __call__(self, conversation: ConversationId) -> str:
+        """Return one look in Markdown, with what waits in this conversation."""
+        report = await self.report()
+        waiting = await self._store.find(RowKind.INBOX, conversation=conversation, state="queued")
+        channels = ", ".join(
+            f"`{name}` {state.condition}{f' ({state.why})' if state.why else ''}"
+            for name, state in sorted(report.channels.items())
+        )
+        halted = f"\n- halted by {report.halted}; `/resume` goes on" if report.halted else ""
+        return (
+            f"- zeroclaw {report.version}, model {report.model}\n"
+            f"- channels: {channels}\n"
+            f"- here {len(waiting)} waiting; everywhere {report.waiting} waiting, "
+            f"{report.busy} at work, {report.pending} to approve\n"
+            f"- disk: {report.disk_bytes / 1_048_576:.1f} MiB{halted}"
+        )

@@ -1,0 +1,140 @@
+"""Keeps every channel receiving: restarted with back-off, and one never holds up another.
+
+    starting ──ready──► up ──error──► waiting ──time──► starting
+        └──────error──────────────────┘
+    any ──unauthorized or a fault in the code, too often──► down
+
+What a channel raises stays here: the others go on, `status` shows it, and the operator is told
+on another channel, once for each time that it goes down.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, cast
+
+from zeroclaw.channel import Admit, Channel, ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.errors import ChannelUnauthorized, ZeroclawError
+
+FIRST_WAIT_S = 1.0
+LONGEST_WAIT_S = 60.0
+STEADY_S = 60.0
+"""A channel that was up this long has earned a fresh back-off."""
+TOLD_AFTER = 3
+"""Failures in a row before the operator is told; one cut line is not news."""
+
+Condition = Literal["starting", "up", "waiting", "down"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelState:
+    """Where a channel stands, for `status`.
+
+    Attributes:
+        since: When it came to this.
+        why: What it last failed with; empty while all is well.
+    """
+
+    condition: Condition
+    since: datetime
+    why: str = ""
+
+
+class Supervisor:
+    """Runs `receive` of every channel for as long as the daemon lives."""
+
+    def __init__(
+        self,
+        *,
+        admit: Admit,
+        clock: Clock,
+        tell_operators: Callable[[str, str], Awaitable[None]],
+        log: ChannelLog,
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            admit: The door.
+            clock: For back-off.
+            tell_operators: Called with the channel that failed and a sentence; must not use it.
+            log: For facts.
+        """
+        self._admit = admit
+        self._clock = clock
+        self._tell_operators = tell_operators
+        self._log = log
+        self.states: dict[str, ChannelState] = {}
+
+    async def keep(
+        self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None]
+    ) -> None:
+        """Run one channel until cancelled, or until only a person can mend it.
+
+        Args:
+            name: The name in the configuration.
+            make: Makes the adapter; what it raises counts as a failed start.
+            up: Called with the adapter as soon as others may send through it.
+        """
+        failures = 0
+        wait_s = FIRST_WAIT_S
+        while True:
+            self._note(name, "starting")
+            began = self._clock.monotonic()
+            error = await self._run(name, make, up)
+            if self._clock.monotonic() - began >= STEADY_S:
+                failures, wait_s = 0, FIRST_WAIT_S
+            failures += 1
+            why = _line(error)
+            if isinstance(error, ChannelUnauthorized):
+                self._note(name, "down", why)
+                self._log("channel_went_down", channel=name, why=why)
+                await self._tell_operators(name, f"`{name}` is down until you act: {why}")
+                return
+            self._note(name, "waiting", why)
+            self._log("channel_failed", channel=name, why=why, again_in_s=wait_s)
+            if failures == TOLD_AFTER:
+                await self._tell_operators(name, f"`{name}` keeps failing: {why}. I go on trying.")
+            await self._clock.sleep(wait_s)
+            wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+
+    async def _run(
+        self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None]
+    ) -> Exception:
+        channel: Channel | None = None
+        try:
+            channel = make()
+            up(channel)
+            await channel.receive(self._admit, lambda: self._note(name, "up"))
+        except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
+            return error
+        finally:
+            if channel is not None:
+                await channel.aclose()
+        message = "it stopped receiving by itself"
+        return RuntimeError(message)
+
+    def _note(self, name: str, condition: Condition, why: str = "") -> None:
+        self.states[name] = ChannelState(condition=condition, since=self._clock.now(), why=why)
+
+
+async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
+    """Await one conversation's work, so that its fault ends nobody else's (P9)."""
+    try:
+        await work()
+    except Exception as error:  # noqa: BLE001  a conversation's fault stays in its conversation
+        return _first(error)
+    return None
+
+
+def _first(error: Exception) -> Exception:
+    """Return the fault that a task group wrapped; where there are more, any of them."""
+    group = cast("ExceptionGroup[Exception]", error)
+    return _first(group.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+
+
+def _line(error: Exception) -> str:
+    """Say an error in a line; a stranger's text may hold anything, so only its kind is told."""
+    if isinstance(error, ZeroclawError | RuntimeError):
+        return str(error)
+    return f"a fault in the channel's code ({type(error).__name__})"

@@ -1,0 +1,112 @@
+"""What stands in a chat, in order: what people said, what was answered, cards, the open draft."""
+
+from datetime import UTC, datetime
+
+from zeroclaw.channel import Outcome, TranscriptItem
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.live import Live
+from zeroclaw.envelope import Address
+from zeroclaw.gate import approval as approvals
+from zeroclaw.store import Row, RowKind, Store
+from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
+
+NEWEST = 200
+"""Rows of each kind that a first look goes back."""
+
+_ULID_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+class Transcript:
+    """Reads chats back from the inbox, the outbox and the open drafts."""
+
+    def __init__(self, store: Store, live: Live) -> None:
+        """Hold where chats are kept."""
+        self._store = store
+        self._live = live
+
+    async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
+        """Return what stands in a chat after a cursor; empty for the newest."""
+        said = await self._rows(RowKind.INBOX, address, after)
+        told = await self._rows(RowKind.OUTBOX, address, after)
+        items: list[TranscriptItem] = []
+        for row in sorted((*said, *told), key=lambda row: row.key):
+            found = _said(row) if row.kind is RowKind.INBOX else await self._told(row)
+            if found is not None:
+                items.append(found)
+        drafts = (
+            TranscriptItem(
+                cursor=items[-1].cursor if items else "",
+                kind="bot",
+                key=draft.key,
+                ref=draft.refs[0].message if draft.refs else "",
+                text=draft.text,
+                at=_made_at(draft.turn),
+                draft=True,
+            )
+            for draft in self._live.open_drafts(address)
+        )
+        return (*items, *drafts)
+
+    async def _rows(self, kind: RowKind, address: Address, after: str) -> tuple[Row, ...]:
+        if after:
+            return await self._store.find(kind, place=address.key(), after=after)
+        return await self._store.find(kind, place=address.key(), newest_first=True, limit=NEWEST)
+
+    async def _told(self, row: Row) -> TranscriptItem | None:
+        item = rows.read(row)
+        match item:
+            case rows.Text():
+                return TranscriptItem(
+                    cursor=row.key,
+                    kind="note" if item.turn is None else "bot",
+                    # The key of its first part, as the outbox sends it.
+                    key=f"{row.key}:0",
+                    ref=item.refs[0].message if item.refs else "",
+                    text=item.text,
+                    at=_made_at(row.key),
+                )
+            case rows.Ask():
+                return TranscriptItem(
+                    cursor=row.key,
+                    kind="card",
+                    key=item.card.key,
+                    ref=item.ref.message if item.ref else "",
+                    text="",
+                    at=_made_at(row.key),
+                    outcome=await self._outcome(item),
+                )
+            case rows.Settle():
+                return None
+
+    async def _outcome(self, item: rows.Ask) -> Outcome:
+        """Return the card as its questions stand now."""
+        found = [await self._store.get(RowKind.APPROVAL, key) for key in item.approvals]
+        known = [approvals.decode(row.body) for row in found if row is not None]
+        endings = (approvals.ending_of(one) for one in known)
+        return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
+
+
+def _said(row: Row) -> TranscriptItem | None:
+    item = item_of(row)
+    match item.content:
+        case Ask(text=text):
+            said = text
+        case UseTool(tool=tool, arguments=arguments):
+            said = f"/tool {tool} {arguments}"
+        case Again():
+            said = "/retry"
+        case _:
+            return None
+    if row.state == "superseded":
+        return None
+    return TranscriptItem(
+        cursor=row.key, kind="person", key="", ref=item.message, text=said, at=item.admitted_at
+    )
+
+
+def _made_at(ulid: str) -> datetime:
+    """Return the instant that a ULID was made; its first ten characters count milliseconds."""
+    milliseconds = 0
+    for character in ulid[:10]:
+        milliseconds = milliseconds * 32 + _ULID_ALPHABET.index(character)
+    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)

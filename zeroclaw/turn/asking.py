@@ -1,0 +1,149 @@
+"""One request to the model: streamed, redacted, screened, and told to the turn as it comes.
+
+    provider ─► redactor ─► what is stored and sent back to the model
+                    └─────► receipt screen ─► what people see
+
+Nothing behind the redactor ever holds raw text (K16). Errors become events: each request is
+answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `ContextOverflowed`.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from zeroclaw.errors import (
+    ContextOverflow,
+    NeedsOperator,
+    ProviderOverloaded,
+    ProviderRejected,
+    ProviderUnauthorized,
+    StreamBroken,
+)
+from zeroclaw.foreign import Raised, call
+from zeroclaw.gate import screen
+from zeroclaw.gate.screen import Lookup, Screening
+from zeroclaw.message import AssistantMessage, FinishReason, ToolCall, Usage
+from zeroclaw.provider import (
+    Finished,
+    ModelRequest,
+    Provider,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallReady,
+    UsageReported,
+)
+from zeroclaw.redact import Redaction, Redactor
+from zeroclaw.turn.signals import (
+    ContextOverflowed,
+    RequestEvent,
+    RequestFailed,
+    RequestSent,
+    ResponseReceived,
+    StreamCut,
+    TextArrived,
+)
+
+Tell = Callable[[RequestEvent], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What has come of one answer; lives as long as its stream."""
+
+    redaction: Redaction = field(default_factory=Redaction)
+    screening: Screening = field(default_factory=Screening)
+    texts: list[str] = field(default_factory=list[str])
+    shown: list[str] = field(default_factory=list[str])
+    reasoning: list[str] = field(default_factory=list[str])
+    details: list[str] = field(default_factory=list[str])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    usage: Usage = field(default_factory=Usage)
+    finish: FinishReason | None = None
+
+
+class Asking:
+    """Asks the model on behalf of one turn."""
+
+    def __init__(self, provider: Provider, redactor: Redactor, lookup: Lookup, tell: Tell) -> None:
+        """Hold the way from the model to the person.
+
+        Args:
+            provider: The model.
+            redactor: Stands before everything that sees text.
+            lookup: Tells the receipts of this conversation from false ones.
+            tell: Hands an event to the turn; may wait when the turn is busy.
+        """
+        self._provider = provider
+        self._redactor = redactor
+        self._lookup = lookup
+        self._tell = tell
+
+    async def ask(self, number: int, request: ModelRequest) -> None:
+        """Stream one answer into the turn."""
+        answer = _Answer()
+        ended = await call(lambda: self._stream(number, request, answer))
+        if isinstance(ended, Raised):
+            await self._tell(_failure(number, ended))
+            return
+        message = AssistantMessage(
+            content="".join(answer.texts),
+            tool_calls=tuple(answer.calls),
+            reasoning="".join(answer.reasoning),
+            reasoning_details=tuple(answer.details),
+            finish_reason=answer.finish,
+        )
+        await self._tell(
+            ResponseReceived(
+                request=number, message=message, shown="".join(answer.shown), usage=answer.usage
+            )
+        )
+
+    async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
+        await self._tell(RequestSent(request=number))
+        async for event in self._provider.stream(request):
+            match event:
+                case TextDelta(text=text):
+                    await self._add(number, answer, text)
+                case ReasoningDelta(text=text, details=details):
+                    answer.reasoning.append(text)
+                    answer.details.extend(details)
+                case ToolCallReady(call=made):
+                    answer.calls.append(made)
+                case UsageReported(usage=usage):
+                    answer.usage = usage
+                case Finished(reason=reason):
+                    answer.finish = reason
+        rest = self._redactor.flush(answer.redaction)
+        answer.redaction = Redaction()
+        answer.texts.append(rest)
+        answer.screening, marked = screen.feed(answer.screening, rest, self._lookup)
+        await self._show(number, answer, marked + screen.flush(answer.screening, self._lookup))
+
+    async def _add(self, number: int, answer: _Answer, text: str) -> None:
+        answer.redaction, safe = self._redactor.feed(answer.redaction, text)
+        if safe:
+            answer.texts.append(safe)
+            answer.screening, marked = screen.feed(answer.screening, safe, self._lookup)
+            await self._show(number, answer, marked)
+
+    async def _show(self, number: int, answer: _Answer, text: str) -> None:
+        if text:
+            answer.shown.append(text)
+            await self._tell(TextArrived(request=number, text=text))
+
+
+def _failure(number: int, raised: Raised) -> RequestEvent:
+    """Say what a failed request means to the turn, in a sentence for its person."""
+    match raised.error:
+        case ContextOverflow():
+            return ContextOverflowed(request=number)
+        case StreamBroken():
+            return StreamCut(request=number)
+        case ProviderOverloaded():
+            text = "the model is busy and did not answer; send `/retry` in a while"
+        case ProviderUnauthorized():
+            text = "the model refused the key; the operator has to look at `[provider] api_key`"
+        case ProviderRejected() | NeedsOperator() as error:
+            text = f"the model can't answer: {error}"
+        case _:
+            text = f"the model can't answer: a fault in its provider ({raised.line})"
+    return RequestFailed(request=number, text=text)

@@ -1,0 +1,255 @@
+"""The questions of a conversation: put to approvers, taken when answered, ended at their deadline.
+
+Asks and settles are outbox rows, committed with what they are about, so a card is shown if and
+only if its question is on record, and every card that is known shows how it ended.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from zeroclaw.delivery.rows import ask_row, note_row, settle_rows
+from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate import audit, wording
+from zeroclaw.gate.action import from_row
+from zeroclaw.gate.approval import Approval, Numbered
+from zeroclaw.gate.verdict import Asked, Denied
+from zeroclaw.message import ToolCall
+from zeroclaw.store import DurablePoint, Put, Row, RowKind, Write
+from zeroclaw.turn.entries import AnswerTaken
+from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.inbox import Item, item_put
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
+
+
+class Asks:
+    """Asks and answers of one conversation."""
+
+    def __init__(self, rooms: Rooms, conversation: ConversationId) -> None:
+        """Work for one conversation."""
+        self._rooms = rooms
+        self._conversation = conversation
+
+    # --- asking --------------------------------------------------------------------------------
+
+    async def put(
+        self, asked: tuple[Asked, ...], places: tuple[Address, ...], here: Address
+    ) -> tuple[Write, ...]:
+        """Return the rows that put the questions of a batch, numbered for each chat.
+
+        Args:
+            asked: All questions of the batch.
+            places: The approvers' chats, at least one.
+            here: The chat that asked; it gets a note when it is none of them.
+        """
+        numbered, counters = await self._numbered([one.approval for one in asked], places)
+        writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
+        writes += counters
+        writes += [
+            ask_row(
+                key=self._rooms.ids.ulid(),
+                conversation=self._conversation,
+                address=place,
+                card=approvals.card_of(numbered, place.key()),
+                approvals=tuple(one.id for one in numbered),
+            )
+            for place in places
+        ]
+        if here.key() in {place.key() for place in places}:
+            return tuple(writes)
+        tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
+        who = approvals.who(numbered[0].approvers)
+        note = note_row(
+            key=self._rooms.ids.ulid(),
+            conversation=self._conversation,
+            address=here,
+            text=f"Waiting for {who} to approve {tools}.",
+        )
+        return (*writes, note)
+
+    async def _numbered(
+        self, asked: list[Approval], places: tuple[Address, ...]
+    ) -> tuple[tuple[Approval, ...], list[Write]]:
+        """Give each question a number in each chat; a number is never given twice."""
+        counters: list[Write] = []
+        numbered = asked
+        for place in places:
+            key = place.key()
+            first = await self._rooms.numbers.take(key, len(asked))
+            counters.append(
+                Put(kind=RowKind.COUNTER, key=key, body=str(first + len(asked) - 1).encode())
+            )
+            numbered = [
+                replace(one, numbers=(*one.numbers, Numbered(place=key, number=first + at)))
+                for at, one in enumerate(numbered)
+            ]
+        return tuple(numbered), counters
+
+    # --- answers -------------------------------------------------------------------------------
+
+    async def read(self, approval: ApprovalId) -> tuple[Approval, int] | None:
+        """Return an approval and its version."""
+        row = await self._rooms.store.get(RowKind.APPROVAL, approval)
+        return None if row is None else (approvals.decode(row.body), row.version)
+
+    async def taken(self, approval: ApprovalId, call: ToolCall, item: Item | None) -> Happened:
+        """Return what an answer that is on record means to its turn.
+
+        Args:
+            approval: Which; it has ended.
+            call: The call that it is about, as the model wrote it.
+            item: The control item that told of it, None when the turn found it by itself.
+        """
+        found = await self.read(approval)
+        if found is None or found[0].state == "pending":
+            done = (item_put(item, "answered"),) if item else ()
+            return Happened(point=DurablePoint.HOUSEKEEPING, writes=done)
+        return await self._ended(found[0], call, item, ())
+
+    async def expired(self, approval: ApprovalId, call: ToolCall) -> Happened | None:
+        """Return the end that the deadline makes, None when somebody was first."""
+        found = await self.read(approval)
+        if found is None or found[0].state != "pending":
+            return None
+        one, version = found
+        ended = approvals.expire(one, max(self._rooms.clock.now(), one.deadline_at))
+        put = approvals.to_put(ended, expect=version)
+        return replace(await self._ended(ended, call, None, (put,)), optional=True)
+
+    async def _ended(
+        self, one: Approval, call: ToolCall, item: Item | None, writes: tuple[Write, ...]
+    ) -> Happened:
+        now = self._rooms.clock.now()
+        answered = audit.Entry(
+            kind=audit.Kind.ANSWERED,
+            at=now,
+            action=one.action,
+            tool=one.tool,
+            hash=one.action_hash,
+            by=item.principal.id if item and one.by else "deadline",
+            decision=one.choice or one.state,
+            approval=one.id,
+        )
+        settles = await self.settled(one)
+        done = (item_put(item, "answered"),) if item else ()
+        if one.state == "approved":
+            entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
+            return Happened(
+                event=ApprovalGranted(approval=one.id),
+                point=DurablePoint.ANSWERED,
+                journal=(entry,),
+                audited=(answered,),
+                writes=(*writes, *done, *settles),
+            )
+        refusal = self._rooms.refusals.refuse(
+            call,
+            wording.told_the_model(one),
+            conversation=one.conversation,
+            action=one.action,
+            arguments=await self._arguments(one),
+            outcome="denied",
+            at=now,
+        )
+        denied = audit.Entry(
+            kind=audit.Kind.DENIED,
+            at=now,
+            action=one.action,
+            tool=one.tool,
+            hash=one.action_hash,
+            by=answered.by,
+        )
+        entry = AnswerTaken(
+            approval=one.id,
+            how="expired" if one.state == "expired" else "denied",
+            at=now,
+            by=one.by,
+            result=refusal.message,
+            receipt=refusal.receipt,
+        )
+        return Happened(
+            event=ApprovalRefused(approval=one.id, result=refusal.message),
+            point=DurablePoint.ANSWERED,
+            journal=(entry,),
+            audited=(answered, denied),
+            writes=(*writes, *done, *settles),
+        )
+
+    async def _arguments(self, one: Approval) -> str:
+        """Return the canonical arguments that a receipt of the call proves."""
+        row = await self._rooms.store.get(RowKind.ACTION, one.action)
+        return "" if row is None else arguments_of(row)
+
+    # --- cards ---------------------------------------------------------------------------------
+
+    async def settled(
+        self, *changed: Approval, only: MessageRef | None = None
+    ) -> tuple[Write, ...]:
+        """Return the writes that show on every card of these approvals how far it has ended.
+
+        Args:
+            changed: As they stand now.
+            only: One card, for one that has just become known.
+        """
+        family = {one.id: one for one in await self._family(changed)}
+        family.update({one.id: one for one in changed})
+        known = (ref for one in changed for ref in one.refs)
+        refs = dict.fromkeys(known) if only is None else (only,)
+        return tuple(write for ref in refs for write in self._settle(ref, list(family.values())))
+
+    def _settle(self, ref: MessageRef, family: list[Approval]) -> tuple[Put, ...]:
+        shown = [one for one in family if ref in one.refs]
+        return settle_rows(
+            keys=(self._rooms.ids.ulid(),),
+            conversation=self._conversation,
+            refs=(ref,),
+            outcome=approvals.outcome_of(shown, ref.address.key()),
+        )
+
+    async def _family(self, changed: Iterable[Approval]) -> list[Approval]:
+        cards = {one.card for one in changed}
+        rows = await self._rooms.store.find(RowKind.APPROVAL, conversation=self._conversation)
+        found = (approvals.decode(row.body) for row in rows)
+        return [one for one in found if one.card in cards]
+
+    async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
+        """Return the writes that end open questions with their turn."""
+        now = self._rooms.clock.now()
+        writes: list[Write] = []
+        ended: list[Approval] = []
+        for approval in ids:
+            found = await self.read(approval)
+            if found is not None and found[0].state == "pending":
+                one = approvals.stop(found[0], by=by, at=now)
+                writes.append(approvals.to_put(one, expect=found[1]))
+                ended.append(one)
+        return (*writes, *await self.settled(*ended))
+
+
+def arguments_of(row: Row) -> str:
+    """Return the canonical arguments that a stored action holds."""
+    return from_row(row.body).action.canonical_arguments
+
+
+def unreachable(rooms: Rooms, one: Asked, call: ToolCall) -> tuple[Denied, audit.Entry]:
+    """Return the denial of a call whose question nobody could be asked."""
+    action = one.frozen.action
+    now = rooms.clock.now()
+    refusal = rooms.refusals.refuse(
+        call,
+        wording.unreachable(action.tool),
+        conversation=action.conversation,
+        action=action.id,
+        arguments=action.canonical_arguments,
+        outcome="denied",
+        at=now,
+    )
+    entry = audit.Entry(
+        kind=audit.Kind.DENIED,
+        at=now,
+        action=action.id,
+        tool=action.tool,
+        hash=one.frozen.hash,
+        by="unreachable",
+    )
+    return Denied(id=action.id, refusal=refusal, outcome="denied", frozen=one.frozen), entry

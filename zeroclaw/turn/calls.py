@@ -1,0 +1,130 @@
+"""The run phase of a batch: the last check of each call, then its run under a time-out.
+
+Nothing is written here but the process groups that a tool starts: what a call came to is handed
+back to the turn, which writes it down before it goes on.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from zeroclaw.envelope import ActionId
+from zeroclaw.foreign import Raised, call
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate import grant as grants
+from zeroclaw.gate.action import Frozen, from_row
+from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.verdict import Cleared, Setting, Stopped
+from zeroclaw.record import encode
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind
+from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.entries import TurnOpened
+from zeroclaw.turn.results import Settled, TimedOut
+from zeroclaw.turn.rooms import Rooms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A call after its last check.
+
+    Attributes:
+        verdict: Whether it may run.
+        frozen: The call.
+    """
+
+    frozen: Frozen
+    verdict: Cleared | Stopped
+
+
+class Calls:
+    """Checks and runs the calls of one turn."""
+
+    def __init__(self, rooms: Rooms, desk: Desk, opened: TurnOpened, *, direct: bool) -> None:
+        """Work for one turn; `direct` says that one person alone reads its chat."""
+        self._rooms = rooms
+        self._desk = desk
+        self._opened = opened
+        self._direct = direct
+        self._cleared: dict[ActionId, tuple[Frozen, Tool]] = {}
+
+    async def setting(self, action: ActionId | None = None) -> Setting:
+        """Return what the gate is handed now; `action` names the call that a child would be of."""
+        conversation = self._desk.conversation
+        rows = await self._rooms.store.find(RowKind.GRANT, conversation=conversation)
+        return Setting(
+            context=ToolContext(
+                conversation=conversation,
+                principal=self._opened.principal,
+                workspace=await self._rooms.workspace(conversation),
+                clock=self._rooms.clock,
+                spawned=lambda spawned: self._spawned(action, spawned),
+            ),
+            turn=self._opened.turn,
+            direct=self._direct,
+            grants=tuple(grants.decode(row.body) for row in rows),
+        )
+
+    async def frozen(self, action: ActionId) -> Frozen:
+        """Read a gated call back from its row."""
+        row = await self._rooms.store.get(RowKind.ACTION, action)
+        if row is None:
+            message = f"the action `{action}` has no row"
+            raise LookupError(message)
+        return from_row(row.body)
+
+    async def check(self, action: ActionId) -> Checked:
+        """Check a call for the last time."""
+        frozen = await self.frozen(action)
+        setting = await self.setting(action)
+        verdict = await self._rooms.gate.recheck(frozen, setting, await self._approval(action))
+        if isinstance(verdict, Cleared):
+            self._cleared[action] = (frozen, verdict.tool)
+        return Checked(frozen=frozen, verdict=verdict)
+
+    async def run(self, action: ActionId) -> Settled:
+        """Run a call that was cleared."""
+        frozen, tool = self._cleared.pop(action)
+        setting = await self.setting(action)
+        arguments = frozen.action.arguments
+        returned: ToolOutput | Raised | TimedOut
+        try:
+            async with asyncio.timeout(tool.spec.timeout_s):
+                returned = await call(lambda: tool.run(arguments, setting.context))
+        except TimeoutError:
+            returned = TimedOut(after_s=tool.spec.timeout_s)
+        return self._rooms.results.of_run(frozen.action, returned, self._rooms.clock.now())
+
+    def is_cancellable(self, action: ActionId) -> bool:
+        """Tell whether stopping this call does no harm; one that isn't running is."""
+        return action not in self._cleared or self._cleared[action][1].spec.cancellable
+
+    async def idempotent(self, actions: tuple[ActionId, ...]) -> frozenset[ActionId]:
+        """Return those of the calls that may be run again though they may have run (P3)."""
+        found: set[ActionId] = set()
+        for action in actions:
+            frozen = await self.frozen(action)
+            tool: Tool | None = self._tools().get(frozen.action.tool)
+            if tool is not None and tool.spec.idempotent:
+                found.add(action)
+        return frozenset(found)
+
+    def _tools(self) -> Mapping[str, Tool]:
+        return self._rooms.tools
+
+    async def _approval(self, action: ActionId) -> Approval | None:
+        rows = await self._rooms.store.find(
+            RowKind.APPROVAL, conversation=self._desk.conversation, state="approved"
+        )
+        found = (approvals.decode(row.body) for row in rows)
+        return next((one for one in found if one.action == action), None)
+
+    async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
+        """Record a process group before it does anything, so that a restart can end it."""
+        key = action or self._opened.turn
+        write = (
+            Delete(kind=RowKind.PROCESS, key=key)
+            if spawned is None
+            else Put(kind=RowKind.PROCESS, key=key, body=encode(spawned))
+        )
+        await self._rooms.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(write,)))

@@ -1,0 +1,182 @@
+"""The control lane of a conversation: what steers a running turn, and what comes between turns."""
+
+from collections.abc import Awaitable, Callable
+
+from zeroclaw.delivery.rows import note_row
+from zeroclaw.envelope import Address, ApprovalId, Principal
+from zeroclaw.gate import audit
+from zeroclaw.gate.conditions import Query
+from zeroclaw.message import ToolCall, UserMessage
+from zeroclaw.store import DurablePoint, Put, RowKind, Write
+from zeroclaw.turn.asks import Asks
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.entries import Entry, Noted, Steered
+from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.inbox import Amend, Answer, Item, Stop, Withdraw, item_of, item_put
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.signals import AbortRequested
+
+Tell = Callable[[Happened], Awaitable[None]]
+CallOf = Callable[[ApprovalId], ToolCall | None]
+
+
+class Controls:
+    """Serves one conversation's control lane."""
+
+    def __init__(self, rooms: Rooms, desk: Desk) -> None:
+        """Begin with nothing seen."""
+        self._rooms = rooms
+        self._desk = desk
+        self._asks = Asks(rooms, desk.conversation)
+        self._seen: set[str] = set()
+        self._held: list[Item] = []
+
+    async def watch(self, bell: Bell, owner: Principal, call_of: CallOf, tell: Tell) -> None:
+        """Hand every control item to the running turn, until cancelled.
+
+        Args:
+            bell: Rings when the lane has something new.
+            owner: Whose turn it is.
+            call_of: The call that an approval of the open batch is about.
+            tell: Hands it over.
+        """
+        while True:
+            bell.silence()
+            for item in await self._waiting():
+                if item.id not in self._seen:
+                    self._seen.add(item.id)
+                    await self._during(item, owner, call_of, tell)
+            await bell.wait()
+
+    async def between(self) -> None:
+        """Serve the lane while no turn runs."""
+        for item in await self._waiting():
+            happened = await self._afterwards(item)
+            await self._desk.commit(
+                DurablePoint.HOUSEKEEPING,
+                journal=happened.journal,
+                audited=happened.audited,
+                writes=happened.writes,
+            )
+            self._rooms.outbox.announce_written(happened.writes)
+
+    def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+        """Return edits that came meanwhile as messages of the running turn, after a batch."""
+        now = self._rooms.clock.now()
+        held, self._held = self._held, []
+        steered = tuple(
+            Steered(user=UserMessage(content=_told(item), note="edited"), item=item.id, at=now)
+            for item in held
+        )
+        return steered, tuple(item_put(item, "joined") for item in held)
+
+    def note_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+        """Return edits that no batch took as notes of the history, for the turn's end."""
+        now = self._rooms.clock.now()
+        held, self._held = self._held, []
+        noted = tuple(Noted(text=_told(item), why="edited", at=now) for item in held)
+        return noted, tuple(item_put(item, "joined") for item in held)
+
+    async def _waiting(self) -> tuple[Item, ...]:
+        rows = await self._rooms.store.find(
+            RowKind.INBOX, conversation=self._desk.conversation, state="control"
+        )
+        return tuple(item_of(row) for row in rows)
+
+    async def _during(self, item: Item, owner: Principal, call_of: CallOf, tell: Tell) -> None:
+        match item.content:
+            case Stop(cause=cause):
+                if cause == "stop" and not self._may_stop(item.principal, owner):
+                    text = f"Only {owner.display or owner.id} or an operator may stop this."
+                    await tell(self._answered(item, text))
+                    return
+                by = item.principal.display or item.principal.id
+                stopped = AbortRequested(cause=cause, by=by)
+                await tell(Happened(event=stopped, writes=(item_put(item, "answered"),)))
+            case Answer(approval=approval):
+                call = call_of(approval)
+                if call is None:
+                    await tell(await self._afterwards(item))
+                else:
+                    await tell(await self._asks.taken(approval, call, item))
+            case Amend() | Withdraw():
+                self._held.append(item)
+            case _:
+                message = f"the item `{item.id}` is in the wrong lane"
+                raise ValueError(message)
+
+    async def _afterwards(self, item: Item) -> Happened:
+        """Return what an item comes to that no running turn can take."""
+        match item.content:
+            case Stop(cause="stop"):
+                return self._answered(item, "Nothing is running.")
+            case Answer(approval=approval):
+                return await self._late_answer(item, approval)
+            case Amend() | Withdraw():
+                noted = Noted(text=_told(item), why="edited", at=self._rooms.clock.now())
+                return Happened(
+                    point=DurablePoint.HOUSEKEEPING,
+                    journal=(noted,),
+                    writes=(item_put(item, "joined"),),
+                )
+            case _:
+                return self._answered(item)
+
+    async def _late_answer(self, item: Item, approval: ApprovalId) -> Happened:
+        """An answer whose turn is over: it ran nothing; its cards show how it ended."""
+        found = await self._asks.read(approval)
+        if found is None:
+            return self._answered(item)
+        one = found[0]
+        answered = audit.Entry(
+            kind=audit.Kind.ANSWERED,
+            at=self._rooms.clock.now(),
+            action=one.action,
+            tool=one.tool,
+            hash=one.action_hash,
+            by=item.principal.id,
+            decision=one.choice or one.state,
+            approval=one.id,
+            detail="late",
+        )
+        settles = await self._asks.settled(one)
+        return Happened(
+            point=DurablePoint.HOUSEKEEPING,
+            audited=(answered,),
+            writes=(item_put(item, "answered"), *settles),
+        )
+
+    def _answered(self, item: Item, text: str = "") -> Happened:
+        note = (self._note(item.address, text),) if text else ()
+        return Happened(
+            point=DurablePoint.HOUSEKEEPING,
+            writes=(item_put(item, "answered"), *note),
+        )
+
+    def _note(self, address: Address, text: str) -> Put:
+        return note_row(
+            key=self._rooms.ids.ulid(),
+            conversation=self._desk.conversation,
+            address=address,
+            text=text,
+        )
+
+    def _may_stop(self, principal: Principal, owner: Principal) -> bool:
+        query = Query(
+            principal=principal,
+            action="command:stop",
+            now=self._rooms.clock.now(),
+            own=principal.id == owner.id,
+        )
+        return self._rooms.policy().decide(query).effect == "allow"
+
+
+def _told(item: Item) -> str:
+    """Say an edit as the model reads it."""
+    who = item.principal.display or item.principal.id
+    match item.content:
+        case Amend(text=text):
+            return f"[{who} edited their message. It now reads:]\n{text}"
+        case _:
+            return f"[{who} deleted their message.]"

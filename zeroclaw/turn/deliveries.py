@@ -1,0 +1,69 @@
+"""What the end of a delivery means: a card that is known, a message that failed."""
+
+from collections.abc import Callable
+
+from zeroclaw.delivery.rows import Ask, Item, Text, address_of, note_row
+from zeroclaw.envelope import ConversationId, MessageRef
+from zeroclaw.gate import approval as approvals
+from zeroclaw.store import Put, Row, RowKind, Write
+from zeroclaw.turn.asks import Asks
+from zeroclaw.turn.inbox import item_of, item_put
+from zeroclaw.turn.open_turns import turn_of
+from zeroclaw.turn.rooms import Rooms
+
+
+class Deliveries:
+    """The outbox's hooks; what they return is committed with the end of the row."""
+
+    def __init__(self, rooms: Callable[[], Rooms]) -> None:
+        """Hold the rooms, which hold the outbox, and so are made after its hooks."""
+        self._rooms_made = rooms
+
+    @property
+    def _rooms(self) -> Rooms:
+        return self._rooms_made()
+
+    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:  # noqa: ARG002
+        """Nothing more: the item's state was recorded with the turn's end."""
+        return ()
+
+    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
+        """Let the approvals of a card know where it stands; one that ended meanwhile is settled."""
+        conversation = row.conversation or ConversationId("")
+        asks = Asks(self._rooms, conversation)
+        writes: list[Write] = []
+        ended: list[approvals.Approval] = []
+        for key in item.approvals:
+            found = await self._rooms.store.get(RowKind.APPROVAL, key)
+            if found is None:
+                continue
+            one = approvals.with_ref(approvals.decode(found.body), ref)
+            writes.append(approvals.to_put(one, expect=found.version))
+            if one.state != "pending":
+                ended.append(one)
+        if ended:
+            writes += await asks.settled(*ended, only=ref)
+        return tuple(writes)
+
+    async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
+        """Record that an answer failed, and tell the operators."""
+        writes: list[Write] = []
+        what = "A message"
+        if isinstance(item, Text) and item.turn is not None:
+            what = "An answer"
+            turn = await self._rooms.store.get(RowKind.TURN, item.turn)
+            if turn is not None:
+                taken = await self._rooms.store.get(RowKind.INBOX, turn_of(turn).item.id)
+                if taken is not None:
+                    writes.append(item_put(item_of(taken), "failed", expect=taken.version))
+        elif isinstance(item, Ask):
+            what = "An approval card"
+        where = address_of(item).channel
+        writes += self._told(f"{what} in `{where}` was refused by the platform: {why}.", row)
+        return tuple(writes)
+
+    def _told(self, text: str, row: Row) -> list[Put]:
+        return [
+            note_row(key=self._rooms.ids.ulid(), address=address, text=text, quiet=True)
+            for address in self._rooms.operators(row.place)
+        ]

@@ -1,0 +1,110 @@
+"""What waits in a conversation's inbox, and its one recorded state after another.
+
+Two lanes: what starts turns waits in order (`queued`), what steers a running one is served at
+once (`control`). Every item ends in exactly one of the ended states (P1).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.envelope import Address, ApprovalId, ConversationId, ItemId, Principal, TurnId
+from zeroclaw.record import decode, encode
+from zeroclaw.store import Put, Row, RowKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A person's words, for the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseTool:
+    """A tool call that a person wrote themselves; `arguments` is raw JSON text."""
+
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """Start anew from the newest failed or stopped turn's message."""
+
+
+Cause = Literal["stop", "new", "halt"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """End the running turn."""
+
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An approval of this conversation has been answered; its row says how."""
+
+    approval: ApprovalId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amend:
+    """A message whose turn had begun was edited."""
+
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdraw:
+    """A message whose turn had begun was deleted."""
+
+    message: str
+
+
+Opening = Ask | UseTool | Again
+Control = Stop | Answer | Amend | Withdraw
+State = Literal[
+    "queued", "control", "taken", "answered", "joined", "superseded", "stopped", "failed"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One admitted event.
+
+    Attributes:
+        id: A ULID; the lane's order.
+        message: The platform's id of the message, empty for none.
+        turn: The turn that took it, None before.
+    """
+
+    id: ItemId
+    conversation: ConversationId
+    address: Address
+    principal: Principal
+    content: Ask | UseTool | Again | Stop | Answer | Amend | Withdraw
+    admitted_at: datetime
+    message: str = ""
+    turn: TurnId | None = None
+
+
+def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
+    """Return the write that records an item in a state."""
+    return Put(
+        kind=RowKind.INBOX,
+        key=item.id,
+        body=encode(item),
+        conversation=item.conversation,
+        state=state,
+        place=item.address.key(),
+        expect=expect,
+    )
+
+
+def item_of(row: Row) -> Item:
+    """Read an item's row."""
+    return decode(Item, row.body)

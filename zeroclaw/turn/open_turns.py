@@ -1,0 +1,44 @@
+"""The row of a turn: where it answers, and the messages of its draft so far."""
+
+from dataclasses import dataclass
+
+from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
+from zeroclaw.record import decode, encode
+from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.turn.inbox import Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    """What a restart needs beside the journal.
+
+    Attributes:
+        item: What the turn answers.
+        refs: The draft's messages, as far as they are known.
+    """
+
+    turn: TurnId
+    item: Item
+    refs: tuple[MessageRef, ...] = ()
+
+    @property
+    def address(self) -> Address:
+        """Where the turn answers."""
+        return self.item.address
+
+
+def turn_put(row: TurnRow, conversation: ConversationId, *, closed: bool = False) -> Put:
+    """Return the write that records a turn's row."""
+    return Put(
+        kind=RowKind.TURN,
+        key=row.turn,
+        body=encode(row),
+        conversation=conversation,
+        state="closed" if closed else "open",
+        place=row.address.key(),
+    )
+
+
+def turn_of(row: Row) -> TurnRow:
+    """Read a turn's row."""
+    return decode(TurnRow, row.body)

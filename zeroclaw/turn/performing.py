@@ -1,0 +1,303 @@
+"""The tasks of a running turn: each asks, gates, waits, checks or runs, and says what happened.
+
+A task writes nothing of the conversation itself; it hands over what must be durable together with
+its event.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from zeroclaw.context.history import prepare_request_messages
+from zeroclaw.context.prompt import system_prompt
+from zeroclaw.envelope import ActionId, Address, ApprovalId
+from zeroclaw.gate import audit
+from zeroclaw.gate import verdict as gate
+from zeroclaw.gate.verdict import Stopped
+from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
+from zeroclaw.provider import ModelRequest
+from zeroclaw.store import DurablePoint, Write
+from zeroclaw.turn import batch, entries
+from zeroclaw.turn.asking import Asking
+from zeroclaw.turn.asks import Asks, unreachable
+from zeroclaw.turn.calls import Calls
+from zeroclaw.turn.controls import Controls
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.entries import TurnOpened
+from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.signals import (
+    BatchAppended,
+    BatchGated,
+    CallCleared,
+    CallEnded,
+    CompactionFailed,
+    RequestEvent,
+    ResponseReceived,
+)
+from zeroclaw.turn.verdicts import Verdicts
+
+Tell = Callable[[Happened], Awaitable[None]]
+
+
+class Performing:
+    """The tasks of one turn."""
+
+    def __init__(
+        self,
+        rooms: Rooms,
+        desk: Desk,
+        opened: TurnOpened,
+        controls: Controls,
+        *,
+        address: Address,
+        tell: Tell,
+    ) -> None:
+        """Work for one turn that answers at `address` and is told by `tell`."""
+        self._rooms = rooms
+        self._desk = desk
+        self._opened = opened
+        self._controls = controls
+        self._address = address
+        self._tell = tell
+        self._asks = Asks(rooms, desk.conversation)
+        self._verdicts = Verdicts(rooms, desk)
+        self.calls = Calls(rooms, desk, opened, direct=address.direct)
+
+    # --- the model -----------------------------------------------------------------------------
+
+    async def ask(self, number: int) -> None:
+        """Compose a request from the history, and stream its answer."""
+        await self._verdicts.refresh()
+        rooms = self._rooms
+        asking = Asking(rooms.provider, rooms.redactor, self._verdicts.lookup, self._answered)
+        async with rooms.model_slots:
+            await asking.ask(number, self._request())
+
+    def _request(self) -> ModelRequest:
+        rooms, history = self._rooms, self._desk.history
+        tools = rooms.tools.values() if rooms.provider.facts.calls_tools else ()
+        prompt = system_prompt(
+            person=self._opened.principal.display,
+            channel=self._address.channel,
+            today=rooms.clock.now().date(),
+            tools=[tool.spec.name for tool in tools],
+            group=not self._address.direct,
+        )
+        if rooms.prompt:
+            prompt = f"{prompt}\n\n{rooms.prompt}"
+        return ModelRequest(
+            messages=prepare_request_messages(
+                (SystemMessage(content=prompt), *history.messages), summary=history.summary
+            ),
+            tools=tuple(
+                ToolDefinition(
+                    name=tool.spec.name,
+                    description=tool.spec.description,
+                    parameters=dict(tool.spec.parameters),
+                )
+                for tool in tools
+            ),
+            max_output_tokens=rooms.max_output_tokens,
+            correlation=self._opened.correlation,
+        )
+
+    async def _answered(self, event: RequestEvent) -> None:
+        if isinstance(event, ResponseReceived) and event.message.tool_calls:
+            received = entries.AssistantReceived(
+                message=event.message,
+                usage=event.usage,
+                at=self._rooms.clock.now(),
+                shown=event.shown,
+            )
+            point = DurablePoint.ASSISTANT_RECEIVED
+            await self._tell(Happened(event=event, point=point, journal=(received,)))
+        else:
+            await self._tell(Happened(event=event))
+
+    async def cannot_compact(self) -> None:
+        """Say that older messages can't be summarised."""
+        text = "older messages can't be summarised"
+        await self._tell(Happened(event=CompactionFailed(text=text)))
+
+    # --- the gate ------------------------------------------------------------------------------
+
+    async def gate_batch(self, calls: tuple[ToolCall, ...]) -> None:
+        """Gate a batch; its verdicts, rows and questions are one commit."""
+        setting = await self.calls.setting()
+        gated = await self._rooms.gate.gate_batch(calls, setting)
+        audited = list(gated.audited)
+        writes: list[Write] = [*gated.writes]
+        asked = [one for one in gated.verdicts if isinstance(one, gate.Asked)]
+        verdicts = gated.verdicts
+        if asked:
+            chats = self._rooms.approvers(self._opened.principal, self._address)
+            if chats:
+                writes += await self._asks.put(tuple(asked), chats, self._address)
+            else:
+                verdicts, denials = self._unreachable(calls, verdicts)
+                audited += denials
+        await self._tell(
+            Happened(
+                event=BatchGated(verdicts=tuple(_verdict(one) for one in verdicts)),
+                point=DurablePoint.GATED,
+                journal=(
+                    entries.Gated(
+                        verdicts=tuple(_verdict(one) for one in verdicts),
+                        at=self._rooms.clock.now(),
+                    ),
+                ),
+                audited=tuple(audited),
+                writes=tuple(writes),
+            )
+        )
+
+    def _unreachable(
+        self, calls: tuple[ToolCall, ...], verdicts: tuple[gate.Verdict, ...]
+    ) -> tuple[tuple[gate.Verdict, ...], list[audit.Entry]]:
+        changed: list[gate.Verdict] = []
+        audited: list[audit.Entry] = []
+        for call, verdict in zip(calls, verdicts, strict=True):
+            if isinstance(verdict, gate.Asked):
+                denied, entry = unreachable(self._rooms, verdict, call)
+                changed.append(denied)
+                audited.append(entry)
+            else:
+                changed.append(verdict)
+        return tuple(changed), audited
+
+    async def deadline(self, approval: ApprovalId, call: ToolCall) -> None:
+        """Wait for a question's deadline, and end it if nobody did."""
+        found = await self._asks.read(approval)
+        if found is None:
+            return
+        now = self._rooms.clock.now()
+        await self._rooms.clock.sleep((found[0].deadline_at - now).total_seconds())
+        ended = await self._asks.expired(approval, call)
+        if ended is not None:
+            await self._tell(ended)
+
+    # --- the calls -----------------------------------------------------------------------------
+
+    async def check(self, action: ActionId, call: ToolCall) -> None:
+        """Check a call for the last time; that it starts is on record before it does."""
+        checked = await self.calls.check(action)
+        now = self._rooms.clock.now()
+        if isinstance(checked.verdict, Stopped):
+            reason = f"`{call.name}` did not run: {checked.verdict.reason}"
+            await self._not_run(action, call, reason, "denied", by=checked.verdict.by)
+            return
+        await self._tell(
+            Happened(
+                event=CallCleared(action=action),
+                point=DurablePoint.CALL_STARTED,
+                journal=(entries.CallStarted(action=action, at=now),),
+            )
+        )
+
+    async def run(self, action: ActionId) -> None:
+        """Run a call that was cleared."""
+        settled = await self.calls.run(action)
+        finished = entries.CallFinished(
+            action=action,
+            result=settled.result,
+            outcome=settled.outcome,
+            at=settled.audited.at,
+            receipt=settled.receipt,
+        )
+        await self._tell(
+            Happened(
+                event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
+                point=DurablePoint.CALL_FINISHED,
+                journal=(finished,),
+                audited=(settled.audited,),
+                writes=(settled.blob,) if settled.blob else (),
+            )
+        )
+
+    async def unknown(self, action: ActionId, call: ToolCall) -> None:
+        """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
+        await self._rooms.tell_operators(
+            f"`{call.name}` had started when I was cut off, and may have run. I did not repeat it."
+        )
+        await self._not_run(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
+
+    async def _not_run(
+        self,
+        action: ActionId,
+        call: ToolCall,
+        text: str,
+        outcome: Literal["denied", "unknown"],
+        *,
+        by: str,
+    ) -> None:
+        happened = await self.refusal(action, call, text, outcome, by=by)
+        await self._tell(happened)
+
+    async def refusal(
+        self,
+        action: ActionId,
+        call: ToolCall,
+        text: str,
+        outcome: Literal["denied", "unknown"],
+        *,
+        by: str,
+    ) -> Happened:
+        """Return the end of a gated call that has no result of its own."""
+        frozen = await self.calls.frozen(action)
+        now = self._rooms.clock.now()
+        refusal = self._rooms.refusals.refuse(
+            call,
+            text,
+            conversation=self._desk.conversation,
+            action=action,
+            arguments=frozen.action.canonical_arguments,
+            outcome=outcome,
+            at=now,
+        )
+        kind = audit.Kind.UNKNOWN if outcome == "unknown" else audit.Kind.DENIED
+        entry = audit.Entry(
+            kind=kind, at=now, action=action, tool=call.name, hash=frozen.hash, by=by
+        )
+        finished = entries.CallFinished(
+            action=action,
+            result=refusal.message,
+            outcome=outcome,
+            at=now,
+            receipt=refusal.receipt,
+        )
+        return Happened(
+            event=CallEnded(action=action, result=refusal.message, outcome=outcome),
+            point=DurablePoint.CALL_FINISHED,
+            journal=(finished,),
+            audited=(entry,),
+        )
+
+    async def append(self) -> None:
+        """Append the results; edits that came meanwhile join them."""
+        steered, joined = self._controls.take_held()
+        await self._tell(
+            Happened(
+                event=BatchAppended(),
+                point=DurablePoint.STEERED if steered else DurablePoint.BATCH_APPENDED,
+                journal=(entries.BatchAppended(at=self._rooms.clock.now()), *steered),
+                writes=joined,
+            )
+        )
+
+
+def _verdict(verdict: gate.Verdict) -> batch.Verdict:
+    """Return the gate's verdict as the batch takes it."""
+    match verdict:
+        case gate.Allowed(frozen=frozen, spec=spec):
+            return batch.Allowed(action=frozen.action.id, sequential=spec.execution == "sequential")
+        case gate.Asked(frozen=frozen, spec=spec, approval=approval):
+            return batch.Asked(
+                action=frozen.action.id,
+                approval=approval.id,
+                deadline_at=approval.deadline_at,
+                sequential=spec.execution == "sequential",
+            )
+        case gate.Denied(id=action, refusal=refusal, outcome=outcome):
+            return batch.Denied(
+                action=action, result=refusal.message, receipt=refusal.receipt, outcome=outcome
+            )

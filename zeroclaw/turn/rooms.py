@@ -1,0 +1,67 @@
+"""What every turn works with: the daemon's rooms, handed in once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.delivery.live import Live
+from zeroclaw.delivery.outbox import Outbox
+from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.events import Publish
+from zeroclaw.gate.decide import Gate
+from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.refusal import Refusals
+from zeroclaw.provider import Provider
+from zeroclaw.redact import Redactor
+from zeroclaw.store import Store
+from zeroclaw.tool import Tool
+from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.results import Results
+from zeroclaw.turn.states import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooms:
+    """Handed to every turn; nothing in it belongs to one conversation.
+
+    Attributes:
+        approvers: Where a question about this principal's call is put, asked in this chat;
+            empty when nobody can be reached.
+        operators: The operators' chats, but for the one with this address key.
+        policy: The one in force now, `/halt` included.
+        halted: Who halted everything, empty when nobody did.
+        workspace: Makes and returns a conversation's own directory.
+        model_slots: How many requests the model serves at once; first come, first served.
+        tell_operators: Puts a sentence into every operator's chat.
+        prompt: The operator's own addition to the system prompt, empty for none.
+    """
+
+    store: Store
+    provider: Provider
+    gate: Gate
+    refusals: Refusals
+    tools: Mapping[str, Tool]
+    live: Live
+    outbox: Outbox
+    redactor: Redactor
+    keys: Keys
+    results: Results
+    numbers: Numbers
+    clock: Clock
+    ids: Ids
+    publish: Publish
+    log: ChannelLog
+    limits: Limits
+    approvers: Callable[[Principal, Address], tuple[Address, ...]]
+    operators: Callable[[str], tuple[Address, ...]]
+    policy: Callable[[], PolicySet]
+    halted: Callable[[], str]
+    workspace: Callable[[ConversationId], Awaitable[Path]]
+    model_slots: asyncio.Semaphore
+    tell_operators: Callable[[str], Awaitable[None]]
+    prompt: str = ""
+    max_output_tokens: int | None = None

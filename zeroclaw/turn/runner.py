@@ -1,0 +1,368 @@
+"""From an inbox item to a delivered answer: a turn is opened, run, ended, and its end delivered.
+
+    queued ──TURN_STARTED──► taken ──(running.py)──► FINISHED ──► delivered | refused
+
+The end is one commit: the journal's last entry, the item's state, the open questions, and the
+outbox row that carries the text. A turn that a restart cut off is taken up from its journal; one
+that was taken up three times without getting further ends as failed, and is told (S4-19).
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.envelope import ConversationId, MessageRef, TurnId
+from zeroclaw.errors import Conflict
+from zeroclaw.events import TurnEnded, TurnStarted
+from zeroclaw.gate import audit, screen
+from zeroclaw.message import ToolCall, UserMessage
+from zeroclaw.store import Commit, DurablePoint, RowKind, Write
+from zeroclaw.turn import batch
+from zeroclaw.turn.asks import Asks
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.calls import Calls
+from zeroclaw.turn.controls import Controls
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.ending import finish
+from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened, TurnResumed
+from zeroclaw.turn.inbox import Again, Ask, Item, State, UseTool, item_put
+from zeroclaw.turn.machine import begin, begin_tool, resume, step
+from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
+from zeroclaw.turn.results import AUDITED
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.running import Ended, Running
+from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect
+from zeroclaw.turn.states import Calling, Done, DoneReason
+from zeroclaw.turn.states import State as MachineState
+from zeroclaw.turn.verdicts import Verdicts
+
+MOST_RESUMED = 3
+"""Restarts in a row that a turn survives without getting further; a crash loop ends there."""
+TRIES = 8
+"""Times that the end is written anew because an answer came in between."""
+
+_ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seat:
+    """One turn and what it is run with."""
+
+    desk: Desk
+    opened: TurnOpened
+    row: TurnRow
+    bell: Bell
+
+
+class Runner:
+    """Runs turns; one for the whole daemon."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        """Hold what turns need."""
+        self._rooms = rooms
+        self._running: dict[TurnId, Running] = {}
+        self._drafts: dict[TurnId, DraftHandle] = {}
+
+    async def run(self, desk: Desk, item: Item, bell: Bell) -> None:
+        """Run the turn that an item starts, until its answer is delivered or refused."""
+        opened = self._opening(desk, item)
+        if opened is None:
+            await self._nothing_to_retry(desk, item)
+            return
+        row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
+        with suppress(Conflict):
+            # The writer may have edited or withdrawn it just now; then it is looked at again.
+            waiting = await self._rooms.store.get(RowKind.INBOX, item.id)
+            if (
+                waiting is None
+                or waiting.state != "queued"
+                or waiting.body != item_put(item, "queued").body
+            ):
+                return
+            await desk.commit(
+                DurablePoint.TURN_STARTED,
+                journal=(opened,),
+                writes=(
+                    item_put(row.item, "taken", expect=waiting.version),
+                    turn_put(row, desk.conversation),
+                ),
+            )
+            first = (
+                begin(opened.limits)
+                if opened.call is None
+                else begin_tool(opened.call, opened.limits)
+            )
+            await self._run(_Seat(desk=desk, opened=opened, row=row, bell=bell), *first)
+
+    async def resume(self, desk: Desk, bell: Bell) -> None:
+        """Take up the open turn of this conversation and bring it to its end."""
+        turn = desk.history.turn
+        if turn is None:
+            return
+        opened, state = turn.opened, turn.state
+        stored = await self._rooms.store.get(RowKind.TURN, opened.turn)
+        if stored is None:
+            message = f"the turn `{opened.turn}` has no row"
+            raise LookupError(message)
+        row = turn_of(stored)
+        first: tuple[MachineState, tuple[Effect, ...]]
+        if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
+            note = "I was cut off again and again while I worked on this; send `/retry` to try anew"
+            first = finish(state, "error", note)
+            await self._rooms.tell_operators(f"A turn failed: {note}.")
+        else:
+            now = self._rooms.clock.now()
+            await desk.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
+            first = resume(state, rerun=await self._rerun(desk, opened, row, state))
+            halted = self._rooms.halted()
+            if halted:
+                first = step(first[0], AbortRequested(cause="halt", by=halted))
+        await self._run(_Seat(desk=desk, opened=opened, row=row, bell=bell), *first)
+
+    def waits_for(self, conversation: ConversationId) -> tuple[str, ...]:
+        """Return the tools whose calls wait for an answer in a conversation."""
+        return tuple(
+            tool
+            for running in self._running.values()
+            if running.conversation == conversation
+            for tool in running.asked_for
+        )
+
+    def pause(self, note: str) -> None:
+        """Show a note below every open draft; their turns go on after a restart."""
+        for running in self._running.values():
+            running.show_note(note)
+
+    async def close_drafts(self) -> None:
+        """Wait until what the drafts show last has arrived."""
+        async with asyncio.TaskGroup() as group:
+            for draft in self._drafts.values():
+                group.create_task(_closed(draft))
+
+    async def between(self, desk: Desk) -> None:
+        """Serve the control lane while no turn runs."""
+        await Controls(self._rooms, desk).between()
+
+    async def abort_all(self, cause: AbortCause, by: str) -> None:
+        """End every running turn."""
+        async with asyncio.TaskGroup() as group:
+            for running in self._running.values():
+                group.create_task(running.abort(cause, by))
+
+    # --- the beginning -------------------------------------------------------------------------
+
+    def _opening(self, desk: Desk, item: Item) -> TurnOpened | None:
+        rooms = self._rooms
+        opened = TurnOpened(
+            turn=TurnId(rooms.ids.ulid()),
+            item=item.id,
+            principal=item.principal,
+            correlation=rooms.ids.ulid(),
+            user=UserMessage(content=""),
+            limits=rooms.limits,
+            at=rooms.clock.now(),
+        )
+        match item.content:
+            case Ask(text=text):
+                who = "" if item.address.direct else f"{item.principal.display}: "
+                return replace(opened, user=UserMessage(content=f"{who}{text}"))
+            case UseTool(tool=tool, arguments=arguments):
+                call = ToolCall(id="call_0", name=tool, arguments=arguments)
+                user = UserMessage(content=f"/tool {tool} {arguments}")
+                return replace(opened, user=user, kind="tool", call=call)
+            case Again():
+                before = desk.history.retry
+                if before is None:
+                    return None
+                return replace(opened, user=before.user, kind="retry", call=before.call)
+            case _:
+                message = f"the item `{item.id}` starts no turn"
+                raise ValueError(message)
+
+    async def _nothing_to_retry(self, desk: Desk, item: Item) -> None:
+        note = note_row(
+            key=self._rooms.ids.ulid(),
+            conversation=desk.conversation,
+            address=item.address,
+            text="There is nothing to retry: no message of this conversation failed or was stopped.",
+        )
+        await desk.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
+        self._rooms.outbox.announce(note)
+        await self._rooms.outbox.ended(note.key)
+
+    async def _rerun(
+        self, desk: Desk, opened: TurnOpened, row: TurnRow, state: MachineState
+    ) -> frozenset[batch.ActionId]:
+        if not isinstance(state, Calling):
+            return frozenset()
+        calls = Calls(self._rooms, desk, opened, direct=row.address.direct)
+        return await calls.idempotent(batch.active(state.batch))
+
+    # --- the middle ----------------------------------------------------------------------------
+
+    async def _run(self, seat: _Seat, state: MachineState, effects: tuple[Effect, ...]) -> None:
+        rooms, desk, opened, row = self._rooms, seat.desk, seat.opened, seat.row
+        known = row
+
+        async def learned(ref: MessageRef) -> None:
+            nonlocal known
+            known = replace(known, refs=(*known.refs, ref))
+            await rooms.store.commit(
+                Commit(
+                    point=DurablePoint.REF_KNOWN,
+                    conversation=desk.conversation,
+                    fence=desk.fence,
+                    writes=(turn_put(known, desk.conversation),),
+                )
+            )
+
+        rooms.publish(
+            TurnStarted(
+                conversation=desk.conversation, turn=opened.turn, correlation=opened.correlation
+            )
+        )
+        draft = rooms.live.open(
+            turn=opened.turn,
+            fence=desk.fence.token,
+            address=row.address,
+            on_ref=learned,
+            refs=row.refs,
+        )
+        controls = Controls(rooms, desk)
+        running = Running(rooms, desk, opened, controls, address=row.address, show=draft.show)
+        self._running[opened.turn] = running
+        self._drafts[opened.turn] = draft
+        try:
+            ended = await running.drive(state, effects, seat.bell)
+            await self._finish(replace(seat, row=known), controls, ended, draft)
+        finally:
+            del self._running[opened.turn], self._drafts[opened.turn]
+            await draft.close()
+
+    # --- the end -------------------------------------------------------------------------------
+
+    async def _finish(
+        self, seat: _Seat, controls: Controls, ended: Ended, draft: DraftHandle
+    ) -> None:
+        rooms, done = self._rooms, ended.done
+        desk, opened, row = seat.desk, seat.opened, seat.row
+        fills, audited = await self._fills(seat, ended)
+        noted, joined = controls.note_held()
+        finished = TurnFinished(
+            reason=done.reason,
+            usage=done.usage,
+            at=rooms.clock.now(),
+            message=done.message,
+            fills=fills,
+            note=done.note,
+        )
+        text = await self._text(desk, opened, done)
+        final = final_row(
+            key=rooms.ids.ulid(),
+            conversation=desk.conversation,
+            turn=opened.turn,
+            address=row.address,
+            text=text,
+            refs=row.refs,
+            reply_to="" if row.address.direct else row.item.message,
+        )
+        state = _ITEM_STATES.get(done.reason, "failed")
+        writes: tuple[Write, ...] = (
+            item_put(row.item, state),
+            turn_put(row, desk.conversation, closed=True),
+            final,
+            *joined,
+            *ended.writes,
+        )
+        await self._end(desk, ended, (finished, *noted), audited, writes)
+        rooms.outbox.announce(final, refs=await draft.close(), uncertain=draft.uncertain)
+        rooms.publish(
+            TurnEnded(
+                conversation=desk.conversation,
+                turn=opened.turn,
+                correlation=opened.correlation,
+                reason=done.reason,
+                usage=done.usage,
+                text=text,
+            )
+        )
+        rooms.log("turn_finished", turn=opened.turn, reason=done.reason)
+        await rooms.outbox.ended(final.key)
+
+    async def _end(
+        self,
+        desk: Desk,
+        ended: Ended,
+        journal: tuple[Entry, ...],
+        audited: tuple[audit.Entry, ...],
+        writes: tuple[Write, ...],
+    ) -> None:
+        """Commit the end; an answer that came first is read and its question left as it ended."""
+        asks = Asks(self._rooms, desk.conversation)
+        for tries_left in reversed(range(TRIES)):
+            stopped = await asks.stopped(ended.approvals, ended.by)
+            try:
+                await desk.commit(
+                    DurablePoint.FINISHED,
+                    journal=journal,
+                    audited=audited,
+                    writes=(*writes, *stopped),
+                )
+            except Conflict:
+                if not tries_left:
+                    raise
+                continue
+            self._rooms.outbox.announce_written(stopped)
+            self._rooms.outbox.announce_written(ended.writes)
+            return
+
+    async def _fills(
+        self, seat: _Seat, ended: Ended
+    ) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
+        """Sign and audit the results of calls that the end cut short."""
+        desk = seat.desk
+        calls = Calls(self._rooms, desk, seat.opened, direct=seat.row.address.direct)
+        fills: list[batch.Fill] = []
+        audited: list[audit.Entry] = []
+        for fill in ended.done.fills:
+            if fill.action is None:
+                fills.append(fill)
+                continue
+            frozen = await calls.frozen(fill.action)
+            refusal = self._rooms.refusals.refuse(
+                ended.calls[fill.position],
+                fill.result.content,
+                conversation=desk.conversation,
+                action=fill.action,
+                arguments=frozen.action.canonical_arguments,
+                outcome=fill.outcome,
+                at=self._rooms.clock.now(),
+            )
+            fills.append(replace(fill, result=refusal.message, receipt=refusal.receipt))
+            audited.append(
+                audit.Entry(
+                    kind=AUDITED[fill.outcome],
+                    at=self._rooms.clock.now(),
+                    action=fill.action,
+                    tool=frozen.action.tool,
+                    hash=frozen.hash,
+                    by="turn",
+                )
+            )
+        return tuple(fills), tuple(audited)
+
+    async def _text(self, desk: Desk, opened: TurnOpened, done: Done) -> str:
+        """Return the whole final text for people; what a tool said is screened like the rest."""
+        text = done.text
+        if opened.call is not None and text:
+            verdicts = Verdicts(self._rooms, desk)
+            await verdicts.refresh()
+            text = screen.screen(text, verdicts.lookup)
+        note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
+        return "\n\n".join(part for part in (text, note) if part.strip()) or "_Nothing to say._"
+
+
+async def _closed(draft: DraftHandle) -> None:
+    await draft.close()

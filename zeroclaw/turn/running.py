@@ -1,0 +1,293 @@
+"""One turn while it runs: what happens is written down, decided, and performed.
+
+    tasks ──Happened──► queue ──► commit ──► machine.step ──► effects ──► tasks
+
+The loop here is the only writer of the conversation. It ends when the machine is done; then
+everything that still runs for the turn is stopped.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId
+from zeroclaw.errors import Conflict
+from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
+from zeroclaw.message import ToolCall
+from zeroclaw.store import Write
+from zeroclaw.turn import batch, signals
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.controls import Controls
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.entries import TurnOpened
+from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.machine import step
+from zeroclaw.turn.performing import Performing
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
+from zeroclaw.turn.states import Calling, Done, State, stages
+
+MOST_WAITING = 256
+"""Events that may wait for the turn; a stream that is faster waits with its next."""
+
+Show = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What the loop leaves behind.
+
+    Attributes:
+        done: As the machine decided.
+        approvals: The questions that were open when the turn ended.
+        calls: The calls of the batch that was open, by position; empty for none.
+        writes: Of whoever ended it, for the one commit of the end.
+        by: Who ended it, empty for nobody.
+    """
+
+    done: Done
+    approvals: tuple[ApprovalId, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    writes: tuple[Write, ...] = ()
+    by: str = ""
+
+
+class Running:
+    """Runs one turn; made for it, and thrown away with it."""
+
+    def __init__(
+        self,
+        rooms: Rooms,
+        desk: Desk,
+        opened: TurnOpened,
+        controls: Controls,
+        *,
+        address: Address,
+        show: Show,
+    ) -> None:
+        """Begin with nothing under way; `show` takes each draft's number and whole text."""
+        self._rooms = rooms
+        self._desk = desk
+        self._opened = opened
+        self._controls = controls
+        self._show = show
+        self._queue: asyncio.Queue[Happened] = asyncio.Queue(MOST_WAITING)
+        self._tasks = Performing(
+            rooms, desk, opened, controls, address=address, tell=self._queue.put
+        )
+        self._open: dict[asyncio.Task[None], ActionId | None] = {}
+        self._frames = 0
+        self._shown = ""
+        self._state: State | None = None
+        self._abort: Happened | None = None
+
+    @property
+    def conversation(self) -> ConversationId:
+        """Whose turn this is."""
+        return self._desk.conversation
+
+    @property
+    def asked_for(self) -> tuple[str, ...]:
+        """The tools whose calls wait for an answer."""
+        return tuple(slot.call.name for slot in self._slots() if slot.status == "asked")
+
+    def show_note(self, note: str) -> None:
+        """Show a note below the draft, if there is one."""
+        if self._shown:
+            self._frames += 1
+            self._show(self._frames, f"{self._shown}\n\n{note}")
+
+    async def abort(self, cause: AbortCause, by: str) -> None:
+        """End the turn from outside."""
+        await self._queue.put(Happened(event=AbortRequested(cause=cause, by=by)))
+
+    async def drive(self, state: State, effects: tuple[Effect, ...], bell: Bell) -> Ended:
+        """Run the turn to its end; everything it started has ended when this returns."""
+        before = Ended(done=Done(reason="error", usage=signals.NO_USAGE))
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(
+                self._controls.watch(bell, self._opened.principal, self._call_of, self._queue.put)
+            )
+            was: State | None = None
+            while True:
+                self._state = state
+                self._publish_stages(was, state)
+                for effect in effects:
+                    self._perform(effect, group)
+                if isinstance(state, Done):
+                    break
+                before = _open_of(state, before)
+                was = state
+                state, effects = await self._after(state, await self._queue.get())
+            watching.cancel()
+            self._stop()
+        abort = self._abort
+        return Ended(
+            done=state,
+            approvals=before.approvals,
+            calls=before.calls,
+            writes=abort.writes if abort else (),
+            by=abort.event.by if abort and isinstance(abort.event, AbortRequested) else "",
+        )
+
+    async def _after(self, state: State, happened: Happened) -> tuple[State, tuple[Effect, ...]]:
+        """Write down what happened, then decide."""
+        event = happened.event
+        if isinstance(event, AbortRequested):
+            self._abort = happened
+        elif happened.point is not None:
+            try:
+                await self._desk.commit(
+                    happened.point,
+                    journal=happened.journal,
+                    audited=happened.audited,
+                    writes=happened.writes,
+                )
+            except Conflict:
+                if not happened.optional:
+                    raise
+                return state, ()
+            self._rooms.outbox.announce_written(happened.writes)
+        if event is None:
+            return state, ()
+        self._publish(state, event)
+        return step(state, event)
+
+    def _stop(self) -> None:
+        """Cancel what still runs; a call that can't be cancelled is waited for."""
+        for task, action in self._open.items():
+            if action is None or self._tasks.calls.is_cancellable(action):
+                task.cancel()
+        # Nobody reads any more: make room, so that nothing waits to be read.
+        while not self._queue.empty():
+            self._queue.get_nowait()
+
+    # --- effects -------------------------------------------------------------------------------
+
+    # One branch an effect, and none of them decides anything.
+    def _perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:  # noqa: C901, PLR0912
+        tasks = self._tasks
+        match effect:
+            case signals.SendRequest(request=request):
+                self._start(group, tasks.ask(request))
+            case signals.ShowText(text=text):
+                self._frames += 1
+                self._shown = text
+                self._show(self._frames, text)
+            case signals.GateBatch(calls=calls):
+                self._start(group, tasks.gate_batch(calls))
+            case signals.AwaitAnswers(approvals=approvals):
+                for approval in approvals:
+                    call = self._call_of(approval)
+                    if call is not None:
+                        self._start(group, tasks.deadline(approval, call))
+            case signals.CheckCalls(actions=actions):
+                for action in actions:
+                    self._start(group, tasks.check(action, self._call(action)))
+            case signals.RunCall(action=action):
+                self._start(group, tasks.run(action), action)
+            case signals.RecordUnknown(action=action):
+                self._start(group, tasks.unknown(action, self._call(action)))
+            case signals.AppendBatch():
+                self._start(group, tasks.append())
+            case signals.Compact():
+                self._start(group, tasks.cannot_compact())
+            case signals.Dispatch(action=action):
+                # The gate delegates no call, so the machine never asks for this.
+                message = f"nobody can do the delegated call `{action}`"
+                raise ValueError(message)
+            case signals.CancelCalls() | signals.Finish():
+                # When the machine is done the loop stops every task of the turn.
+                return
+            case _:
+                assert_never(effect)
+
+    def _start(
+        self,
+        group: asyncio.TaskGroup,
+        work: Coroutine[object, object, None],
+        action: ActionId | None = None,
+    ) -> None:
+        task = group.create_task(work, name=f"{work.__name__} of {self._opened.turn}")
+        self._open[task] = action
+        task.add_done_callback(lambda done: self._open.pop(done, None))
+
+    def _slots(self) -> tuple[batch.Slot, ...]:
+        return self._state.batch.slots if isinstance(self._state, Calling) else ()
+
+    def _call_of(self, approval: ApprovalId) -> ToolCall | None:
+        """Return the call that an open approval of the batch is about."""
+        for slot in self._slots():
+            if slot.approval == approval and slot.status == "asked":
+                return slot.call
+        return None
+
+    def _call(self, action: ActionId) -> ToolCall:
+        return next(slot.call for slot in self._slots() if slot.action == action)
+
+    # --- whoever watches -----------------------------------------------------------------------
+
+    def _publish_stages(self, was: State | None, state: State) -> None:
+        before = stages(was) if was is not None else ()
+        for stage in stages(state):
+            if stage not in before:
+                self._rooms.publish(
+                    StageEntered(
+                        turn=self._opened.turn, correlation=self._opened.correlation, stage=stage
+                    )
+                )
+
+    def _publish(self, state: State, event: Event) -> None:
+        turn, correlation, publish = (
+            self._opened.turn,
+            self._opened.correlation,
+            self._rooms.publish,
+        )
+        match event:
+            case signals.TextArrived(text=text):
+                publish(TextStreamed(turn=turn, correlation=correlation, text=text))
+            case signals.BatchGated(verdicts=verdicts) if isinstance(state, Calling):
+                for slot, verdict in zip(state.batch.slots, verdicts, strict=True):
+                    publish(
+                        ToolDecided(
+                            turn=turn,
+                            correlation=correlation,
+                            action=verdict.action or ActionId(""),
+                            tool=slot.call.name,
+                            verdict=_WORDS[type(verdict)],
+                        )
+                    )
+            case signals.CallCleared(action=action):
+                name = self._call(action).name
+                publish(ToolStarted(turn=turn, correlation=correlation, action=action, tool=name))
+            case signals.CallEnded(action=action, outcome=outcome):
+                publish(
+                    ToolEnded(
+                        turn=turn,
+                        correlation=correlation,
+                        action=action,
+                        tool=self._call(action).name,
+                        outcome=outcome,
+                    )
+                )
+            case _:
+                return
+
+
+_WORDS: dict[type[batch.Verdict], Literal["allow", "ask", "deny"]] = {
+    batch.Allowed: "allow",
+    batch.Asked: "ask",
+    batch.Denied: "deny",
+}
+
+
+def _open_of(state: State, before: Ended) -> Ended:
+    if not isinstance(state, Calling):
+        return Ended(done=before.done)
+    slots = state.batch.slots
+    return Ended(
+        done=before.done,
+        approvals=batch.pending(state.batch),
+        calls=tuple(slot.call for slot in slots),
+    )

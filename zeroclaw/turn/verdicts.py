@@ -1,0 +1,97 @@
+"""Whether a receipt in the model's answer is true: looked up, then verified (P7).
+
+A receipt is looked for where it was given out, in this conversation's own results, and then
+verified against the call it stands under. Checked once each, before a request is sent, so that
+the screen can ask without waiting.
+"""
+
+from collections.abc import Iterator
+
+from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.gate import receipt
+from zeroclaw.gate.action import from_row
+from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.refusal import encodable
+from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
+from zeroclaw.store import RowKind, Rows
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.issued import Issued
+from zeroclaw.turn.journal import History
+from zeroclaw.turn.rooms import Rooms
+
+
+class Verdicts:
+    """Knows the receipts of one conversation."""
+
+    def __init__(self, rooms: Rooms, desk: Desk) -> None:
+        """Know none yet."""
+        self._rooms = rooms
+        self._desk = desk
+        self._known: dict[str, Verdict] = {}
+
+    def lookup(self, token: str) -> Verdict:
+        """Return what a token is; one that was never given out here is false."""
+        return self._known.get(token, Forged())
+
+    async def refresh(self) -> None:
+        """Check the receipts that have been given out since the last time."""
+        fresh = [one for one in self._desk.history.receipts if one.token not in self._known]
+        if not fresh:
+            return
+        for one in fresh:
+            self._known[one.token] = await verdict_of(
+                self._rooms.store,
+                self._rooms.keys,
+                self._desk.conversation,
+                one,
+                self._desk.history,
+            )
+
+
+async def verdict_of(
+    store: Rows, keys: Keys, conversation: ConversationId, one: Issued, history: History
+) -> Verdict:
+    """Return what a receipt is that a journal shows to have been given out.
+
+    Args:
+        store: Where the call is kept.
+        keys: What is verified with.
+        conversation: Whose journal it is.
+        one: The receipt.
+        history: What the journal comes to.
+    """
+    found = dict(_results(history.messages)).get(one.token)
+    if found is None:
+        return Forged()
+    call, text = found
+    row = None if one.action is None else await store.get(RowKind.ACTION, one.action)
+    fields = receipt.Fields(
+        conversation=conversation,
+        action=one.action or ActionId(""),
+        tool=encodable(call.name),
+        # A malformed call was never frozen; its receipt signs what the model wrote.
+        arguments=encodable(call.arguments)
+        if row is None
+        else from_row(row.body).action.canonical_arguments,
+        outcome=one.outcome,
+        result=text,
+    )
+    if receipt.signer((keys.current,), fields, one.token) is not None:
+        return Valid(tool=one.tool, outcome=one.outcome, at=one.at)
+    # Signed with a kept key of an earlier process, or with one that is gone: this conversation's
+    # own record says that it was given out, so it is not false.
+    return Earlier(tool=one.tool, outcome=one.outcome, at=one.at)
+
+
+def _results(messages: tuple[Message, ...]) -> Iterator[tuple[str, tuple[ToolCall, str]]]:
+    """Return each result's receipt with its call and its text; calls pair by position."""
+    calls: list[ToolCall] = []
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            calls = list(message.tool_calls)
+        elif isinstance(message, ToolMessage) and calls:
+            call = calls.pop(0)
+            text, token = receipt.detach(message.content)
+            if token is not None:
+                yield token, (call, text)
