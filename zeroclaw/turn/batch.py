@@ -13,7 +13,7 @@ unchanged when its id fits no slot, or one that is past that step: late news is 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import ToolCall, ToolMessage
@@ -308,6 +308,8 @@ def _decided(slot: Slot, verdict: Verdict) -> Slot:
                 sequential=verdict.sequential,
                 delegated=verdict.delegated,
             )
+        case _:
+            assert_never(verdict)
 
 
 def _ended(slot: Slot, result: ToolMessage, outcome: Outcome) -> Slot:

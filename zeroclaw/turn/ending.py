@@ -1,6 +1,6 @@
 """How a turn ends before or with its whole answer, and what its person is told."""
 
-from typing import Literal
+from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.message import AssistantMessage
@@ -52,6 +52,8 @@ def abort_note(event: AbortRequested) -> str:
             return f"stopped: everything was halted{by}"
         case "interrupt":
             return f"interrupted by a newer message{f' of {event.by}' if event.by else ''}"
+        case _:
+            assert_never(event.cause)
 
 
 def whole_note(message: AssistantMessage) -> str:

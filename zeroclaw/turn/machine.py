@@ -26,7 +26,7 @@ event before stepping with it, so that a journal holds exactly what the machine 
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Never, NoReturn
+from typing import Never, NoReturn, assert_never
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.message import ToolCall
@@ -124,6 +124,16 @@ def step(state: State, event: Event) -> Step:
             return _affordable(*_moved(state, event))
 
 
+def unhandled(state: Never) -> NoReturn:
+    """Refuse a state that nobody handles: by type where it is written, and when it runs (S4-13).
+
+    Raises:
+        AssertionError: Always.
+    """
+    message = f"unhandled state: {type(state).__name__}"
+    raise AssertionError(message)
+
+
 def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
     """Return the state in which a stored one goes on after a restart, and what to do then.
 
@@ -145,16 +155,8 @@ def resume(state: State, *, rerun: frozenset[ActionId] = frozenset()) -> Step:
             return _resumed(state, rerun)
         case Done():
             return state, (Finish(done=state),)
-
-
-def unhandled(state: Never) -> NoReturn:
-    """Refuse a state that nobody handles: by type where it is written, and when it runs (S4-13).
-
-    Raises:
-        AssertionError: Always.
-    """
-    message = f"unhandled state: {type(state).__name__}"
-    raise AssertionError(message)
+        case _:
+            unhandled(state)
 
 
 def _moved(state: Running, event: Event) -> Step:
@@ -211,6 +213,8 @@ def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamC
             return _ask(replace(progress, reasked=True), state.shown)
         case ResponseReceived():
             return _answered(progress, event)
+        case _:
+            assert_never(event)
 
 
 def _answered(progress: Progress, event: ResponseReceived) -> Step:

@@ -1,7 +1,7 @@
 """The seven states of a turn (S4-03), and what they share."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.events import StageName
@@ -168,3 +168,5 @@ def stages(state: State) -> tuple[StageName, ...]:
             return ("compose_request",)
         case Done():
             return ("render",)
+        case _:
+            assert_never(state)

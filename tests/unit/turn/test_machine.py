@@ -1,0 +1,263 @@
+"""Asking the model: what a turn does until an answer is whole."""
+
+from typing import cast
+
+import pytest
+
+from tests.unit.turn.parts import LIMITS, USED, answer, call, calls, result, run, streaming
+from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.message import AssistantMessage, FinishReason, Usage
+from zeroclaw.turn import signals
+from zeroclaw.turn.batch import allocate
+from zeroclaw.turn.machine import begin, resume, step
+from zeroclaw.turn.signals import Compact, Event, Finish, GateBatch, SendRequest, ShowText
+from zeroclaw.turn.states import (
+    Compacting,
+    Done,
+    Executing,
+    Limits,
+    Progress,
+    State,
+    Streaming,
+    Thinking,
+)
+
+FIRST = Progress(limits=LIMITS, requests=1)
+SENT = signals.RequestSent(request=1)
+OVERFLOW = signals.ContextOverflowed(request=1)
+
+
+def done(state: State) -> Done:
+    assert isinstance(state, Done)
+    return state
+
+
+def test_a_turn_begins_by_asking_the_model() -> None:
+    """A turn starts in thinking, and thinking starts a request (S0-20, S4-04)."""
+    assert begin(LIMITS) == (Thinking(progress=FIRST), (SendRequest(request=1),))
+
+
+def test_a_turn_with_a_heavy_history_compacts_first() -> None:
+    """The history is made smaller before the first request when it is too heavy (K11)."""
+    compacting = Compacting(progress=Progress(limits=LIMITS), cause="heavy")
+    assert begin(LIMITS, context_heavy=True) == (compacting, (Compact(),))
+
+
+def test_a_request_that_left_is_read_as_a_stream() -> None:
+    """Thinking goes to streaming (S4-04)."""
+    assert run(begin(LIMITS), SENT) == (Streaming(progress=FIRST), ())
+
+
+def test_text_is_shown_as_it_arrives() -> None:
+    """Each piece of text is shown, as the whole text so far (S0-22, S4-05)."""
+    a = signals.TextArrived(request=1, text="Hel")
+    b = signals.TextArrived(request=1, text="lo")
+    shown = Streaming(progress=FIRST, shown="Hello", fresh=True)
+    assert run((streaming(), ()), a, b) == (shown, (ShowText(text="Hello"),))
+
+
+def test_the_second_answer_of_a_turn_continues_the_first() -> None:
+    """Text before and after a tool call is one draft (K4)."""
+    state = Streaming(progress=Progress(limits=LIMITS, requests=2, said="Looking."))
+    event = signals.TextArrived(request=2, text="Sunny.")
+    assert step(state, event)[1] == (ShowText(text="Looking.\n\nSunny."),)
+
+
+def test_an_answer_without_calls_ends_the_turn() -> None:
+    """Text only goes from streaming to done, with reason and usage (S0-24, S4-05, S4-10, S4-17)."""
+    event = answer("It is sunny.")
+    whole = Done(reason="model_stop", usage=USED, text="It is sunny.", message=event.message)
+    assert step(streaming(), event) == (whole, (Finish(done=whole),))
+
+
+def test_an_answer_with_calls_goes_to_the_gate() -> None:
+    """Calls leave the stream whole and all together (S0-23, S0-24, S1-19, S4-05)."""
+    event = answer("Let me look.", call("a"), call("b"))
+    progress = Progress(limits=LIMITS, requests=1, usage=USED, said="Let me look.")
+    made = event.message.tool_calls
+    executing = Executing(progress=progress, batch=allocate(made))
+    assert step(streaming(), event) == (executing, (GateBatch(calls=made),))
+
+
+def test_nothing_is_gated_while_the_model_still_writes() -> None:
+    """No text, however long, makes a call run (K5)."""
+    event = signals.TextArrived(request=1, text='{"tool": "shell"}')
+    assert step(streaming(), event)[1] == (ShowText(text='{"tool": "shell"}'),)
+
+
+def test_an_answer_is_shown_as_people_saw_it() -> None:
+    """The person keeps the marked text, the history what the model said."""
+    message = AssistantMessage(content="zc-receipt-1-made-up")
+    event = signals.ResponseReceived(
+        request=1, message=message, usage=USED, shown="[not a receipt]"
+    )
+    ended = done(step(streaming(), event)[0])
+    assert (ended.text, ended.message) == ("[not a receipt]", message)
+
+
+@pytest.mark.parametrize(
+    ("reason", "text", "note"),
+    [
+        ("stop", "whole", ""),
+        ("stop", "", "the model finished without a text"),
+        ("length", "half", "the answer was cut off at the model's output limit"),
+        ("content_filter", "half", "the model's content filter cut the answer off"),
+    ],
+)
+def test_an_answer_that_is_not_whole_says_so(reason: FinishReason, text: str, note: str) -> None:
+    """The local finish reason reaches the person as a note (S1-14)."""
+    message = AssistantMessage(content=text, finish_reason=reason)
+    event = signals.ResponseReceived(request=1, message=message, usage=USED)
+    assert done(step(streaming(), event)[0]).note == note
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def test_a_cut_stream_is_asked_for_once_more() -> None:
+    """Nothing has run yet, so asking again is safe; its text stays until new text comes (K5)."""
+    shown = Streaming(progress=FIRST, shown="half", fresh=True)
+    again = Progress(limits=LIMITS, requests=2, reasked=True)
+    assert step(shown, signals.StreamCut(request=1)) == (
+        Thinking(progress=again, shown="half"),
+        (SendRequest(request=2),),
+    )
+
+
+def test_the_text_of_a_new_attempt_replaces_the_cut_one() -> None:
+    """A person never sees half an answer followed by a whole one."""
+    again = Progress(limits=LIMITS, requests=2, reasked=True)
+    state = run((Thinking(progress=again, shown="half"), ()), signals.RequestSent(request=2))[0]
+    stepped = step(state, signals.TextArrived(request=2, text="new"))
+    assert stepped == (
+        Streaming(progress=again, shown="new", fresh=True),
+        (ShowText(text="new"),),
+    )
+
+
+def test_a_stream_cut_twice_ends_the_turn() -> None:
+    """What was shown stays, marked as failed; the note says what to do (S1-14)."""
+    again = Progress(limits=LIMITS, requests=2, reasked=True)
+    state = Streaming(progress=again, shown="half", fresh=True)
+    ended = done(step(state, signals.StreamCut(request=2))[0])
+    assert ended == Done(
+        reason="error",
+        usage=Usage(),
+        text="half",
+        note="the model's answer broke off twice; send `/retry` to ask again",
+        message=AssistantMessage(content="half", is_error=True),
+    )
+
+
+def test_each_answer_may_be_cut_once() -> None:
+    """A whole answer makes the next one's first cut the first again (K5)."""
+    progress = Progress(limits=LIMITS, requests=2, reasked=True, forced=True)
+    state = step(Streaming(progress=progress), answer("", call(), request=2))[0]
+    assert isinstance(state, Executing)
+    assert (state.progress.reasked, state.progress.forced) == (False, False)
+
+
+@pytest.mark.parametrize("state", [begin(LIMITS)[0], streaming()])
+def test_a_request_that_can_not_be_made_ends_the_turn(state: State) -> None:
+    """The person reads why (S4-17)."""
+    event = signals.RequestFailed(request=1, text="the model's key was refused")
+    ended = done(step(state, event)[0])
+    assert (ended.reason, ended.note) == ("error", "the model's key was refused")
+
+
+@pytest.mark.parametrize("state", [begin(LIMITS)[0], streaming()])
+def test_a_request_that_is_too_large_compacts_once(state: State) -> None:
+    """An overflow forces one compaction and another try (K11, S4-09)."""
+    forced = Progress(limits=LIMITS, requests=1, forced=True)
+    compacting = Compacting(progress=forced, cause="overflow")
+    assert step(state, OVERFLOW) == (compacting, (Compact(),))
+
+
+def test_a_request_that_is_still_too_large_ends_the_turn() -> None:
+    """Compaction is forced once for one answer (K11)."""
+    forced = Progress(limits=LIMITS, requests=1, forced=True)
+    ended = done(step(Thinking(progress=forced), OVERFLOW)[0])
+    assert ended.note == "the conversation is too long for the model; use `/new`"
+
+
+def test_a_compaction_leads_back_to_thinking() -> None:
+    """A smaller history is asked with, and making it is paid for (S4-09)."""
+    state = begin(LIMITS, context_heavy=True)[0]
+    paid = Progress(limits=LIMITS, requests=1, usage=USED)
+    expected = Thinking(progress=paid), (SendRequest(request=1),)
+    assert step(state, signals.Compacted(usage=USED)) == expected
+
+
+def test_a_compaction_that_was_not_needed_may_fail() -> None:
+    """Nothing is dropped when no summary can be made (K13)."""
+    state = begin(LIMITS, context_heavy=True)[0]
+    failed = signals.CompactionFailed(text="no summary")
+    assert step(state, failed) == (Thinking(progress=FIRST), (SendRequest(request=1),))
+
+
+def test_a_compaction_that_was_needed_ends_the_turn_when_it_fails() -> None:
+    """A hard overflow without a summary is a clear error (K13)."""
+    state = step(begin(LIMITS)[0], OVERFLOW)[0]
+    ended = done(step(state, signals.CompactionFailed(text="no summary"))[0])
+    note = "the conversation is too long for the model: no summary; use `/new`"
+    assert (ended.reason, ended.note) == ("error", note)
+
+
+# --- what comes late -----------------------------------------------------------------------------
+
+OLD = Progress(limits=LIMITS, requests=2)
+STRANGE: list[tuple[State, Event]] = [
+    (Thinking(progress=FIRST), signals.TextArrived(request=1, text="before the request left")),
+    (Thinking(progress=FIRST), signals.BatchAppended()),
+    (Thinking(progress=OLD), signals.RequestFailed(request=1, text="old")),
+    (Streaming(progress=FIRST, shown="x", fresh=True), SENT),
+    (Streaming(progress=OLD), signals.TextArrived(request=1, text="old")),
+    (Streaming(progress=OLD), answer("old")),
+    (Streaming(progress=OLD), signals.StreamCut(request=1)),
+    (Streaming(progress=FIRST), signals.CallCleared(action=ActionId("x"))),
+    (Compacting(progress=FIRST, cause="heavy"), answer("late")),
+    (Done(reason="model_stop", usage=USED), answer("late")),
+    (Done(reason="model_stop", usage=USED), signals.AbortRequested(cause="stop")),
+    (
+        Done(reason="user_abort", usage=USED),
+        signals.CallEnded(action=ActionId("x"), result=result("late"), outcome="ok"),
+    ),
+    (
+        Done(reason="user_abort", usage=USED),
+        signals.ApprovalGranted(approval=ApprovalId("x")),
+    ),
+]
+
+
+@pytest.mark.parametrize(("state", "event"), STRANGE)
+def test_what_comes_late_changes_nothing(state: State, event: Event) -> None:
+    """Events about what is over are legal and ignored; done is terminal (S4-10)."""
+    assert step(state, event) == (state, ())
+
+
+def test_a_state_that_nobody_handles_is_refused() -> None:
+    """The type check refuses it where it is written; at run time it raises (S4-13)."""
+    unknown = cast("State", allocate(calls(1)))
+    with pytest.raises(AssertionError, match=r"^unhandled state: Batch$"):
+        step(unknown, signals.BatchAppended())
+    with pytest.raises(AssertionError, match=r"^unhandled state: Batch$"):
+        resume(unknown)
+
+
+def test_an_event_that_the_budget_can_not_pay_ends_the_turn() -> None:
+    """Tokens are counted after every step; the calls asked for do not run (S4-17, S4-20)."""
+    limits = Limits(max_tokens=12)
+    stepped = step(streaming(limits), answer("Let me look.", call()))
+    ended = done(stepped[0])
+    assert stepped[1] == (Finish(done=ended),)
+    assert (ended.reason, ended.text, len(ended.fills)) == ("budget_exceeded", "Let me look.", 1)
+    assert ended.note == (
+        "stopped at 12 tokens, the limit of one turn is 12; "
+        "earlier tool calls may already have completed successfully"
+    )
+
+
+def test_a_whole_answer_is_never_over_the_budget() -> None:
+    """What is paid for and whole is given to the person."""
+    ended = done(step(streaming(Limits(max_tokens=1)), answer("done"))[0])
+    assert (ended.reason, ended.text) == ("model_stop", "done")

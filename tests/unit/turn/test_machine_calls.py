@@ -1,0 +1,339 @@
+"""Calling tools: what a turn does between an answer with calls and the next request."""
+
+import pytest
+
+from tests.unit.turn.parts import (
+    LIMITS,
+    USED,
+    action,
+    allowed,
+    answer,
+    approval,
+    asked,
+    call,
+    denied,
+    gated,
+    gating,
+    result,
+    run,
+)
+from zeroclaw.message import Usage
+from zeroclaw.turn import batch, signals
+from zeroclaw.turn.batch import Allowed, Asked, Denied
+from zeroclaw.turn.machine import Step, begin_tool, step
+from zeroclaw.turn.signals import (
+    AppendBatch,
+    AwaitAnswers,
+    BatchAppended,
+    BatchGated,
+    CallCleared,
+    CheckCalls,
+    Compact,
+    Dispatch,
+    Event,
+    Finish,
+    GateBatch,
+    RunCall,
+    SendRequest,
+)
+from zeroclaw.turn.states import (
+    Calling,
+    Compacting,
+    Confirming,
+    Dispatching,
+    Done,
+    Executing,
+    Limits,
+    State,
+    Thinking,
+)
+
+
+def granted(name: str) -> Event:
+    return signals.ApprovalGranted(approval=approval(name))
+
+
+def refused(name: str) -> Event:
+    return signals.ApprovalRefused(approval=approval(name), result=result(f"{name}: refused"))
+
+
+def cleared(name: str) -> Event:
+    return CallCleared(action=action(name))
+
+
+def ended(name: str, text: str = "", usage: Usage | None = None) -> Event:
+    return signals.CallEnded(
+        action=action(name),
+        result=result(text or f"{name}: done"),
+        outcome="ok",
+        usage=usage or Usage(),
+    )
+
+
+def check(*names: str) -> CheckCalls:
+    return CheckCalls(actions=tuple(action(name) for name in names))
+
+
+def appended(stepped: Step) -> list[str]:
+    """The texts of the batch that a step asks to append."""
+    effects = stepped[1]
+    return [
+        message.content
+        for effect in effects
+        if isinstance(effect, AppendBatch)
+        for message in effect.results
+    ]
+
+
+# --- the gate's word -----------------------------------------------------------------------------
+
+
+def test_allowed_calls_start_together() -> None:
+    """Approved calls run side by side by default (S1-20)."""
+    state, effects = gated(allowed("a"), allowed("b"))
+    assert isinstance(state, Executing)
+    assert effects == (check("a", "b"),)
+
+
+def test_a_call_runs_after_its_last_check() -> None:
+    """Nothing starts unless the machine says so, and then it knows (S0-28)."""
+    stepped = run(gated(allowed("a")), cleared("a"))
+    assert stepped[1] == (RunCall(action=action("a")),)
+
+
+def test_a_sequential_batch_runs_one_call_after_the_other() -> None:
+    """One sequential call makes the whole batch serial, in request order (S1-22)."""
+    first = gated(allowed("a"), allowed("b", sequential=True), allowed("c"))
+    assert first[1] == (check("a"),)
+    assert run(first, cleared("a"))[1] == (RunCall(action=action("a")),)
+    assert run(first, cleared("a"), ended("a"))[1] == (check("b"),)
+    assert run(first, cleared("a"), ended("a"), ended("b"))[1] == (check("c"),)
+
+
+def test_a_denied_sequential_call_does_not_slow_the_others() -> None:
+    """Only calls that may run count for the order (S1-22)."""
+    no = Denied(action=action("b"), result=result("no"))
+    assert gated(allowed("a"), no, allowed("c"))[1] == (check("a", "c"),)
+
+
+def test_a_call_that_needs_a_person_waits() -> None:
+    """An ask goes to confirming, and the machine rests there (S4-06, S4-07, S4-16)."""
+    state, effects = gated(asked("a"))
+    assert isinstance(state, Confirming)
+    assert effects == (AwaitAnswers(approvals=(approval("a"),)),)
+
+
+def test_nothing_of_a_batch_runs_until_every_ask_has_ended() -> None:
+    """The allowed call waits for the answers about the others (S1-19, S0-34)."""
+    waiting = gated(allowed("a"), asked("b"), asked("c"))
+    assert waiting[1] == (AwaitAnswers(approvals=(approval("b"), approval("c"))),)
+    once = run(waiting, granted("c"))
+    assert isinstance(once[0], Confirming)
+    assert once[1] == ()
+    assert run(once, granted("b"))[1] == (check("a", "b", "c"),)
+
+
+def test_an_approved_call_runs() -> None:
+    """Confirming goes to executing (S4-07)."""
+    state, effects = run(gated(asked("a")), granted("a"))
+    assert isinstance(state, Executing)
+    assert effects == (check("a"),)
+
+
+def test_a_denial_fills_its_own_slot_only() -> None:
+    """The rest of the batch goes on (K2, S1-21)."""
+    stepped = run(gated(asked("a"), allowed("b")), refused("a"))
+    assert stepped[1] == (check("b"),)
+    assert appended(run(stepped, cleared("b"), ended("b"))) == ["a: refused", "b: done"]
+
+
+def test_a_batch_denied_by_people_goes_straight_back_to_thinking() -> None:
+    """Confirming, then thinking; never executing (K2, S4-07)."""
+    stepped = run(gated(asked("a"), asked("b")), refused("a"), refused("b"))
+    assert isinstance(stepped[0], Confirming)
+    assert appended(stepped) == ["a: refused", "b: refused"]
+    assert isinstance(run(stepped, BatchAppended())[0], Thinking)
+
+
+def test_a_batch_denied_by_the_gate_is_answered_at_once() -> None:
+    """Every call has its result though nothing ran (S0-27, S1-12)."""
+    malformed = Denied(action=None, result=result("not JSON"), outcome="failed")
+    stepped = gated(malformed, denied("b"))
+    assert appended(stepped) == ["not JSON", "b: no"]
+
+
+def test_the_gate_speaks_once_about_all_calls() -> None:
+    """Too few verdicts are a fault of the caller."""
+    with pytest.raises(ValueError, match="zip"):
+        step(gating(2), BatchGated(verdicts=(allowed("a"),)))
+
+
+# --- the results ---------------------------------------------------------------------------------
+
+
+def test_results_are_appended_in_request_order() -> None:
+    """Whatever order they finish in, and though all ids are the same (S1-17, S1-18, S1-23)."""
+    batch_of_three = gated(allowed("a"), denied("b"), allowed("c"))
+    stepped = run(batch_of_three, cleared("c"), cleared("a"), ended("c"), ended("a"))
+    assert appended(stepped) == ["a: done", "b: no", "c: done"]
+
+
+def test_a_failed_call_does_not_break_the_batch() -> None:
+    """It becomes an error result like any other (S1-21)."""
+    broke = signals.CallEnded(
+        action=action("a"), result=result("it broke"), outcome="failed", usage=Usage()
+    )
+    stepped = run(gated(allowed("a"), allowed("b")), cleared("a"), broke, ended("b"))
+    assert appended(stepped) == ["it broke", "b: done"]
+
+
+def test_a_call_that_fails_its_last_check_never_runs() -> None:
+    """A guard's word counts after the approval (S0-32)."""
+    stopped = signals.CallEnded(action=action("a"), result=result("guarded"), outcome="denied")
+    assert appended(run(gated(allowed("a")), stopped)) == ["guarded"]
+
+
+def test_whole_batches_lead_back_to_the_model() -> None:
+    """The results are in the history before the next request (S0-35, S0-37, S0-42, S1-02)."""
+    whole = run(gated(allowed("a")), ended("a"))
+    state, effects = run(whole, BatchAppended())
+    assert isinstance(state, Thinking)
+    assert effects == (SendRequest(request=2),)
+    assert state.progress.rounds == 1
+
+
+def test_a_heavy_history_is_compacted_after_a_batch() -> None:
+    """Executing goes to compacting (S4-06)."""
+    state, effects = run(gated(denied("a")), BatchAppended(context_heavy=True))
+    assert isinstance(state, Compacting)
+    assert effects == (Compact(),)
+
+
+def test_many_calls_of_one_answer_are_one_round() -> None:
+    """Rounds are counted, not calls (S0-44)."""
+    state = run(gated(denied("a"), denied("b"), denied("c")), BatchAppended())[0]
+    assert isinstance(state, Thinking)
+    assert state.progress.rounds == 1
+
+
+def test_the_bound_refuses_the_next_model_call() -> None:
+    """N batches run, N model calls are made, call N+1 is refused with a sentence (K1, S0-43)."""
+    limits = Limits(max_rounds=2)
+    once = run(gated(denied("a"), limits=limits), BatchAppended())
+    assert once[1] == (SendRequest(request=2),)
+    sent = signals.RequestSent(request=2)
+    more = answer("Once more.", call(), request=2)
+    no = BatchGated(verdicts=(denied("b"),))
+    state, effects = run(once, sent, more, no, BatchAppended())
+    assert isinstance(state, Done)
+    assert effects == (Finish(done=state),)
+    assert (state.reason, state.text, state.results) == ("max_turns", "Once more.", ())
+    assert state.note == (
+        "stopped after 2 rounds of tool calls, the limit of one turn; "
+        "earlier tool calls may already have completed successfully"
+    )
+
+
+# --- sub-agents ----------------------------------------------------------------------------------
+
+
+def test_a_sub_agent_is_dispatched_after_the_other_calls() -> None:
+    """Executing goes to dispatching, one sub-agent at a time (S4-06, S4-08)."""
+    first = gated(allowed("a", delegated=True), allowed("b"), allowed("c", delegated=True))
+    assert first[1] == (check("b"),)
+    assert run(first, ended("b"))[1] == (check("a"),)
+    state, effects = run(first, ended("b"), cleared("a"))
+    assert isinstance(state, Dispatching)
+    assert effects == (Dispatch(action=action("a")),)
+    state, effects = run((state, ()), ended("a"))
+    assert isinstance(state, Executing)
+    assert effects == (check("c"),)
+
+
+def test_a_sub_agents_outcome_is_a_tool_result_in_the_parent() -> None:
+    """Its tokens are the turn's; dispatching goes to thinking (S4-08, S4-19)."""
+    one = run(gated(asked("a", delegated=True)), granted("a"), cleared("a"))
+    whole = run(one, ended("a", "the child says hello", usage=USED))
+    assert isinstance(whole[0], Dispatching)
+    assert appended(whole) == ["the child says hello"]
+    state = run(whole, BatchAppended())[0]
+    assert isinstance(state, Thinking)
+    assert state.progress.usage == USED + USED
+
+
+def test_a_sub_agent_that_uses_up_the_budget_ends_the_turn() -> None:
+    """The budget is asked between every two steps, and its result is kept (S4-20)."""
+    one = gated(allowed("a", delegated=True), denied("b"), limits=Limits(max_tokens=20))
+    state, effects = run(one, cleared("a"), ended("a", usage=USED))
+    assert isinstance(state, Done)
+    assert effects == (Finish(done=state),)
+    assert state.reason == "budget_exceeded"
+    assert [message.content for message in state.results] == ["a: done", "b: no"]
+
+
+# --- a person's own call -------------------------------------------------------------------------
+
+
+def test_a_persons_own_call_goes_through_the_same_gate() -> None:
+    """A turn without model calls is gated, run and appended like any batch."""
+    shell = call("shell", arguments='{"command": "ls"}')
+    state, effects = begin_tool(shell, LIMITS)
+    assert isinstance(state, Executing)
+    assert effects == (GateBatch(calls=(shell,)),)
+    gate = BatchGated(verdicts=(asked("a"),))
+    stepped = run((state, ()), gate, granted("a"), cleared("a"), ended("a", "total 0"))
+    assert appended(stepped) == ["total 0"]
+
+
+def test_the_result_of_a_persons_own_call_is_the_answer() -> None:
+    """It ends as a model's answer would, with the result as its text."""
+    gate = BatchGated(verdicts=(allowed("a"),))
+    stepped = run(begin_tool(call(), LIMITS), gate, ended("a", "total 0"), BatchAppended())
+    whole = Done(reason="model_stop", usage=Usage(), text="total 0")
+    assert stepped == (whole, (Finish(done=whole),))
+
+
+# --- what comes late -----------------------------------------------------------------------------
+
+BUSY = gated(allowed("a"), allowed("b"))[0]
+RUNNING = run((BUSY, ()), cleared("a"))[0]
+ASKING = gated(asked("a"), asked("b"))[0]
+ANSWERED = run((ASKING, ()), granted("a"))[0]
+CHILD = run(gated(allowed("a", delegated=True)), cleared("a"))[0]
+LATE: list[tuple[State, Event]] = [
+    (gating(1), BatchAppended()),
+    (BUSY, BatchAppended()),
+    (BUSY, BatchGated(verdicts=(denied("a"), denied("b")))),
+    (BUSY, granted("a")),
+    (BUSY, cleared("unknown")),
+    (BUSY, ended("unknown")),
+    (RUNNING, cleared("a")),
+    (run((RUNNING, ()), ended("a"))[0], ended("a", "again")),
+    (ASKING, cleared("a")),
+    (ASKING, ended("a")),
+    (ASKING, granted("unknown")),
+    (ANSWERED, granted("a")),
+    (ANSWERED, refused("a")),
+    (CHILD, ended("unknown")),
+    (CHILD, cleared("a")),
+    (CHILD, BatchAppended()),
+]
+
+
+@pytest.mark.parametrize(("state", "event"), LATE)
+def test_late_news_of_a_call_changes_nothing(state: State, event: Event) -> None:
+    """Calls are known by their own ids, and each step of one happens once (K9)."""
+    assert step(state, event) == (state, ())
+
+
+def test_the_newest_answer_does_not_count_the_first_does() -> None:
+    """An approval is answered once."""
+    state = run((ASKING, ()), refused("a"), granted("a"), refused("b"))[0]
+    assert isinstance(state, Calling)
+    assert batch.is_complete(state.batch)
+
+
+@pytest.mark.parametrize("verdict", [allowed("a"), asked("a"), denied("a")])
+def test_every_verdict_leads_out_of_the_gate(verdict: Allowed | Asked | Denied) -> None:
+    """A gated batch is never left without a next step (S0-27)."""
+    assert gated(verdict)[1] != ()
