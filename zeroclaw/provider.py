@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.message import FinishReason, Message, ToolCall, ToolDefinition, Usage
@@ -127,6 +127,19 @@ class ProviderLog(Protocol):
 
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact."""
+        ...
+
+
+@runtime_checkable
+class Preloading(Protocol):
+    """A provider that takes a while until its first answer, and can begin before it is asked."""
+
+    async def start(self) -> None:
+        """Make ready; asking works without it.
+
+        Raises:
+            NeedsOperator: It can't be made ready; the text says what to do.
+        """
         ...
 
 

@@ -186,6 +186,7 @@ class _Daemon:
                     await rooms.runner.close_drafts()
             except TimeoutError:
                 self._parts.log("drafts_left", level="warning")
+        await rooms.anchors.anchor()
 
 
 async def _clean_up(parts: Parts) -> None:

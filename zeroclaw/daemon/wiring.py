@@ -14,6 +14,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, Position
 from zeroclaw.errors import PortInUse
 from zeroclaw.events import Bus
+from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
@@ -22,6 +23,7 @@ from zeroclaw.gate.shipped import halt_statement
 from zeroclaw.gate.verdict import GateSettings
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
+from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
@@ -34,6 +36,7 @@ from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.switch import Halt
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.provider import Preloading
 from zeroclaw.record import decode
 from zeroclaw.store import Put, RowKind
 from zeroclaw.turn.deliveries import Deliveries
@@ -156,6 +159,7 @@ class Wired:
             log=EventLog("channels"),
         )
         self.transcript = Transcript(parts.store, self.live)
+        self.anchors = Anchors(parts.store, parts.clock)
         self._receipts = Receipts(parts.store, parts.keys)
 
     # --- the life ------------------------------------------------------------------------------
@@ -169,6 +173,9 @@ class Wired:
         self._group.create_task(parts.control.serve(ready.set), name="control")
         if parts.listener is not None:
             self._group.create_task(parts.listener.serve(), name="listener")
+        self._group.create_task(self.anchors.keep(), name="anchors")
+        if isinstance(parts.provider, Preloading):
+            self._group.create_task(self._preload(parts.provider), name="model")
         positions = await parts.store.find(RowKind.POSITION)
         for part in parts.channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
@@ -295,6 +302,13 @@ class Wired:
 
     async def _tell_operators(self, text: str) -> None:
         await self.notices.tell(text)
+
+    async def _preload(self, provider: Preloading) -> None:
+        """Load a model before the first question; what is wrong is told, and asking tells again."""
+        loaded = await call(provider.start)
+        if isinstance(loaded, Raised):
+            self._parts.log("model_failed", why=loaded.line, level="error")
+            await self.notices.tell(f"The model can't be used: {loaded.line}")
 
     async def _workspace(self, conversation: ConversationId) -> Path:
         path = self._parts.start.places.workspaces / conversation
