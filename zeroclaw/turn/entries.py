@@ -228,5 +228,9 @@ def decode(body: bytes) -> Entry:
             f"does not know (its own is {VERSION}); start the newer one that wrote it"
         )
         raise StoreUnusable(message)
-    # from_json returns one of the union's members or raises.
-    return cast("Entry", from_json(Entry, entry, "entry"))
+    try:
+        # from_json returns one of the union's members or raises.
+        return cast("Entry", from_json(Entry, entry, "entry"))
+    except ValueError as error:
+        message = f"a journal entry is damaged: {error}; restore the data directory from a backup"
+        raise StoreUnusable(message) from error

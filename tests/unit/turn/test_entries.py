@@ -81,6 +81,10 @@ def test_an_entry_is_one_line() -> None:
         (b'{"version":2,"entry":{"is":"Noted"}}', "version `2` and type `Noted`"),
         (b'{"version":1,"entry":{"is":"Sung"}}', "version `1` and type `Sung`"),
         (b'{"version":1,"entry":{"is":"Noted","text":"x"}}', "entry.at"),
+        (
+            b'{"version":1,"entry":{"is":"TurnResumed","at":"noon"}}',
+            "a journal entry is damaged: ",
+        ),
     ],
 )
 def test_an_unreadable_entry_says_what_is_wrong(body: bytes, text: str) -> None:
