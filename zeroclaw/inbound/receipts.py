@@ -7,7 +7,7 @@ from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.store import LogKind, Store
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
-from zeroclaw.turn.verdicts import verdict_of
+from zeroclaw.turn.verdicts import signed_results, verdict_of
 
 
 class Receipts:
@@ -31,10 +31,11 @@ class Receipts:
                 break
             journal = await self._store.read(LogKind.JOURNAL, stream)
             history = fold(entries.decode(entry.body) for entry in journal)
+            results = signed_results(history.messages)
             for one in history.receipts:
                 if one.token in tokens:
                     found[one.token] = await verdict_of(
-                        self._store, self._keys, ConversationId(stream), one, history
+                        self._store, self._keys, ConversationId(stream), one, results
                     )
         return found
 

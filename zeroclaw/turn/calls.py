@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from zeroclaw.envelope import ActionId
+from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import grant as grants
@@ -73,11 +73,11 @@ class Calls:
             raise LookupError(message)
         return from_row(row.body)
 
-    async def check(self, action: ActionId) -> Checked:
-        """Check a call for the last time."""
+    async def check(self, action: ActionId, approval: ApprovalId | None) -> Checked:
+        """Check a call for the last time; `approval` is the question that let it through."""
         frozen = await self.frozen(action)
         setting = await self.setting(action)
-        verdict = await self._rooms.gate.recheck(frozen, setting, await self._approval(action))
+        verdict = await self._rooms.gate.recheck(frozen, setting, await self._approval(approval))
         if isinstance(verdict, Cleared):
             self._cleared[action] = (frozen, verdict.tool)
         return Checked(frozen=frozen, verdict=verdict)
@@ -112,12 +112,9 @@ class Calls:
     def _tools(self) -> Mapping[str, Tool]:
         return self._rooms.tools
 
-    async def _approval(self, action: ActionId) -> Approval | None:
-        rows = await self._rooms.store.find(
-            RowKind.APPROVAL, conversation=self._desk.conversation, state="approved"
-        )
-        found = (approvals.decode(row.body) for row in rows)
-        return next((one for one in found if one.action == action), None)
+    async def _approval(self, approval: ApprovalId | None) -> Approval | None:
+        row = None if approval is None else await self._rooms.store.get(RowKind.APPROVAL, approval)
+        return None if row is None else approvals.decode(row.body)
 
     async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
         """Record a process group before it does anything, so that a restart can end it."""

@@ -178,9 +178,9 @@ class Performing:
 
     # --- the calls -----------------------------------------------------------------------------
 
-    async def check(self, action: ActionId, call: ToolCall) -> None:
+    async def check(self, action: ActionId, call: ToolCall, approval: ApprovalId | None) -> None:
         """Check a call for the last time; that it starts is on record before it does."""
-        checked = await self.calls.check(action)
+        checked = await self.calls.check(action, approval)
         now = self._rooms.clock.now()
         if isinstance(checked.verdict, Stopped):
             reason = f"`{call.name}` did not run: {checked.verdict.reason}"

@@ -184,7 +184,8 @@ class Running:
                         self._start(group, tasks.deadline(approval, call))
             case signals.CheckCalls(actions=actions):
                 for action in actions:
-                    self._start(group, tasks.check(action, self._call(action)))
+                    slot = self._slot(action)
+                    self._start(group, tasks.check(action, slot.call, slot.approval))
             case signals.RunCall(action=action):
                 self._start(group, tasks.run(action), action)
             case signals.RecordUnknown(action=action):
@@ -223,8 +224,11 @@ class Running:
                 return slot.call
         return None
 
+    def _slot(self, action: ActionId) -> batch.Slot:
+        return next(slot for slot in self._slots() if slot.action == action)
+
     def _call(self, action: ActionId) -> ToolCall:
-        return next(slot.call for slot in self._slots() if slot.action == action)
+        return self._slot(action).call
 
     # --- whoever watches -----------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ verified against the call it stands under. Checked once each, before a request i
 the screen can ask without waiting.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from zeroclaw.envelope import ActionId, ConversationId
 from zeroclaw.gate import receipt
@@ -17,8 +17,10 @@ from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import RowKind, Rows
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.issued import Issued
-from zeroclaw.turn.journal import History
 from zeroclaw.turn.rooms import Rooms
+
+Results = Mapping[str, tuple[ToolCall, str]]
+"""What was signed, by receipt: the call, and the text above the receipt."""
 
 
 class Verdicts:
@@ -39,18 +41,15 @@ class Verdicts:
         fresh = [one for one in self._desk.history.receipts if one.token not in self._known]
         if not fresh:
             return
+        results = signed_results(self._desk.history.messages)
         for one in fresh:
             self._known[one.token] = await verdict_of(
-                self._rooms.store,
-                self._rooms.keys,
-                self._desk.conversation,
-                one,
-                self._desk.history,
+                self._rooms.store, self._rooms.keys, self._desk.conversation, one, results
             )
 
 
 async def verdict_of(
-    store: Rows, keys: Keys, conversation: ConversationId, one: Issued, history: History
+    store: Rows, keys: Keys, conversation: ConversationId, one: Issued, results: Results
 ) -> Verdict:
     """Return what a receipt is that a journal shows to have been given out.
 
@@ -59,9 +58,9 @@ async def verdict_of(
         keys: What is verified with.
         conversation: Whose journal it is.
         one: The receipt.
-        history: What the journal comes to.
+        results: Of the same conversation, by receipt.
     """
-    found = dict(_results(history.messages)).get(one.token)
+    found = results.get(one.token)
     if found is None:
         return Forged()
     call, text = found
@@ -84,8 +83,9 @@ async def verdict_of(
     return Earlier(tool=one.tool, outcome=one.outcome, at=one.at)
 
 
-def _results(messages: tuple[Message, ...]) -> Iterator[tuple[str, tuple[ToolCall, str]]]:
-    """Return each result's receipt with its call and its text; calls pair by position."""
+def signed_results(messages: tuple[Message, ...]) -> Results:
+    """Return the results of a history by their receipts; calls pair by position."""
+    found: dict[str, tuple[ToolCall, str]] = {}
     calls: list[ToolCall] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
@@ -94,4 +94,5 @@ def _results(messages: tuple[Message, ...]) -> Iterator[tuple[str, tuple[ToolCal
             call = calls.pop(0)
             text, token = receipt.detach(message.content)
             if token is not None:
-                yield token, (call, text)
+                found[token] = (call, text)
+    return found
