@@ -28,7 +28,10 @@ TYPE = "is"
 
 def encode(value: object) -> bytes:
     """Return a dataclass instance as UTF-8 JSON, one line."""
-    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    # Half a surrogate pair, which JSON escapes of a platform or a model can make, is kept: a
+    # message must not be lost for it, and plain UTF-8 would refuse it.
+    return text.encode("utf-8", "surrogatepass")
 
 
 def decode(kind: type[T], body: bytes) -> T:
@@ -42,7 +45,7 @@ def decode(kind: type[T], body: bytes) -> T:
         StoreUnusable: It is not such a record; the text names the field.
     """
     try:
-        loaded: Json = json.loads(body)
+        loaded: Json = json.loads(body.decode("utf-8", "surrogatepass"))
     except ValueError as error:
         message = f"a stored record is not JSON: {error}"
         raise StoreUnusable(message) from error

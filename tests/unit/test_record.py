@@ -121,6 +121,11 @@ def test_any_text_survives(chat: str, message: str, direct: bool, thread: str | 
     assert decode(MessageRef, encode(ref)) == ref
 
 
+def test_half_a_surrogate_pair_survives() -> None:
+    """What JSON escapes can make is stored as it is, because no message is lost for it."""
+    assert decode(Inner, encode(Inner(text="a\ud83d"))) == Inner(text="a\ud83d")
+
+
 def test_roles_come_back_as_a_set() -> None:
     """A principal's roles are a set before and after."""
     principal = Principal(

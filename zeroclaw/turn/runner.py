@@ -25,7 +25,6 @@ from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.ending import finish
 from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened, TurnResumed
 from zeroclaw.turn.inbox import Again, Ask, Item, State, UseTool, item_put
 from zeroclaw.turn.machine import begin, begin_tool, resume, step
@@ -33,7 +32,7 @@ from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
 from zeroclaw.turn.results import AUDITED
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.running import Ended, Running
-from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect
+from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, TurnFailed
 from zeroclaw.turn.states import Calling, Done, DoneReason
 from zeroclaw.turn.states import State as MachineState
 from zeroclaw.turn.verdicts import Verdicts
@@ -110,7 +109,7 @@ class Runner:
         first: tuple[MachineState, tuple[Effect, ...]]
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = "I was cut off again and again while I worked on this; send `/retry` to try anew"
-            first = finish(state, "error", note)
+            first = step(state, TurnFailed(text=note))
             await self._rooms.tell_operators(f"A turn failed: {note}.")
         else:
             now = self._rooms.clock.now()
