@@ -13,8 +13,8 @@ from typing import Protocol
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import Fenced, ZeroclawError
-from zeroclaw.inbound.supervisor import contain
+from zeroclaw.errors import Fenced
+from zeroclaw.inbound.supervisor import contain, fault_line
 from zeroclaw.store import RowKind, Store
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk, open_desk
@@ -109,7 +109,7 @@ class Mailboxes:
                 if isinstance(error, Fenced):
                     self._leases.lost(conversation)
                     return
-                why = str(error) if isinstance(error, ZeroclawError) else type(error).__name__
+                why = fault_line(error)
                 self._log(
                     "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
                 )

@@ -11,6 +11,8 @@ on another channel, once for each time that it goes down.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import Literal, cast
 
 from zeroclaw.channel import Admit, Channel, ChannelLog
@@ -85,7 +87,7 @@ class Supervisor:
             if self._clock.monotonic() - began >= STEADY_S:
                 failures, wait_s = 0, FIRST_WAIT_S
             failures += 1
-            why = _line(error)
+            why = fault_line(error)
             if isinstance(error, ChannelUnauthorized):
                 self._note(name, "down", why)
                 self._log("channel_went_down", channel=name, why=why)
@@ -107,7 +109,7 @@ class Supervisor:
             up(channel)
             await channel.receive(self._admit, lambda: self._note(name, "up"))
         except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
-            return error
+            return _first(error)
         finally:
             if channel is not None:
                 await channel.aclose()
@@ -133,8 +135,17 @@ def _first(error: Exception) -> Exception:
     return _first(group.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
-def _line(error: Exception) -> str:
+def fault_line(error: Exception) -> str:
     """Say an error in a line; a stranger's text may hold anything, so only its kind is told."""
     if isinstance(error, ZeroclawError | RuntimeError):
         return str(error)
-    return f"a fault in the channel's code ({type(error).__name__})"
+    return f"a fault in its code ({type(error).__name__}{_place(error)})"
+
+
+def _place(error: Exception) -> str:
+    """Say where an error was raised: a file's name and a line, which hold no secret."""
+    frames = list(walk_tb(error.__traceback__))
+    if not frames:
+        return ""
+    frame, line = frames[-1]
+    return f" at {PurePath(frame.f_code.co_filename).name}:{line}"
