@@ -283,6 +283,10 @@ class Platform:
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
+    def wake(self) -> None:
+        """Let `until` look again; for what changed elsewhere."""
+        self._note()
+
     def _note(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

@@ -1,0 +1,109 @@
+"""The tools of journeys, run inside the daemon; the bench in the test says what they return.
+
+`peek` only reads, so it is allowed; `knock` writes, so it is asked about; `nap` reads and has half
+a second; `dig` reads and can't be cancelled without harm. None but `peek` is idempotent.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+
+from pydantic import Field
+from zeroclaw_test_platform.wire import line, read, text_of
+
+from tests.journeys.bench import LONGEST_LINE
+from zeroclaw import Arguments, ToolContext, ToolFailed, ToolOutput, ToolSpec
+from zeroclaw.tools import ToolArguments, dump, parse, schema
+
+PORT_VARIABLE = "JOURNEY_BENCH_PORT"
+
+
+class BenchArguments(ToolArguments):
+    """What every tool of the bench takes."""
+
+    what: str = Field(min_length=1, description="What to do.")
+    times: int = Field(default=1, ge=1, le=9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchTool:
+    """One tool of the bench."""
+
+    spec: ToolSpec
+
+    def check(self, arguments: Arguments) -> Arguments:
+        return dump(parse(BenchArguments, arguments))
+
+    def describe(self, arguments: Arguments) -> str:
+        return f"{self.spec.name} {parse(BenchArguments, arguments).what}"
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        await asyncio.sleep(0)
+        return ()
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        port = int(os.environ[PORT_VARIABLE])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LONGEST_LINE)
+        try:
+            request = {"tool": self.spec.name, "arguments": dict(arguments)}
+            writer.write(line(request))
+            answer = await read(reader)
+        finally:
+            writer.close()
+        if answer is None:
+            message = "the bench went away"
+            raise ToolFailed(message)
+        match text_of(answer, "raise"):
+            case "":
+                return ToolOutput(
+                    text=text_of(answer, "text"), is_error=answer.get("is_error") is True
+                )
+            case "failed":
+                raise ToolFailed(text_of(answer, "text"))
+            case _:
+                raise RuntimeError(text_of(answer, "text"))
+
+
+def tools(*_: object) -> tuple[BenchTool, ...]:
+    """Return all tools of the bench."""
+    parameters = schema(BenchArguments)
+    return (
+        BenchTool(
+            spec=ToolSpec(
+                name="peek",
+                description="Look at something.",
+                parameters=parameters,
+                effects=frozenset({"read"}),
+                idempotent=True,
+                risk="low",
+            )
+        ),
+        BenchTool(
+            spec=ToolSpec(
+                name="knock",
+                description="Change something.",
+                parameters=parameters,
+                effects=frozenset({"write"}),
+            )
+        ),
+        BenchTool(
+            spec=ToolSpec(
+                name="nap",
+                description="Look at something for half a second at most.",
+                parameters=parameters,
+                effects=frozenset({"read"}),
+                risk="low",
+                timeout_s=0.5,
+            )
+        ),
+        BenchTool(
+            spec=ToolSpec(
+                name="dig",
+                description="Look at something, to the end.",
+                parameters=parameters,
+                effects=frozenset({"read"}),
+                cancellable=False,
+                risk="low",
+            )
+        ),
+    )

@@ -1,0 +1,140 @@
+"""The real daemon as a real process, which a test may kill and start again."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
+# Of a log that is shown when a journey fails.
+SHOWN_CHARS = 6_000
+
+
+class DaemonProcess:
+    """`zeroclaw run` with one configuration and one data directory.
+
+    Attributes:
+        exit_code: Of the newest process once it has ended, negative for a signal.
+        said: The lines of standard output of all processes, in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        group: asyncio.TaskGroup,
+        config: Path,
+        log: Path,
+        environment: Mapping[str, str],
+        changed: Callable[[], None],
+        command: tuple[str, ...] = (PROGRAM,),
+    ) -> None:
+        """Describe the process.
+
+        Args:
+            group: Owns what reads its output.
+            config: The configuration's file.
+            log: Where standard error goes, appended.
+            environment: Beside the test's own.
+            changed: Called when it says a line, and when it ends.
+            command: What comes before `run`.
+        """
+        self._group = group
+        self._config = config
+        self._log = log
+        self._environment = {**os.environ, **environment}
+        self._changed = changed
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+        self._ended = asyncio.Event()
+        self._is_asked_to_end = False
+        self.exit_code: int | None = None
+        self.said: list[str] = []
+
+    def twin(self, log: Path) -> "DaemonProcess":
+        """Return another process of the same kind, which has not been started."""
+        return DaemonProcess(
+            group=self._group,
+            config=self._config,
+            log=log,
+            environment=self._environment,
+            changed=self._changed,
+            command=self._command,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process id of the newest process."""
+        assert self._process is not None, "the daemon was not started"
+        return self._process.pid
+
+    @property
+    def stderr(self) -> str:
+        """All that went to standard error."""
+        return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
+
+    async def start(self) -> None:
+        """Start it; does not wait until it is ready."""
+        self._ended = asyncio.Event()
+        self._is_asked_to_end = False
+        self.exit_code = None
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                "run",
+                "--config",
+                str(self._config),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env=self._environment,
+                cwd=self._config.parent,
+            )
+        self._group.create_task(self._watch(self._process))
+
+    async def kill(self) -> None:
+        """Kill it with -9 and wait for its end; safe when it has ended."""
+        self._is_asked_to_end = True
+        if self._process is not None and self.exit_code is None:
+            self._process.kill()
+            await self._ended.wait()
+
+    async def terminate(self) -> int:
+        """Ask it to end, as an init system does, and return its exit code."""
+        self._is_asked_to_end = True
+        assert self._process is not None
+        if self.exit_code is None:
+            self._process.terminate()
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait for its end and return its exit code."""
+        self._is_asked_to_end = True
+        await self._ended.wait()
+        assert self.exit_code is not None
+        return self.exit_code
+
+    async def restart(self) -> None:
+        """Kill it with -9 and start it again."""
+        await self.kill()
+        await self.start()
+
+    def check(self) -> None:
+        """Fail when it ended although nobody asked it to."""
+        if self.exit_code is not None and not self._is_asked_to_end:
+            message = f"the daemon ended by itself with {self.exit_code}"
+            raise AssertionError(message)
+
+    def account(self) -> str:
+        """Return what it said, for the message of a failure."""
+        lines = "\n".join(self.said[-40:])
+        return f"daemon said:\n{lines}\nand on stderr:\n{self.stderr[-SHOWN_CHARS:]}"
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            self.said.append(line.decode("utf-8", "replace").rstrip("\n"))
+            self._changed()
+        self.exit_code = await process.wait()
+        self._ended.set()
+        self._changed()
