@@ -1,0 +1,140 @@
+"""Where this user's configuration, data, workspaces and models are.
+
+By the XDG base directory specification (0.8, read 2026-11), which says that relative values of its
+variables are ignored. Light on purpose: commands that only look for the daemon's socket load no
+configuration models.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from zeroclaw.errors import ConfigError
+
+CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Absolute paths; nothing of it needs to exist, `config` excepted.
+
+    Attributes:
+        config: The file that is read, None for the built-in defaults.
+        data: The data directory: store, keys, control socket.
+        workspaces: Holds a directory for each conversation.
+        models: Where `deploy/fetch_model.py` puts the small model; not below `data`, so that a
+            second data directory doesn't need a second copy.
+    """
+
+    config: Path | None
+    data: Path
+    workspaces: Path
+    models: Path
+
+
+def find_config(named: Path | None, *, environment: Mapping[str, str], home: Path) -> Path | None:
+    """Return the configuration's file, None where there is none to read.
+
+    Args:
+        named: As given on the command line; comes before `$ZEROCLAW_CONFIG`, which comes before
+            `$XDG_CONFIG_HOME/zeroclaw/config.toml`. A file that was named must exist.
+        environment: `os.environ`.
+        home: The user's home directory.
+
+    Raises:
+        ConfigError: The named file does not exist.
+    """
+    variable = environment.get(CONFIG_VARIABLE, "")
+    if named is None and not variable:
+        usual = _xdg(environment, "XDG_CONFIG_HOME", home / ".config") / "config.toml"
+        return usual if usual.is_file() else None
+    asked = expand(variable, home=home) if named is None else named
+    if not asked.is_file():
+        said_by = f"${CONFIG_VARIABLE}" if named is None else "--config"
+        raise ConfigError((f"{said_by}: `{asked}` is no file; name the configuration's file",))
+    return asked.absolute()
+
+
+def read_config(path: Path | None) -> str:
+    """Return the configuration's text, empty for none.
+
+    Raises:
+        ConfigError: It can't be read, or is not UTF-8.
+    """
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError((f"`{path}` is not UTF-8 text; save it as UTF-8",)) from error
+    except OSError as error:
+        fault = f"`{path}` can't be read: {error.strerror}; make it readable for this user"
+        raise ConfigError((fault,)) from error
+
+
+def places_of(
+    *,
+    config: Path | None,
+    data_dir: str,
+    workspace_dir: str,
+    environment: Mapping[str, str],
+    home: Path,
+) -> Places:
+    """Return where everything is.
+
+    Args:
+        config: As `find_config` returned it.
+        data_dir: As configured or given on the command line, empty for the usual place. Relative
+            paths count from the working directory.
+        workspace_dir: Likewise.
+        environment: `os.environ`.
+        home: The user's home directory.
+
+    Raises:
+        ConfigError: The data directory lies inside the workspaces, where tools could reach it.
+    """
+    usual = _xdg(environment, "XDG_DATA_HOME", home / ".local" / "share")
+    beside = usual.with_name("zeroclaw-workspaces")
+    data = expand(data_dir, home=home).absolute() if data_dir else usual
+    workspaces = expand(workspace_dir, home=home).absolute() if workspace_dir else beside
+    if data.resolve().is_relative_to(workspaces.resolve()):
+        fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"
+        raise ConfigError((fault,))
+    return Places(config=config, data=data, workspaces=workspaces, models=usual / "models")
+
+
+def data_place(
+    named: Path | None, data_dir: Path | None, *, environment: Mapping[str, str], home: Path
+) -> Path:
+    """Return the data directory alone, without checking the rest of the configuration.
+
+    Raises:
+        ConfigError: The configuration can't be read as far as its key `data_dir`.
+    """
+    configured = "" if data_dir is None else str(data_dir)
+    if data_dir is None:
+        text = read_config(find_config(named, environment=environment, home=home))
+        try:
+            value = cast("object", tomllib.loads(text).get("data_dir", ""))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError((f"not valid TOML: {str(error).lower()}",)) from error
+        if not isinstance(value, str):
+            raise ConfigError(("data_dir: must be a text",))
+        configured = value
+    usual = _xdg(environment, "XDG_DATA_HOME", home / ".local" / "share")
+    return expand(configured, home=home).absolute() if configured else usual
+
+
+def expand(path: str, *, home: Path) -> Path:
+    """Return a path with a leading `~` replaced."""
+    if path == "~" or path.startswith("~/"):
+        return home / path[2:]
+    return Path(path)
+
+
+def _xdg(environment: Mapping[str, str], variable: str, usual: Path) -> Path:
+    value = environment.get(variable, "")
+    return (Path(value) if os.path.isabs(value) else usual) / "zeroclaw"  # noqa: PTH117  a text
