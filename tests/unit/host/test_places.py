@@ -79,7 +79,7 @@ def test_the_configuration_is_looked_for_in_order(tmp_path: Path) -> None:
 def test_a_named_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     """Never the defaults instead: somebody meant something by it (P10)."""
     missing = tmp_path / "missing.toml"
-    with pytest.raises(ConfigError, match="--config: .* is no file"):
+    with pytest.raises(ConfigError, match=r"--config: .* is no file"):
         find_config(missing, environment={}, home=tmp_path)
     with pytest.raises(ConfigError, match=r"\$ZEROCLAW_CONFIG: .* is no file"):
         find_config(None, environment={"ZEROCLAW_CONFIG": "~/missing.toml"}, home=tmp_path)
