@@ -1,0 +1,111 @@
+"""`config.example.toml` shows every key there is, with the default that it has."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel
+
+from channels.terminal import TerminalSettings
+from channels.web import WebSettings
+from zeroclaw.config import (
+    ChannelSettings,
+    Config,
+    PersonSettings,
+    channel_settings,
+    parse,
+)
+from zeroclaw.gate.statement import Statement, configured
+
+TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
+UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")
+KINDS = {"web": WebSettings, "terminal": TerminalSettings}
+
+
+def shown(text: str) -> dict[str, object]:
+    """Every key of a text by its path, with its value; of lists of tables, the first."""
+    return dict(flat(tomllib.loads(text), ""))
+
+
+def flat(table: dict[str, object], path: str) -> list[tuple[str, object]]:
+    """Tables and lists of tables are gone into, all else is a value."""
+    found: list[tuple[str, object]] = []
+    for key, value in table.items():
+        here = f"{path}{key}"
+        inner = None if here in VALUES else table_of(value)
+        found += flat(inner, f"{here}.") if inner else [(here, value)]
+    return found
+
+
+def table_of(value: object) -> dict[str, object] | None:
+    """The table that a value is, or the first of a list of them; what TOML gives has text keys."""
+    if isinstance(value, list) and value:
+        return table_of(cast("list[object]", value)[0])
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+VALUES = {"provider.options", "provider.api_key", "policy.statement.when"}
+"""Tables that are a value of one key."""
+
+
+def of_model(model: type[BaseModel], path: str = "") -> dict[str, object]:
+    """Every key of a model by its path, with its default as TOML would say it."""
+    found: dict[str, object] = {}
+    for key, field in model.model_fields.items():
+        here = f"{path}{key}"
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found |= of_model(inner, f"{here}.")
+            continue
+        default = cast("object", field.get_default(call_default_factory=True))
+        is_tuple = isinstance(default, tuple)
+        found[here] = list(cast("tuple[object, ...]", default)) if is_tuple else default
+    return found
+
+
+def every_key() -> dict[str, object]:
+    """What the models say: the keys of the house, and of each channel that comes with it."""
+    keys = of_model(Config)
+    for several in ("channels", "people", "policy.statement"):
+        del keys[several]
+    for name, model in KINDS.items():
+        keys |= of_model(ChannelSettings, f"channels.{name}.")
+        keys |= of_model(model, f"channels.{name}.")
+    return keys
+
+
+def test_the_example_is_what_the_defaults_are() -> None:
+    """Whoever copies it changes nothing."""
+    config = parse(TEXT)
+    assert config.model_copy(update={"channels": Config().channels}) == Config()
+    settings, faults = channel_settings(config, KINDS)
+    assert (settings, faults) == ({"web": WebSettings(), "terminal": TerminalSettings()}, ())
+
+
+def test_every_key_with_a_default_shows_it() -> None:
+    """A default that changes here and not there breaks this."""
+    told = shown(TEXT)
+    told.pop("policy.statement")
+    assert told == {key: value for key, value in every_key().items() if value is not None}
+
+
+def test_every_key_is_there_and_no_other() -> None:
+    """Those without a default, and those of lists, are there as comments that can be used."""
+    statement = {f"policy.statement.{key}" for key in Statement.__slots__}
+    people = {f"people.{key}" for key in PersonSettings.model_fields}
+    assert set(shown(UNCOMMENTED)) == set(every_key()) | statement | people
+
+
+def test_the_commented_examples_are_valid() -> None:
+    """Taking `#:` away gives a configuration without a fault."""
+    config = parse(UNCOMMENTED)
+    assert [one.id for one in configured(config.policy.statement)] == ["notes-are-mine"]
+    assert [one.name for one in config.people] == ["ann"]
+
+
+def test_every_key_says_why() -> None:
+    """A key without a word about it is a riddle; the last table is the one before it again."""
+    lines = TEXT.partition("[channels.terminal]")[0].splitlines()
+    mute = [line for line in lines if " = " in line and "#" not in line.removeprefix("#:")]
+    assert mute == []
