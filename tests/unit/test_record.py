@@ -105,6 +105,26 @@ def test_what_was_not_written_by_this_code_is_refused(old: bytes, new: bytes) ->
         decode(Everything, body.replace(old, new, 1))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    number: int
+    rest: "tuple[Chain, ...] | Chain | None" = None
+
+
+def test_a_record_may_hold_its_own_kind() -> None:
+    """A class that names itself is read to any depth."""
+    chain = Chain(number=1, rest=(Chain(number=2, rest=Chain(number=3)),))
+    assert decode(Chain, encode(chain)) == chain
+
+
+def test_a_refusal_names_the_place() -> None:
+    """Whoever mends a damaged record is told which field of which item it is."""
+    chain = Chain(number=1, rest=(Chain(number=2), Chain(number=3, rest=Chain(number=4))))
+    body = encode(chain).replace(b'"number":4', b'"number":"4"')
+    with pytest.raises(StoreUnusable, match=r"`record\.rest\[1\]\.rest\.number` is not `int`"):
+        decode(Chain, body)
+
+
 def test_what_cannot_be_stored_is_a_fault_of_the_caller() -> None:
     """Handles and other live things never reach the disk."""
     with pytest.raises(TypeError, match="can't be stored"):
