@@ -52,6 +52,7 @@ class Call:
     text: str = ""
     key: str = ""
     draft: bool = False
+    plain: bool = False
 
 
 @dataclass(kw_only=True)
@@ -157,7 +158,14 @@ class ScriptedChannel:
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         self._check_thread(to)
         text = self._text(outgoing)
-        call = self._call("send", to, text=text, key=outgoing.key, draft=outgoing.draft)
+        call = self._call(
+            "send",
+            to,
+            text=text,
+            key=outgoing.key,
+            draft=outgoing.draft,
+            plain=outgoing.plain,
+        )
 
         def carry_out() -> MessageRef:
             return self._post(to, text, outgoing.key, draft=outgoing.draft).ref
@@ -176,6 +184,7 @@ class ScriptedChannel:
             text=text,
             key=outgoing.key,
             draft=outgoing.draft,
+            plain=outgoing.plain,
         )
 
         def carry_out() -> None:
@@ -246,6 +255,7 @@ class ScriptedChannel:
         text: str = "",
         key: str = "",
         draft: bool = False,
+        plain: bool = False,
     ) -> Call:
         call = Call(
             name=name,
@@ -255,6 +265,7 @@ class ScriptedChannel:
             text=text,
             key=key,
             draft=draft,
+            plain=plain,
         )
         self.calls.append(call)
         return call
@@ -267,6 +278,9 @@ class ScriptedChannel:
                 await self.before(call)
             waiting = self.faults.get(call.name)
             match waiting.popleft() if waiting else None:
+                case ChannelRejected(markup=True) if call.plain:
+                    # There is no markup that it could refuse.
+                    self._check_length(call)
                 case Exception() as error:
                     raise error
                 case Hang():

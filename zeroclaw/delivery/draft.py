@@ -9,12 +9,9 @@ after another until they are the same. It asks before each call, and fills in th
 the call is granted: so the first text is shown at once, later ones as often as the pacing allows,
 always the newest, and never an older text after a newer one. A tool call does not end a draft (K4).
 
-A text comes cut into parts. Only the last part of a growing text changes; the earlier ones are
-touched again only when the text itself was replaced. Messages that a shorter text no longer needs
-are deleted, or say so where the platform can't delete.
-
-A draft never decides how an answer ends. The final is the outbox's; it begins with the messages
-that `Ended` names.
+A text comes cut into parts. Only the last part of a growing text changes; earlier ones are touched
+again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or
+say so. How an answer ends is the outbox's affair; it begins with the messages that `Ended` names.
 """
 
 from dataclasses import dataclass, replace
@@ -63,7 +60,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Replace a message's text; `part` is its place in the draft."""
+    """Replace the text of a message, the draft's `part`th."""
 
     call: int
     part: int
@@ -92,7 +89,6 @@ class Draft:
     Attributes:
         turn: Whose text this is; frames of another turn are dropped.
         fence: Of the newest frame.
-        key: What the keys of its messages begin with.
         number: Of the newest frame within the fence.
         wanted: The parts that were asked to be shown last.
         parts: The messages that stand, in order.
@@ -100,18 +96,18 @@ class Draft:
             nothing was asked.
         flight: The one call under way.
         calls: How many were made.
-        sent: How many messages were posted.
+        sent: How many messages were posted, those of a former life included.
         resent: How many messages were sent again after somebody deleted them.
         plain: The platform could not read the markup.
         muted: The platform refused the draft; nothing more is shown before the final.
         uncertain: A send may have arrived, unknown to us.
+        unsure: The next send may have arrived before, with another text.
         closed: No more frames.
         ended: Nothing is under way any more.
     """
 
     turn: str
     fence: int
-    key: str
     traits: Traits
     number: int = -1
     wanted: tuple[str, ...] = ()
@@ -124,6 +120,7 @@ class Draft:
     plain: bool = False
     muted: bool = False
     uncertain: bool = False
+    unsure: bool = False
     closed: bool = False
     ended: bool = False
 
@@ -212,20 +209,35 @@ class Ended:
 Effect = Ask | Withdraw | Call | Ended
 
 
-def opened(turn: str, fence: int, traits: Traits, messages: tuple[str, ...] = ()) -> Draft:
+def opened(
+    turn: str,
+    fence: int,
+    traits: Traits,
+    messages: tuple[str, ...] = (),
+    *,
+    resumed: bool = False,
+) -> Draft:
     """Return a draft before its first text.
 
     Args:
         turn: Its turn.
         fence: The conversation's fencing token.
         traits: Of its channel.
-        messages: The platform's ids of messages that a former life of this turn left behind;
-            their text is not known, so the first frame replaces it.
+        messages: What a former life of the turn left; the first frame replaces their texts.
+        resumed: The turn had a former life, though it may have left nothing.
     """
-    # A turn that was resumed has another fence, so its messages have other keys.
-    key = f"{turn}:{fence}"
-    parts = tuple(Part(message=message, text=None, key=f"{key}:left") for message in messages)
-    return Draft(turn=turn, fence=fence, key=key, traits=traits, parts=parts)
+    parts = tuple(
+        Part(message=message, text=None, key=message_key(turn, number))
+        for number, message in enumerate(messages)
+    )
+    # A former life may have died between a send and its record; the same key finds that message.
+    unsure = resumed or bool(messages)
+    return Draft(turn=turn, fence=fence, traits=traits, parts=parts, sent=len(parts), unsure=unsure)
+
+
+def message_key(turn: str, number: int) -> str:
+    """Return the key of a turn's message after so many; the same in every life of the turn."""
+    return f"{turn}:{number}"
 
 
 def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
@@ -301,21 +313,15 @@ def _next_call(draft: Draft) -> Call | None:
         return _edit(draft, number, message, CONTINUED_ABOVE)
     if len(draft.parts) < len(wanted):
         # The same for every attempt, whatever its text has become; never used again after it.
-        key = f"{draft.key}:{draft.sent}"
+        key = message_key(draft.turn, draft.sent)
         text = wanted[len(draft.parts)]
         return Send(call=draft.calls, key=key, text=text, plain=draft.plain)
     return None
 
 
 def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:
-    return Edit(
-        call=draft.calls,
-        part=number,
-        message=message,
-        key=draft.parts[number].key,
-        text=text,
-        plain=draft.plain,
-    )
+    key, plain = draft.parts[number].key, draft.plain
+    return Edit(call=draft.calls, part=number, message=message, key=key, text=text, plain=plain)
 
 
 # --- what a call has changed ---------------------------------------------------------------------
@@ -338,8 +344,17 @@ def _land(draft: Draft, call: Call, outcome: Outcome) -> Draft:
 def _carried_out(draft: Draft, call: Call, outcome: Sent | Done) -> Draft:
     match call, outcome:
         case Send(), Sent():
-            part = Part(message=outcome.message, text=call.text, key=call.key)
-            return replace(draft, parts=(*draft.parts, part), sent=draft.sent + 1)
+            # Sent before under its key, the message shows what it was sent with then.
+            is_repeat = draft.unsure and draft.traits.idempotent_send
+            text = None if is_repeat else call.text
+            part = Part(message=outcome.message, text=text, key=call.key)
+            return replace(
+                draft,
+                parts=(*draft.parts, part),
+                sent=draft.sent + 1,
+                unsure=False,
+                uncertain=False,
+            )
         case Edit(), _:
             part = replace(draft.parts[call.part], text=call.text)
             return _with_part(draft, call.part, part)
@@ -372,10 +387,9 @@ def _lost(draft: Draft, call: Call) -> Draft:
         case Delete():
             return draft
         case Send():
-            if draft.traits.idempotent_send:
-                return draft
-            # Sent again it might stand there twice; the final says so and is enough.
-            return replace(draft, muted=True, uncertain=True)
+            # Elsewhere, sent again, it might stand there twice; the final is enough, and says so.
+            is_silent = not draft.traits.idempotent_send
+            return replace(draft, muted=is_silent, uncertain=True, unsure=True)
         case _:
             assert_never(call)
 

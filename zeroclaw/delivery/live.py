@@ -57,6 +57,7 @@ class Live:
         address: Address,
         on_ref: OnRef,
         refs: tuple[MessageRef, ...] = (),
+        resumed: bool = False,
     ) -> "DraftHandle":
         """Return a draft that shows nothing yet.
 
@@ -68,6 +69,7 @@ class Live:
                 `StoreRefused` the draft shows nothing more.
             refs: Messages that the turn left behind before a restart; the first text replaces
                 theirs.
+            resumed: The turn was begun before a restart.
         """
         here = self._open.setdefault(address.key(), {})
 
@@ -81,6 +83,7 @@ class Live:
             fence=fence,
             address=address,
             refs=refs,
+            resumed=resumed,
             account=self._account_of(address.channel),
             group=self._group,
             on_ref=on_ref,
@@ -105,6 +108,7 @@ class DraftHandle:
         fence: int,
         address: Address,
         refs: tuple[MessageRef, ...],
+        resumed: bool,
         account: Account | None,
         group: asyncio.TaskGroup,
         on_ref: OnRef,
@@ -118,7 +122,9 @@ class DraftHandle:
         self._on_ref = on_ref
         self._on_end = on_end
         self._refs = {ref.message: ref for ref in refs}
-        self._draft: Draft = machine.opened(turn, fence, _traits(account), tuple(self._refs))
+        self._draft: Draft = machine.opened(
+            turn, fence, _traits(account), tuple(self._refs), resumed=resumed
+        )
         self._name = f"draft {turn} {fence}"
         self._number = -1
         self._text = ""
@@ -131,6 +137,11 @@ class DraftHandle:
     def uncertain(self) -> bool:
         """A message of the draft may stand in the chat without our knowing its id."""
         return self._draft.uncertain
+
+    @property
+    def posted(self) -> int:
+        """How many messages the draft has posted, those that are gone included."""
+        return self._draft.sent
 
     def show(self, number: int, text: str) -> None:
         """Ask that this be shown; never waits, and only the newest is kept.
@@ -160,7 +171,7 @@ class DraftHandle:
     def seen(self) -> OpenDraft:
         """Return the draft as it is wanted to be seen now."""
         refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
-        key = self._draft.parts[0].key if self._draft.parts else f"{self._draft.key}:0"
+        key = self._draft.parts[0].key if self._draft.parts else machine.message_key(self._turn, 0)
         return OpenDraft(turn=self._turn, key=key, refs=tuple(refs), text=self._text)
 
     # --- events and effects ----------------------------------------------------------------------

@@ -19,7 +19,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.posting import LaterError, Posting
-from zeroclaw.delivery.rows import Ask, Item, State, Text
+from zeroclaw.delivery.rows import Ask, Item, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write
@@ -52,14 +52,6 @@ class Hooks(Protocol):
         Not called for quiet notes, so that a note to the operator may be one.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Learned:
-    """What was learned about a row after it was committed."""
-
-    refs: tuple[MessageRef, ...]
-    uncertain: bool
 
 
 @dataclass(kw_only=True)
@@ -104,7 +96,8 @@ class Outbox:
         self._hooks = hooks
         self._jitter = jitter
         self._lanes: dict[str, _Lane] = {}
-        self._learned: dict[str, _Learned] = {}
+        self._left: dict[str, Left] = {}
+        self._found: set[str] = set()
         self._known: set[str] = set()
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
 
@@ -116,21 +109,29 @@ class Outbox:
                 RowKind.OUTBOX, state=state, after=after, limit=PAGE
             ):
                 for row in page:
+                    if row.key not in self._known:
+                        self._found.add(row.key)
                     self._enqueue(row.key, row.place)
                 after = page[-1].key
 
     def announce(
-        self, put: Put, *, refs: tuple[MessageRef, ...] = (), uncertain: bool = False
+        self,
+        put: Put,
+        *,
+        refs: tuple[MessageRef, ...] = (),
+        uncertain: bool = False,
+        posted: int | None = None,
     ) -> None:
         """Hand over a row that is committed; never waits. Announcing twice does no harm.
 
         Args:
             put: As it was committed.
             refs: For a final: what the draft's `close` returned.
-            uncertain: For a final: the draft's `uncertain`.
+            uncertain: For a final: the draft's, after its `close`.
+            posted: For a final: the draft's, after its `close`.
         """
-        if refs or uncertain:
-            self._learned[put.key] = _Learned(refs=refs, uncertain=uncertain)
+        if refs or uncertain or posted:
+            self._left[put.key] = Left(refs=refs, uncertain=uncertain, posted=posted)
         self._enqueue(put.key, put.place)
 
     def announce_written(self, writes: Iterable[Write]) -> None:
@@ -173,7 +174,8 @@ class Outbox:
             key = heapq.heappop(lane.keys)
             is_over = await self._deliver(key)
             self._known.discard(key)
-            self._learned.pop(key, None)
+            self._left.pop(key, None)
+            self._found.discard(key)
             for over in self._waiters.get(key, ()) if is_over else ():
                 if not over.done():
                     over.set_result(None)
@@ -199,8 +201,8 @@ class Outbox:
             await self._save(record, rows.changed(record.row, item, state), item, point, why)
 
         item = rows.read(row)
-        if isinstance(item, Text) and (learned := self._learned.get(row.key)) is not None:
-            more = rows.with_refs(item, learned.refs, uncertain=learned.uncertain)
+        if isinstance(item, Text) and (left := self._left.get(row.key)) is not None:
+            more = rows.with_draft(item, left)
             if more != item:
                 item = more
                 await save(item, _open_state(row), DurablePoint.REF_KNOWN)
@@ -209,6 +211,7 @@ class Outbox:
             key=row.key,
             item=item,
             was_sending=_open_state(row) == "sending",
+            was_found=row.key in self._found,
             account=account,
             save=save,
         )

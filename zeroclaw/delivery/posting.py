@@ -11,7 +11,7 @@ from zeroclaw.delivery.account import (
     TurnedDown,
 )
 from zeroclaw.delivery.draft import CONTINUED_ABOVE
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Item, Settle, State, Text
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Item, Settle, State, Text, part_key, posted
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.store import DurablePoint
@@ -49,7 +49,14 @@ class Posting:
     """One row on its way; `run` is called again after each `LaterError`."""
 
     def __init__(
-        self, *, key: str, item: Item, was_sending: bool, account: Account, save: Save
+        self,
+        *,
+        key: str,
+        item: Item,
+        was_sending: bool,
+        was_found: bool,
+        account: Account,
+        save: Save,
     ) -> None:
         """Begin where the row stands.
 
@@ -57,6 +64,7 @@ class Posting:
             key: The row's.
             item: As it was read.
             was_sending: A send was begun and its result is not known; it may have arrived.
+            was_found: The process that wrote the row is gone, and what it knew.
             account: Where it goes out.
             save: Commits.
         """
@@ -65,6 +73,7 @@ class Posting:
         self._key = key
         self._item = item
         self._is_sending = was_sending
+        self._was_found = was_found
         self._account = account
         self._save = save
         self._lost = 0
@@ -93,6 +102,9 @@ class Posting:
 
     async def _deliver_text(self, item: Text) -> None:
         parts = split(item.text, self._account.fits)
+        if self._is_lost(item) and 0 < len(parts) <= len(item.refs):
+            # Found by its key, one more message is there to be taken away.
+            self._item = item = await self._send_part(item, parts[-1])
         while item.done < len(parts):
             item = await self._show_part(item, parts[item.done])
             self._item = item
@@ -112,12 +124,14 @@ class Posting:
 
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
         await self._account.permit(chat=ref.address.chat, message=ref.message)
-        ending = await self._account.edit(ref, text, key=self._part_key(item), plain=item.plain)
+        ending = await self._account.edit(ref, text, key=self._key, plain=item.plain)
         match ending:
             case Arrived():
                 return replace(item, done=item.done + 1)
             case TurnedDown(gone=True):
-                # The next message that is still there takes its place, else a new one.
+                # The next message that is still there takes its place, else a new one, whose key
+                # no process has used before.
+                self._was_found = False
                 return replace(item, refs=tuple(one for one in item.refs if one != ref))
             case _:
                 return self._plain_or_stop(item, ending)
@@ -125,18 +139,39 @@ class Posting:
     async def _send_part(self, item: Text, text: str) -> Text:
         await self._begin_send()
         await self._account.permit(chat=item.address.chat)
+        keyed = self._account.capabilities.idempotent_send
         ending = await self._account.send(
             item.address,
-            text + POSSIBLE_REPEAT if item.uncertain else text,
-            key=self._part_key(item),
+            text + POSSIBLE_REPEAT if item.uncertain and not keyed else text,
+            key=part_key(self._key, item),
             plain=item.plain,
             reply_to=item.reply_to if item.done == 0 else "",
         )
         if isinstance(ending, Arrived):
-            refs = (*item.refs[: item.done], ending.value, *item.refs[item.done :])
-            return replace(item, refs=refs, done=item.done + 1, uncertain=False)
+            # One that its draft had begun shows the draft's text, so it is edited next.
+            is_old = self._is_lost(item) or self._may_be_old(item)
+            at = len(item.refs) if self._is_lost(item) else item.done
+            return replace(
+                item,
+                refs=(*item.refs[:at], ending.value, *item.refs[at:]),
+                done=item.done if is_old else item.done + 1,
+                posted=None if item.turn is None else posted(item) + 1,
+                uncertain=False,
+            )
         await self._after_send(ending)
         return self._plain_or_stop(item, ending)
+
+    def _is_lost(self, item: Text) -> bool:
+        """Whether a message of the draft may stand that can be found by its key."""
+        return item.uncertain and self._may_have_draft(item)
+
+    def _may_be_old(self, item: Text) -> bool:
+        """Whether a process before this one may have sent the message with another text."""
+        return self._was_found and self._may_have_draft(item)
+
+    def _may_have_draft(self, item: Text) -> bool:
+        capabilities = self._account.capabilities
+        return item.turn is not None and capabilities.idempotent_send and capabilities.can_edit
 
     def _plain_or_stop(self, item: Text, ending: NotArrived | TurnedDown | Lost) -> Text:
         if isinstance(ending, TurnedDown) and ending.markup and not item.plain:
@@ -158,9 +193,6 @@ class Posting:
             ending = await self._account.edit(ref, CONTINUED_ABOVE, key=self._key)
             if isinstance(ending, NotArrived | Lost):
                 raise self._stop(ending)
-
-    def _part_key(self, item: Text) -> str:
-        return f"{self._key}:{item.done}"
 
     # --- cards -----------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 Whoever decides that something must be said puts such a row into the commit of the decision, and
 hands its key to the outbox after it. Texts are redacted and screened before they come here. Keys
-are ulids; a row's key is also the idempotency key of what it sends.
+are ulids, and idempotency keys come from them.
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from typing import Literal
 
 from zeroclaw import record
 from zeroclaw.channel import Card, Outcome
+from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.store import Put, Row, RowKind
 
@@ -33,7 +34,11 @@ class Text:
         refs: The messages that carry it, in order; at first those of the draft.
         done: How many parts stand as they should.
         plain: The platform could not read the markup.
-        uncertain: The next send may have arrived already, so it says that it may be a repeat.
+        uncertain: The next send, or one of the draft, may have arrived already. Where the
+            platform knows our keys the message is found by its key; elsewhere the text says that
+            it may be a repeat.
+        posted: How many messages the turn has posted, those that are gone included; None: as many
+            as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when this is refused; for what is said to the operator about that.
         reply_to: The message that this answers, empty for none.
     """
@@ -45,6 +50,7 @@ class Text:
     done: int = 0
     plain: bool = False
     uncertain: bool = False
+    posted: int | None = None
     quiet: bool = False
     reply_to: str = ""
 
@@ -71,6 +77,21 @@ class Settle:
 
     ref: MessageRef
     outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What a draft left for its final.
+
+    Attributes:
+        refs: The messages that stand, in order.
+        uncertain: One more may stand that nobody knows.
+        posted: How many it posted, those that are gone included; None: as many as stand.
+    """
+
+    refs: tuple[MessageRef, ...]
+    uncertain: bool = False
+    posted: int | None = None
 
 
 Item = Text | Ask | Settle
@@ -124,6 +145,8 @@ def note_row(
         address: Where it is said.
         text: Whole; not blank.
         conversation: None for what belongs to no conversation.
+        posted: How many messages the turn has posted, those that are gone included; None: as many
+            as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when the platform refuses it.
         reply_to: The platform's id of the message that it answers.
     """
@@ -213,16 +236,36 @@ def stored(put: Put, version: int) -> Row:
     )
 
 
-def with_refs(item: Text, refs: tuple[MessageRef, ...], *, uncertain: bool) -> Text:
-    """Return the final with what was learned about its draft after it was committed.
+def part_key(key: str, item: Text) -> str:
+    """Return the idempotency key of the next message that a text posts.
+
+    A final goes on with its draft's keys, so that a message of which nobody recorded that it
+    arrived is found again instead of standing there twice.
 
     Args:
-        item: As it was committed.
-        refs: All messages of the draft, in order.
-        uncertain: One more may stand that nobody knows.
+        key: The row's.
+        item: The row's.
     """
-    known = (*refs, *(ref for ref in item.refs if ref not in refs))
-    return replace(item, refs=known, uncertain=item.uncertain or uncertain)
+    if item.turn is None:
+        return f"{key}:{item.done}"
+    return message_key(item.turn, posted(item))
+
+
+def first_key(key: str, item: Text) -> str:
+    """Return the idempotency key of a text's first message, where no message was lost."""
+    return part_key(key, replace(item, refs=(), done=0, posted=None))
+
+
+def posted(item: Text) -> int:
+    """Return how many messages the turn of a final has posted."""
+    return len(item.refs) if item.posted is None else item.posted
+
+
+def with_draft(item: Text, left: Left) -> Text:
+    """Return the final with what was learned about its draft after it was committed."""
+    refs = (*left.refs, *(ref for ref in item.refs if ref not in left.refs))
+    counted = None if left.posted is None or left.posted == len(refs) else left.posted
+    return replace(item, refs=refs, uncertain=item.uncertain or left.uncertain, posted=counted)
 
 
 def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:

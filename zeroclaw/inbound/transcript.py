@@ -60,7 +60,7 @@ class Transcript:
                     cursor=row.key,
                     kind="note" if item.turn is None else "bot",
                     # The key of its first part, as the outbox sends it.
-                    key=f"{row.key}:0",
+                    key=rows.first_key(row.key, item),
                     ref=item.refs[0].message if item.refs else "",
                     text=item.text,
                     at=_made_at(row.key),

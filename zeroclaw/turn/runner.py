@@ -8,7 +8,6 @@ that was taken up three times without getting further ends as failed, and is tol
 """
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from zeroclaw.delivery.live import DraftHandle
@@ -27,13 +26,13 @@ from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened, TurnResumed
 from zeroclaw.turn.inbox import Again, Ask, Item, State, UseTool, item_put
-from zeroclaw.turn.machine import begin, begin_tool, resume, step
+from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
 from zeroclaw.turn.results import AUDITED
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.running import Ended, Running
-from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, TurnFailed
-from zeroclaw.turn.states import Calling, Done, DoneReason
+from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
+from zeroclaw.turn.states import Calling, Confirming, Done, DoneReason
 from zeroclaw.turn.states import State as MachineState
 from zeroclaw.turn.verdicts import Verdicts
 
@@ -71,15 +70,14 @@ class Runner:
             await self._nothing_to_retry(desk, item)
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
-        with suppress(Conflict):
-            # The writer may have edited or withdrawn it just now; then it is looked at again.
-            waiting = await self._rooms.store.get(RowKind.INBOX, item.id)
-            if (
-                waiting is None
-                or waiting.state != "queued"
-                or waiting.body != item_put(item, "queued").body
-            ):
-                return
+        waiting = await self._rooms.store.get(RowKind.INBOX, item.id)
+        if (
+            waiting is None
+            or waiting.state != "queued"
+            or waiting.body != item_put(item, "queued").body
+        ):
+            return
+        try:
             await desk.commit(
                 DurablePoint.TURN_STARTED,
                 journal=(opened,),
@@ -88,12 +86,13 @@ class Runner:
                     turn_put(row, desk.conversation),
                 ),
             )
-            first = (
-                begin(opened.limits)
-                if opened.call is None
-                else begin_tool(opened.call, opened.limits)
-            )
-            await self._run(_Seat(desk=desk, opened=opened, row=row, bell=bell), *first)
+        except Conflict:
+            # Its writer has edited or withdrawn it just now; it is looked at again.
+            return
+        begun = (
+            begin(opened.limits) if opened.call is None else begin_tool(opened.call, opened.limits)
+        )
+        await self._run(_Seat(desk=desk, opened=opened, row=row, bell=bell), *begun)
 
     async def resume(self, desk: Desk, bell: Bell) -> None:
         """Take up the open turn of this conversation and bring it to its end."""
@@ -106,19 +105,21 @@ class Runner:
             message = f"the turn `{opened.turn}` has no row"
             raise LookupError(message)
         row = turn_of(stored)
-        first: tuple[MachineState, tuple[Effect, ...]]
+        seat = _Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
+            where = row.address.channel
+            await self._rooms.tell_operators(
+                f"A turn in `{where}` failed: I was cut off again and again while I worked on it."
+            )
             note = "I was cut off again and again while I worked on this; send `/retry` to try anew"
-            first = step(state, TurnFailed(text=note))
-            await self._rooms.tell_operators(f"A turn failed: {note}.")
-        else:
+            await self._run(seat, state, (), first=TurnFailed(text=note))
+            return
+        if not _is_parked(state):
+            # Waiting for a person crashes nothing, however often the process is restarted.
             now = self._rooms.clock.now()
             await desk.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
-            first = resume(state, rerun=await self._rerun(desk, opened, row, state))
-            halted = self._rooms.halted()
-            if halted:
-                first = step(first[0], AbortRequested(cause="halt", by=halted))
-        await self._run(_Seat(desk=desk, opened=opened, row=row, bell=bell), *first)
+        again = resume(state, rerun=await self._rerun(desk, opened, row, state))
+        await self._run(seat, *again)
 
     def waits_for(self, conversation: ConversationId) -> tuple[str, ...]:
         """Return the tools whose calls wait for an answer in a conversation."""
@@ -201,21 +202,21 @@ class Runner:
 
     # --- the middle ----------------------------------------------------------------------------
 
-    async def _run(self, seat: _Seat, state: MachineState, effects: tuple[Effect, ...]) -> None:
+    async def _run(
+        self,
+        seat: _Seat,
+        state: MachineState,
+        effects: tuple[Effect, ...],
+        *,
+        first: Event | None = None,
+    ) -> None:
         rooms, desk, opened, row = self._rooms, seat.desk, seat.opened, seat.row
         known = row
 
         async def learned(ref: MessageRef) -> None:
             nonlocal known
             known = replace(known, refs=(*known.refs, ref))
-            await rooms.store.commit(
-                Commit(
-                    point=DurablePoint.REF_KNOWN,
-                    conversation=desk.conversation,
-                    fence=desk.fence,
-                    writes=(turn_put(known, desk.conversation),),
-                )
-            )
+            await self._learn(desk, known)
 
         rooms.publish(
             TurnStarted(
@@ -233,12 +234,39 @@ class Runner:
         running = Running(rooms, desk, opened, controls, address=row.address, show=draft.show)
         self._running[opened.turn] = running
         self._drafts[opened.turn] = draft
+        if halted := rooms.halted():
+            # A halt ends what runs; this turn was about to, and so was not among that.
+            first = first or AbortRequested(cause="halt", by=halted)
         try:
-            ended = await running.drive(state, effects, seat.bell)
+            ended = await running.drive(state, effects, seat.bell, first=first)
             await self._finish(replace(seat, row=known), controls, ended, draft)
         finally:
             del self._running[opened.turn], self._drafts[opened.turn]
             await draft.close()
+
+    async def _learn(self, desk: Desk, row: TurnRow) -> None:
+        """Record a message of the draft; the turn may end meanwhile, and then stays ended."""
+        store = self._rooms.store
+        for tries_left in reversed(range(TRIES)):
+            stored = await store.get(RowKind.TURN, row.turn)
+            is_closed = stored is not None and stored.state == "closed"
+            version = 0 if stored is None else stored.version
+            try:
+                await store.commit(
+                    Commit(
+                        point=DurablePoint.REF_KNOWN,
+                        conversation=desk.conversation,
+                        fence=desk.fence,
+                        writes=(
+                            turn_put(row, desk.conversation, closed=is_closed, expect=version),
+                        ),
+                    )
+                )
+            except Conflict:
+                if not tries_left:
+                    raise
+                continue
+            return
 
     # --- the end -------------------------------------------------------------------------------
 
@@ -276,7 +304,8 @@ class Runner:
             *ended.writes,
         )
         await self._end(desk, ended, (finished, *noted), audited, writes)
-        rooms.outbox.announce(final, refs=await draft.close(), uncertain=draft.uncertain)
+        left = await draft.close()
+        rooms.outbox.announce(final, refs=left, uncertain=draft.uncertain, posted=draft.posted)
         rooms.publish(
             TurnEnded(
                 conversation=desk.conversation,
@@ -331,7 +360,7 @@ class Runner:
                 continue
             frozen = await calls.frozen(fill.action)
             refusal = self._rooms.refusals.refuse(
-                ended.calls[fill.position],
+                _call_of(fill),
                 fill.result.content,
                 conversation=desk.conversation,
                 action=fill.action,
@@ -361,6 +390,15 @@ class Runner:
             text = screen.screen(text, verdicts.lookup)
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
         return "\n\n".join(part for part in (text, note) if part.strip()) or "_Nothing to say._"
+
+
+def _is_parked(state: MachineState) -> bool:
+    return isinstance(state, Confirming) and bool(batch.pending(state.batch))
+
+
+def _call_of(fill: batch.Fill) -> ToolCall:
+    """Return the call that a fill echoes, without its arguments."""
+    return ToolCall(id=fill.result.tool_call_id, name=fill.result.tool_name, arguments="")
 
 
 async def _closed(draft: DraftHandle) -> None:

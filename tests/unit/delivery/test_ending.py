@@ -62,7 +62,7 @@ async def answer(
         )
         await commit(rig.store, put)
         refs = await handle.close()
-        rig.outbox.announce(put, refs=refs, uncertain=handle.uncertain)
+        rig.outbox.announce(put, refs=refs, uncertain=handle.uncertain, posted=handle.posted)
         await rig.outbox.ended(put.key)
         assert (await rig.row(put)).state == "delivered"
         return channel

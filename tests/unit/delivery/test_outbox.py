@@ -7,13 +7,12 @@ from itertools import pairwise
 import pytest
 
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_channel import Hang, Lost, ScriptedChannel
+from tests.fakes.scripted_channel import Call, Hang, Lost, ScriptedChannel
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,
     HERE,
     PLAIN_SENDS,
-    TURN,
     Rig,
     card,
     commit,
@@ -23,7 +22,7 @@ from tests.unit.delivery.rig import (
 )
 from zeroclaw.channel import Capabilities
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.draft import CONTINUED_ABOVE
+from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
 from zeroclaw.delivery.posting import MOST_LOST
 from zeroclaw.delivery.rows import (
     POSSIBLE_REPEAT,
@@ -34,7 +33,7 @@ from zeroclaw.delivery.rows import (
     note_row,
     settle_rows,
 )
-from zeroclaw.envelope import MessageRef
+from zeroclaw.envelope import MessageRef, TurnId
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -53,14 +52,19 @@ HOUR_S = 3600.0
 def final(
     rig: Rig, text: str, *, refs: tuple[MessageRef, ...] = (), chat: str = "c1", name: str = "chat"
 ) -> Put:
+    key = rig.ids.ulid()
     return final_row(
-        key=rig.ids.ulid(),
+        key=key,
         conversation=HERE,
-        turn=TURN,
+        turn=turn_of(key),
         address=rig.channels[name].address(chat),
         text=text,
         refs=refs,
     )
+
+
+def turn_of(key: str) -> TurnId:
+    return TurnId(f"turn of {key}")
 
 
 def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
@@ -101,7 +105,7 @@ async def test_a_final_without_a_draft_is_sent() -> None:
         assert isinstance(item, Text)
         assert [ref.message for ref in item.refs] == ["m1"]
         assert rig.hooks.delivered_texts == ["done"]
-        assert [call.key for call in rig.channel.calls] == [f"{put.key}:0"]
+        assert [call.key for call in rig.channel.calls] == [f"{turn_of(put.key)}:0"]
 
 
 async def test_a_final_edits_its_draft() -> None:
@@ -180,6 +184,42 @@ async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
         assert seen(rig.channel) == ["done" + POSSIBLE_REPEAT]
 
 
+@pytest.mark.parametrize(
+    ("draft", "text", "left"),
+    [
+        pytest.param("dra", "drawn", ["drawn"], id="its first"),
+        pytest.param("one", LONG, PARTS, id="one of many"),
+    ],
+)
+async def test_a_lost_message_of_the_draft_is_found_by_its_key(
+    draft: str, text: str, left: list[str]
+) -> None:
+    """Where the platform knows our keys no fragment stays (P1)."""
+    async with running(platform()) as rig:
+        put = final(rig, text)
+        to, turn = rig.channel.address(), turn_of(put.key)
+        await rig.accounts["chat"].send(to, draft, key=message_key(turn, 0), draft=True)
+        await commit(rig.store, put)
+        rig.outbox.announce(put, uncertain=True)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == left
+
+
+async def test_a_lost_message_that_the_final_does_not_need_is_taken_away() -> None:
+    """Found by its key, and counted from the messages that the draft posted (P1)."""
+    async with running(platform()) as rig:
+        put = final(rig, "short")
+        to, turn, account = rig.channel.address(), turn_of(put.key), rig.accounts["chat"]
+        for number, text in enumerate(["a", "deleted", "lost"]):
+            await account.send(to, text, key=message_key(turn, number), draft=True)
+        first, deleted, _ = (shown.ref for shown in rig.channel.standing(to))
+        rig.channel.lose(deleted)
+        await commit(rig.store, put)
+        rig.outbox.announce(put, refs=(first,), uncertain=True, posted=2)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["short"]
+
+
 async def test_a_message_that_somebody_deleted_is_sent_anew() -> None:
     """An edit refused because the message is gone becomes a send (P6)."""
     async with running(platform()) as rig:
@@ -206,14 +246,15 @@ async def test_refused_markup_becomes_plain_text(call: str) -> None:
 async def test_a_final_that_is_refused_is_told_to_the_operator() -> None:
     """In the commit that says so, with what the operator is told (P6, P10)."""
     async with running(platform()) as rig:
-        rig.channel.will("send", *[ChannelRejected("bad entity", markup=True)] * 2)
+        markup = ChannelRejected("bad entity", markup=True)
+        rig.channel.will("send", markup, ChannelRejected("blocked"))
         told = note(rig, "a final was refused", quiet=True)
         rig.hooks.add = (told,)
         put = final(rig, "*bold*")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert (await rig.row(put)).state == "refused"
-        assert rig.hooks.reasons == ["bad entity"]
+        assert rig.hooks.reasons == ["blocked"]
         await rig.outbox.ended(told.key)
         assert seen(rig.channel) == ["a final was refused"]
 
@@ -262,7 +303,7 @@ async def test_a_lost_answer_is_repeated_under_the_same_key() -> None:
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
-        assert {call.key for call in rig.channel.calls} == {f"{put.key}:0"}
+        assert {call.key for call in rig.channel.calls} == {f"{turn_of(put.key)}:0"}
 
 
 async def test_elsewhere_a_repeat_says_that_it_may_be_one() -> None:
@@ -411,6 +452,38 @@ async def test_a_send_that_was_begun_before_a_kill_counts_as_unknown() -> None:
         await rig.outbox.resume()
         await rig.outbox.ended(put.key)
         assert seen(channel) == ["done", "done" + POSSIBLE_REPEAT]
+
+
+async def test_a_draft_that_died_with_its_process_leaves_no_fragment() -> None:
+    """Its send was never recorded; the final finds it and replaces it (P1)."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, "drawn")
+        key = message_key(turn_of(put.key), 0)
+        await rig.accounts["chat"].send(channel.address(), "dra", key=key, draft=True)
+        await commit(store, put)
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["drawn"]
+
+
+async def test_a_found_message_that_somebody_deleted_is_sent_anew_once() -> None:
+    """A chat where everything is deleted at once does not go round in circles."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, "drawn")
+        await commit(store, put)
+    async with running(channel, store=store) as rig:
+
+        async def delete_all(call: Call) -> None:
+            for shown in channel.standing(channel.address()):
+                channel.lose(shown.ref)
+
+        channel.before = delete_all
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert [call.name for call in channel.calls] == ["send", "edit", "send"]
 
 
 async def test_what_was_delivered_before_is_over_at_once() -> None:

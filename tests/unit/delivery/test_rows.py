@@ -1,0 +1,77 @@
+"""Rows of the outbox come back as they were written."""
+
+import pytest
+
+from tests.unit.delivery.rig import HERE, TURN, card, outcome
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import Item, Left, Text
+from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.store import Put
+
+WHERE = Address(channel="chat", account="bot", chat="c", thread="t", direct=True)
+REF = MessageRef(address=WHERE, message="m0")
+FINAL = Text(address=WHERE, text="täxt", turn=TURN, refs=(REF,), reply_to="m")
+
+
+def put(item: Item) -> Put:
+    match item:
+        case Text():
+            return rows.final_row(
+                key="k",
+                conversation=HERE,
+                turn=TURN,
+                address=WHERE,
+                text=item.text,
+                refs=item.refs,
+                reply_to=item.reply_to,
+            )
+        case rows.Ask():
+            return rows.ask_row(
+                key="k",
+                conversation=HERE,
+                address=WHERE,
+                card=item.card,
+                approvals=item.approvals,
+            )
+        case rows.Settle():
+            (found,) = rows.settle_rows(
+                keys=("k",), conversation=HERE, refs=(item.ref,), outcome=item.outcome
+            )
+            return found
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        FINAL,
+        rows.Ask(address=WHERE, card=card(), approvals=("a1",)),
+        rows.Settle(ref=REF, outcome=outcome()),
+    ],
+)
+def test_a_row_says_what_was_put_into_it(item: Item) -> None:
+    """Where it goes is indexed, so that one address is served in order."""
+    written = put(item)
+    assert (written.state, written.place, written.expect) == ("pending", WHERE.key(), 0)
+    assert rows.read(rows.stored(written, 1)) == item
+
+
+def test_a_change_expects_the_version_that_was_read() -> None:
+    """Two writers can't both win."""
+    row = rows.stored(put(FINAL), 3)
+    assert rows.changed(row, FINAL, "delivered").expect == 3
+
+
+def test_keys_of_a_final_go_on_where_its_draft_stopped() -> None:
+    """Messages that are gone are counted, so that no key is used twice (P1)."""
+    assert rows.part_key("k", FINAL) == f"{TURN}:1"
+    assert rows.first_key("k", FINAL) == f"{TURN}:0"
+    left = Left(refs=(REF,), uncertain=True, posted=3)
+    assert rows.part_key("k", rows.with_draft(FINAL, left)) == f"{TURN}:3"
+    assert rows.with_draft(FINAL, Left(refs=(REF,), posted=1)) == FINAL
+
+
+def test_a_note_is_keyed_by_its_row() -> None:
+    """It has no draft."""
+    note = Text(address=WHERE, text="text", done=2)
+    assert rows.part_key("k", note) == "k:2"
+    assert rows.first_key("k", note) == "k:0"
