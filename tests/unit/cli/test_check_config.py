@@ -1,0 +1,86 @@
+"""`check-config` tells every fault at once, each with its place."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from zeroclaw.cli import root
+from zeroclaw.cli.faults import faults_in
+
+MANY = """
+autonomy = "loose"
+
+[provider]
+kind = "openai"
+
+[[policy.statement]]
+id = "x"
+effect = "maybe"
+principals = ["anyone"]
+actions = ["tool:*"]
+
+[channels.web]
+stream = "often"
+
+[channels.terminal]
+colour = "green"
+
+[channels.pigeon]
+"""
+
+
+def test_all_faults_come_at_once() -> None:
+    """P10: keys of ours, of a channel, of the policy, and a kind that nobody has."""
+    faults = faults_in(MANY, environment={})
+    paths = [fault.partition(": ")[0] for fault in faults]
+    assert paths == [
+        "autonomy",
+        "provider",
+        "channels.web.stream",
+        "channels.terminal.colour",
+        "channels.pigeon.kind",
+        "policy.statement[0].effect",
+    ]
+
+
+def test_a_text_that_is_no_toml_is_one_fault() -> None:
+    (fault,) = faults_in("a = = 1", environment={})
+    assert fault.startswith("not valid TOML: ")
+
+
+def test_a_secret_that_is_not_there_is_a_fault() -> None:
+    """Found before the daemon is started, and its value is told nowhere (P8)."""
+    text = (
+        '[provider]\nkind = "openai"\nbase_url = "http://127.0.0.1/v1"\nmodel = "m"\n'
+        'api_key = { env = "NOT_SET" }\n'
+    )
+    (fault,) = faults_in(text, environment={})
+    assert fault == "provider.api_key: environment variable `NOT_SET` is not set; set it"
+    assert faults_in(text, environment={"NOT_SET": "now it is"}) == ()
+
+
+def test_the_defaults_have_no_fault() -> None:
+    assert faults_in("", environment={}) == ()
+
+
+def test_the_command_names_the_file_and_exits_with_two(tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text("[listener]\nport = 99999\n", encoding="utf-8")
+    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"zeroclaw: {config}: listener.port: ")
+
+
+def test_a_good_file_says_where_everything_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    config = tmp_path / "c.toml"
+    config.write_text("", encoding="utf-8")
+    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"{config}: no faults",
+        f"data in {tmp_path}/zeroclaw, workspaces in {tmp_path}/zeroclaw-workspaces",
+    ]

@@ -1,0 +1,109 @@
+"""The command line itself: light to start, teaching, and one line for each error."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from zeroclaw.cli import COMMANDS, root
+
+HEAVY = {"pydantic", "httpx", "starlette", "uvicorn", "xllamacpp", "sqlite3"}
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command run in this process."""
+    done = CliRunner().invoke(root, [*arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
+    """The modules that are loaded after a command ran in a process of its own."""
+    script = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "from zeroclaw.cli import main\n"
+        f"sys.argv = ['zeroclaw', *{list(arguments)!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+    return set(done.stderr.split())
+
+
+def test_the_list_of_commands_teaches() -> None:
+    """Every command is there with what it does, and what to begin with."""
+    code, out, _ = run("--help")
+    words = " ".join(out.split())
+    assert code == 0
+    assert [one.does for one in COMMANDS.values() if one.does not in words] == []
+    assert "Begin with `zeroclaw demo`" in words
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_says_the_same_of_itself_as_the_list(name: str) -> None:
+    """The list is kept apart so that it loads nothing; this keeps the two together."""
+    command = import_module(f"zeroclaw.cli.{COMMANDS[name].module}").command
+    assert isinstance(command, click.Command)
+    first = (command.help or "").splitlines()[0]
+    assert (command.name, first) == (name, COMMANDS[name].does)
+    code, out, _ = run(name, "--help")
+    assert (code, first in " ".join(out.split())) == (0, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("status",), ("run", "--help"), ("status", "--help")]
+)
+def test_looking_loads_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """A status answers at once: no models, no client, no web stack, no database."""
+    environment = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    loaded = modules_of(*arguments, environment=environment)
+    assert "zeroclaw.cli" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_without_a_daemon_the_exit_code_says_so(tmp_path: Path) -> None:
+    """P10: one line, what to do, no traceback."""
+    code, out, err = run("status", "--data-dir", str(tmp_path))
+    assert (code, out) == (3, "")
+    told = f"zeroclaw: no zeroclaw runs in `{tmp_path}`; start one with `zeroclaw run`\n"
+    assert err == told
+
+
+def test_a_missing_configuration_is_misuse(tmp_path: Path) -> None:
+    """P10."""
+    code, _, err = run("policy", "show", "--config", str(tmp_path / "c.toml"))
+    assert code == 2
+    assert err.startswith("zeroclaw: --config: ")
+
+
+def test_an_unknown_command_is_misuse() -> None:
+    code, _, err = run("dance")
+    assert (code, "No such command" in err) == (2, True)
+
+
+def test_an_unexpected_failure_of_ours_is_one_line_and_exit_code_one(tmp_path: Path) -> None:
+    """A data directory that can't be had."""
+    (tmp_path / "file").write_text("")
+    code, _, err = run("halt", "--data-dir", str(tmp_path / "file" / "data"))
+    assert (code, len(err.splitlines())) == (1, 1)
+
+
+def test_the_schema_is_json_and_holds_the_channels() -> None:
+    """An editor can use it as it is."""
+    code, out, _ = run("config", "schema")
+    schema = json.loads(out)
+    assert code == 0
+    assert set(schema["properties"]) >= {"provider", "channels", "policy"}
+    assert set(schema["x-channel-kinds"]) >= {"web", "terminal"}

@@ -1,0 +1,159 @@
+"""`policy show` and `policy explain`: the policy without a daemon, in words and for machines."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from zeroclaw.cli import root
+from zeroclaw.cli.asked import principal
+from zeroclaw.config import parse
+from zeroclaw.envelope import Principal
+from zeroclaw.errors import ConfigError
+
+CONFIG = """
+[[people]]
+name = "ann"
+ids = ["telegram:4711"]
+roles = ["editor"]
+
+[[policy.statement]]
+id = "editors-write"
+effect = "allow"
+principals = ["role:editor"]
+actions = ["tool:write_file"]
+
+[[policy.statement]]
+id = "not-the-plan"
+effect = "deny"
+principals = ["anyone"]
+actions = ["tool:write_file"]
+resources = ["file:*/plan.txt"]
+note = "the plan stands"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    path = tmp_path / "c.toml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return str(path)
+
+
+def policy(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(root, ["policy", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def explained(config: str, *arguments: str) -> dict[str, object]:
+    code, out, err = policy("explain", "--config", config, "--json", *arguments)
+    assert (code, err) == (0, "")
+    told: dict[str, object] = json.loads(out)
+    return told
+
+
+def test_show_prints_all_three_sets_and_says_which_holds(config: str) -> None:
+    """Nothing is built in but what is printed (S2-08, K26)."""
+    code, out, _ = policy("show", "--config", config)
+    assert code == 0
+    assert 'autonomy = "supervised"\n' in out
+    assert 'autonomy = "full"  (not in force)' in out
+    assert "editors-write  allow  role:editor → tool:write_file" in out
+    assert out.rstrip().endswith("What nothing matches is denied.")
+
+
+def test_show_is_whole_for_machines(config: str) -> None:
+    code, out, _ = policy("show", "--config", config, "--json")
+    names = {one["name"]: one["in_force"] for one in json.loads(out)}
+    assert code == 0
+    assert names == {
+        "commands and approvers": True,
+        'autonomy = "readonly"': False,
+        'autonomy = "supervised"': True,
+        'autonomy = "full"': False,
+        "[[policy.statement]]": True,
+    }
+
+
+WRITE = ("--tool", "write_file", "--args", '{"path": "notes.txt", "content": "x"}')
+
+
+def test_explain_asks_the_tool_what_it_would_touch(config: str) -> None:
+    """Deny beats ask beats allow, with the statements that made it and all the others (S2-20)."""
+    told = explained(config, "--who", "person:ann", *WRITE)
+    assert told["effect"] == "ask"
+    assert told["statements"] == ["supervised.effects", "supervised.risk"]
+    (resource,) = [str(one) for one in list_of(told["resources"])]
+    assert resource.endswith("/CONVERSATION/notes.txt")
+    considered = {str(one["id"]): one["matched"] for one in tables_of(told["considered"])}
+    assert considered["editors-write"] is True
+    assert considered["not-the-plan"] is False
+
+
+def test_explain_takes_a_resource_by_name(config: str) -> None:
+    told = explained(config, "--tool", "write_file", "--resource", "file:/srv/plan.txt")
+    assert (told["effect"], told["statements"]) == ("deny", ["not-the-plan"])
+
+
+def test_explain_says_what_it_could_not_know(config: str) -> None:
+    """A tool that nobody has counts as undeclared, the worst (K26)."""
+    told = explained(config, "--tool", "launch")
+    assert told["effect"] == "ask"
+    notes = " ".join(str(note) for note in list_of(told["notes"]))
+    assert "no tool is called `launch` here" in notes
+    assert "counts as touching nothing" in notes
+
+
+def test_explain_reads_well(config: str) -> None:
+    code, out, _ = policy("explain", "--config", config, "--who", "telegram:4711", *WRITE)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "person:ann may, if an approver says yes, use `tool:write_file`: ask"
+    assert any(
+        "not-the-plan" in line and "it names none of the resources" in line for line in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("--who", "nobody", "--tool", "shell"), "--who: `nobody` is nobody"),
+        (("--who", "person:bob", "--tool", "shell"), "it names `ann`"),
+        (("--tool", "write_file", "--args", "{"), "not valid JSON"),
+        (("--tool", "write_file", "--args", '{"path": 3}'), "path"),
+    ],
+)
+def test_a_question_that_cannot_be_put_is_one_line(
+    config: str, arguments: tuple[str, ...], fault: str
+) -> None:
+    """P10."""
+    code, out, err = policy("explain", "--config", config, *arguments)
+    assert (code in {1, 2}, out, fault in err, len(err.splitlines())) == (True, "", True, 1)
+
+
+def test_everybody_can_be_named() -> None:
+    """As statements and configuration name them."""
+    config = parse(CONFIG)
+    ann = Principal(
+        id="person:ann",
+        roles=frozenset({"editor"}),
+        channel="telegram",
+        sender="4711",
+        display="ann",
+    )
+    assert principal(config, "person:ann") == principal(config, "telegram:4711") == ann
+    assert principal(config, "operator") == principal(config, "person:operator")
+    assert principal(config, "role:editor").roles == {"editor"}
+    assert principal(config, "telegram:1").id == "telegram:1"
+    with pytest.raises(ConfigError):
+        principal(config, "telegram:")
+
+
+def list_of(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value  # pyright: ignore[reportUnknownVariableType]  # what JSON holds
+
+
+def tables_of(value: object) -> list[dict[str, object]]:
+    return [one for one in list_of(value) if isinstance(one, dict)]

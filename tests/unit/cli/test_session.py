@@ -1,0 +1,338 @@
+"""A session against the real terminal channel over a real socket: said, shown, pressed, resumed."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from channels.terminal.adapter import TerminalChannel, open_channel
+from tests.contract.terminal_harness import OPERATOR, control_socket, terminal_context
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import EPOCH
+from zeroclaw import (
+    Accepted,
+    Admission,
+    ApprovalId,
+    Card,
+    CardCall,
+    ChannelUnavailable,
+    Command,
+    Ending,
+    Envelope,
+    Outcome,
+    Outgoing,
+    Pressed,
+    Said,
+)
+from zeroclaw.cli.talking import link as link_room
+from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Typed
+from zeroclaw.cli.talking.link import Link, NoTerminal
+from zeroclaw.cli.talking.session import Session
+from zeroclaw.cli.talking.view import View
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.control import Unreachable
+
+SCREEN = Ink(moves=True, colours=False)
+PIPE = Ink(moves=False, colours=False)
+CARD = Card(
+    key="c1",
+    asked_by="operator",
+    calls=(
+        CardCall(
+            approval=ApprovalId("a1"),
+            number=1,
+            tool="shell",
+            summary="run `ls`",
+            arguments="{}",
+            why="it asks",
+            hash8="0a1b2c3d",
+        ),
+    ),
+    deadline_at=EPOCH + timedelta(minutes=15),
+)
+
+
+class QuickClock(SystemClock):
+    """The real one, except that nobody waits long."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.001))
+
+
+class Keyboard:
+    """What a person types, when the test says so."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(100)
+
+    def press(self, *events: Event | str) -> None:
+        for event in events:
+            self._queue.put_nowait(Typed(text=event) if isinstance(event, str) else event)
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        while True:
+            event = await self._queue.get()
+            yield event
+            if event == Ended():
+                return
+
+
+class Bot:
+    """The daemon's side: it records what comes and answers as the test says."""
+
+    def __init__(self) -> None:
+        self.bodies: list[object] = []
+        self.came: asyncio.Queue[object] = asyncio.Queue(100)
+        self.channel: TerminalChannel
+        self.refusals = 0
+        self.echoes = False
+        self.busy = 0
+
+    async def admit(self, envelope: Envelope) -> Admission:
+        if self.refusals:
+            self.refusals -= 1
+            message = "the disk is full"
+            raise ChannelUnavailable(message)
+        self.bodies.append(envelope.body)
+        self.came.put_nowait(envelope.body)
+        if self.echoes and isinstance(envelope.body, Said):
+            await self.answer(f"you said {envelope.body.text}", f"k{len(self.bodies)}")
+        return Accepted()
+
+    async def answer(self, text: str, key: str, *, draft: bool = False) -> None:
+        await self.channel.send(
+            OPERATOR, Outgoing(rendered=self.channel.render(text), key=key, draft=draft)
+        )
+
+    async def status(self) -> Mapping[str, object]:
+        await asyncio.sleep(0)
+        return {"busy": self.busy, "waiting": 0, "halted": ""}
+
+
+@asynccontextmanager
+async def bot_in(place: Path, bot: Bot) -> AsyncGenerator[Bot]:
+    ready = asyncio.Event()
+    async with control_socket(place) as control, asyncio.TaskGroup() as group:
+        channel = open_channel(terminal_context(control))
+        assert isinstance(channel, TerminalChannel)
+        bot.channel = channel
+        task = group.create_task(channel.receive(bot.admit, ready.set))
+        await ready.wait()
+        try:
+            yield bot
+        finally:
+            task.cancel()
+
+
+class Sitting:
+    """A session and what it wrote."""
+
+    def __init__(self, place: Path, bot: Bot, ink: Ink, *, approves: bool = False) -> None:
+        self.written = ""
+        self._grew = asyncio.Event()
+        clock, ids = QuickClock(), CountingIds()
+        self.keyboard = Keyboard()
+        self.link = Link(place, clock=clock, token=ids.ulid)
+        self.session = Session(
+            link=self.link,
+            view=View(ink, history=0),
+            ink=ink,
+            write=self._write,
+            status=bot.status,
+            clock=clock,
+            approves=approves,
+        )
+
+    def _write(self, text: str) -> None:
+        self.written += text
+        self._grew.set()
+
+    async def run(self, *first: str) -> None:
+        await self.session.run(self.keyboard.events(), first)
+
+    async def sees(self, text: str) -> None:
+        while text not in self.written:
+            self._grew.clear()
+            await self._grew.wait()
+
+
+async def test_what_is_typed_arrives_and_what_comes_is_shown(tmp_path: Path) -> None:
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        sitting.keyboard.press("hello", "/stop now", "")
+        assert [await bot.came.get(), await bot.came.get()] == [
+            Said(text="hello"),
+            Command(name="stop", rest="now"),
+        ]
+        await bot.answer("hi", "k1", draft=True)
+        await bot.answer("hi there", "k1")
+        await sitting.sees("● hi there\n")
+        sitting.keyboard.press(Ended())
+
+
+async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
+    """And is a message like any other when none is open, or the choice is not offered (P5)."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        await sitting.sees("» ")
+        ref = await bot.channel.ask(OPERATOR, CARD)
+        await sitting.sees("a = approve once")
+        sitting.keyboard.press("T")
+        assert await bot.came.get() == Pressed(
+            approval=ApprovalId("a1"), choice="for_a_time", card=ref
+        )
+        ending = Ending(approval=ApprovalId("a1"), how="approved", by="operator", at=EPOCH)
+        await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
+        await sitting.sees("✓ 1  shell approved by operator")
+        sitting.keyboard.press("a", Ended())
+        assert await bot.came.get() == Said(text="a")
+
+
+async def test_one_interrupt_stops_the_answer_and_two_leave(tmp_path: Path) -> None:
+    bot = Bot()
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        running = group.create_task(sitting.run())
+        await sitting.sees("» ")
+        sitting.keyboard.press(Interrupted())
+        await sitting.sees("Ctrl-C again leaves")
+        sitting.keyboard.press("go")
+        assert await bot.came.get() == Said(text="go")
+        await bot.answer("I wri", "k1", draft=True)
+        await sitting.sees("I wri")
+        sitting.keyboard.press(Interrupted())
+        assert await bot.came.get() == Command(name="stop")
+        sitting.keyboard.press(Interrupted())
+        await running
+
+
+async def test_a_pipe_says_one_line_after_the_other_and_waits_for_the_last(
+    tmp_path: Path,
+) -> None:
+    """No prompt, no colour, each answer once."""
+    bot = Bot()
+    bot.echoes = True
+    async with bot_in(tmp_path, bot):
+        sitting = Sitting(tmp_path, bot, PIPE)
+        sitting.keyboard.press("one", "two", Ended())
+        await sitting.run()
+    assert sitting.written == "you said one\nyou said two\n"
+
+
+async def test_a_pipe_answers_a_card_with_its_next_line(tmp_path: Path) -> None:
+    """A card that waits is what the next line is for."""
+    bot = Bot()
+    bot.busy = 1
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, PIPE)
+        running = group.create_task(sitting.run())
+        sitting.keyboard.press("list", "d", Ended())
+        assert await bot.came.get() == Said(text="list")
+        ref = await bot.channel.ask(OPERATOR, CARD)
+        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="deny", card=ref)
+        ending = Ending(approval=ApprovalId("a1"), how="denied", by="operator", at=EPOCH)
+        await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
+        await bot.answer("then not", "k1")
+        bot.busy = 0
+        await running
+    assert sitting.written.endswith("✗ 1  shell denied by operator\nthen not\n")
+
+
+async def test_a_command_without_an_answer_does_not_hold_up_a_pipe(tmp_path: Path) -> None:
+    """A daemon with nothing to do has nothing more to say."""
+    bot = Bot()
+    async with bot_in(tmp_path, bot):
+        sitting = Sitting(tmp_path, bot, PIPE)
+        sitting.keyboard.press("/stop", Ended())
+        await sitting.run()
+    assert bot.bodies == [Command(name="stop")]
+
+
+async def test_a_daemon_that_others_keep_busy_does_not_hold_up_a_pipe(tmp_path: Path) -> None:
+    bot = Bot()
+    bot.echoes, bot.busy = True, 3
+    async with bot_in(tmp_path, bot):
+        sitting = Sitting(tmp_path, bot, PIPE)
+        sitting.keyboard.press("one", Ended())
+        await sitting.run()
+    assert sitting.written == "you said one\n"
+
+
+async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:
+    """Once for each call, and it ends with the answer."""
+    bot = Bot()
+    bot.busy = 1
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, PIPE, approves=True)
+        running = group.create_task(sitting.run("a haiku"))
+        assert await bot.came.get() == Said(text="a haiku")
+        ref = await bot.channel.ask(OPERATOR, CARD)
+        assert await bot.came.get() == Pressed(approval=ApprovalId("a1"), choice="once", card=ref)
+        ending = Ending(approval=ApprovalId("a1"), how="approved", by="operator", at=EPOCH)
+        await bot.channel.settle(ref, Outcome(card=CARD, endings=(ending,)))
+        await bot.answer("done", "k1")
+        bot.busy = 0
+        await running
+    assert sitting.written.endswith("done\n")
+
+
+async def test_after_a_restart_of_the_daemon_nothing_typed_is_lost(tmp_path: Path) -> None:
+    """P1: what was not known to be stored is written again, under its own id."""
+    bot, again = Bot(), Bot()
+    async with asyncio.TaskGroup() as group:
+        async with bot_in(tmp_path, bot):
+            sitting = Sitting(tmp_path, bot, SCREEN)
+            running = group.create_task(sitting.run())
+            await sitting.sees("» ")
+        await sitting.sees("the daemon is gone")
+        sitting.keyboard.press("are you there?")
+        async with bot_in(tmp_path, again):
+            assert await again.came.get() == Said(text="are you there?")
+            await again.answer("yes", "k1")
+            await sitting.sees("● yes\n")
+            sitting.keyboard.press(Ended())
+            await running
+
+
+async def test_what_could_not_be_stored_is_written_again(tmp_path: Path) -> None:
+    """A full disk that is mended costs nobody a message."""
+    bot = Bot()
+    bot.refusals = 2
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, SCREEN)
+        group.create_task(sitting.run())
+        sitting.keyboard.press("hello")
+        assert await bot.came.get() == Said(text="hello")
+        await sitting.sees("it is tried again")
+        sitting.keyboard.press(Ended())
+    assert sitting.written.count("it is tried again") == 2
+
+
+async def test_without_a_daemon_or_a_terminal_it_says_so(tmp_path: Path) -> None:
+    """P10."""
+    bot = Bot()
+    with pytest.raises(Unreachable):
+        await Sitting(tmp_path, bot, PIPE).run()
+    async with control_socket(tmp_path):
+        with pytest.raises(NoTerminal, match=r"is `\[channels.terminal\]` on"):
+            await Sitting(tmp_path, bot, PIPE).run()
+
+
+async def test_more_than_fits_waits_for_the_next_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has no room is kept; it is not forgotten."""
+    monkeypatch.setattr(link_room, "MOST_UNSENT", 2)
+    link = Link(tmp_path, clock=QuickClock(), token=CountingIds().ulid)
+    for number in range(5):
+        link.say(str(number))
+    assert [line["text"] for line in link.pending.values()] == ["0", "1", "2", "3", "4"]

@@ -1,0 +1,202 @@
+"""`halt`, `resume`, `receipts verify` and `status`, with a daemon and without one."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw.cli import root
+from zeroclaw.cli.answers import DaemonRefused, answer
+from zeroclaw.cli.proving import receipts_in
+from zeroclaw.cli.receipts import line
+from zeroclaw.cli.status import lines
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.control import Control
+from zeroclaw.inbound.switch import read_halt
+from zeroclaw.stores.sqlite import open_store
+
+Line = Mapping[str, object]
+TOKEN = f"zc-receipt-1700000000-{'A' * 43}"
+VALID: Line = {
+    "token": TOKEN,
+    "verdict": "valid",
+    "tool": "shell",
+    "outcome": "ok",
+    "at": "2026-01-01T12:00:00+00:00",
+}
+
+
+def run(*arguments: str, typed: str = "") -> tuple[int, str, str]:
+    done = CliRunner().invoke(root, [*arguments], input=typed)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def no_log(event: str, /, **fields: object) -> None:
+    pass
+
+
+@asynccontextmanager
+async def daemon(place: Path, name: str, reply: Line) -> AsyncGenerator[list[Line]]:
+    """A control socket that answers one call."""
+    asked: list[Line] = []
+
+    async def reply_to(line: Line) -> Line:
+        asked.append(line)
+        return reply
+
+    control = Control(place, log=no_log)
+    control.call(name, reply_to)
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(control.serve(ready.set))
+        await ready.wait()
+        try:
+            yield asked
+        finally:
+            task.cancel()
+
+
+async def halted(place: Path) -> str:
+    """Who halted everything, as the next daemon will find it."""
+    store = await open_store(place, clock=ManualClock())
+    try:
+        halt = await read_halt(store)
+    finally:
+        await store.aclose()
+    return "" if halt is None else halt.by
+
+
+def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None:
+    """The next daemon starts halted; `resume` takes it back. S2-21."""
+    place = ("--data-dir", str(tmp_path))
+    assert run("halt", *place)[:2] == (
+        0,
+        "no daemon runs; the next one starts halted, until `zeroclaw resume`\n",
+    )
+    assert asyncio.run(halted(tmp_path)) == "the operator on this machine"
+    assert run("resume", *place)[:2] == (0, "no daemon runs; the next one starts as usual\n")
+    assert asyncio.run(halted(tmp_path)) == ""
+
+
+@pytest.mark.parametrize(("command", "said"), [("halt", "halted: "), ("resume", "going on: ")])
+async def test_a_running_daemon_is_told(tmp_path: Path, command: str, said: str) -> None:
+    """It stores the switch itself, and ends what runs."""
+    async with daemon(tmp_path, command, {"halted": command == "halt"}) as asked:
+        code, out, _ = await asyncio.to_thread(run, command, "--data-dir", str(tmp_path))
+    assert (code, out.startswith(said)) == (0, True)
+    assert asked == [{"call": command, "by": "the operator on this machine"}]
+
+
+@pytest.mark.parametrize(
+    ("shown", "verdict", "code"),
+    [
+        (VALID, "valid; shell, ok, 2026-01-01T12:00:00+00:00", 0),
+        (
+            {**VALID, "verdict": "earlier"},
+            "valid, from an earlier run; shell, ok, 2026-01-01T12:00:00+00:00",
+            0,
+        ),
+        ({"token": TOKEN, "verdict": "false"}, "FALSE: nobody here issued it", 1),
+    ],
+)
+async def test_a_receipt_is_told_true_from_false(
+    tmp_path: Path, shown: Line, verdict: str, code: int
+) -> None:
+    """P7; a false one is a failure."""
+    async with daemon(tmp_path, "receipts", {"receipts": [shown]}) as asked:
+        done = await asyncio.to_thread(
+            run, "receipts", "verify", "-", "--data-dir", str(tmp_path), typed=f"see {TOKEN}\n"
+        )
+    assert done == (code, f"{TOKEN}: {verdict}\n", "")
+    assert asked == [{"call": "receipts", "text": f"see {TOKEN}\n"}]
+    assert line(shown) == f"{TOKEN}: {verdict}"
+
+
+async def test_receipts_come_as_json_too(tmp_path: Path) -> None:
+    async with daemon(tmp_path, "receipts", {"receipts": [VALID]}):
+        done = await asyncio.to_thread(
+            run, "receipts", "verify", TOKEN, "--json", "--data-dir", str(tmp_path)
+        )
+    assert (done[0], json.loads(done[1])) == (0, [VALID])
+
+
+async def test_a_text_without_a_receipt_is_a_failure(tmp_path: Path) -> None:
+    """A script that checks must not take silence for a yes."""
+    async with daemon(tmp_path, "receipts", {"receipts": []}):
+        done = await asyncio.to_thread(
+            run, "receipts", "verify", "hello", "--data-dir", str(tmp_path)
+        )
+    assert done == (1, "", "zeroclaw: there is no receipt in this text\n")
+
+
+async def test_without_a_daemon_the_store_is_asked(tmp_path: Path) -> None:
+    """Nobody issued this one; and where there is no store, none is made."""
+    with pytest.raises(StoreUnusable, match="holds no data yet"):
+        await receipts_in(tmp_path / "nowhere", TOKEN)
+    assert not (tmp_path / "nowhere").exists()
+    store = await open_store(tmp_path, clock=ManualClock())
+    await store.aclose()
+    (found,) = await receipts_in(tmp_path, TOKEN)
+    assert (found["token"], found["verdict"]) == (TOKEN, "false")
+
+
+async def test_an_error_of_the_daemon_is_ours(tmp_path: Path) -> None:
+    """P10."""
+    async with daemon(tmp_path, "status", {"error": "the disk is full"}):
+        with pytest.raises(DaemonRefused, match="the disk is full"):
+            await answer(tmp_path, {"call": "status"})
+
+
+STATUS: Line = {
+    "version": "0.1.0",
+    "model": "small",
+    "halted": "ann",
+    "channels": {
+        "web": {"condition": "up", "since": datetime(2026, 1, 1, tzinfo=UTC).isoformat()},
+        "mail": {"condition": "down", "since": "", "why": "wrong password"},
+    },
+    "busy": 1,
+    "waiting": 2,
+    "pending": 3,
+    "dropped": {"mail": 4},
+    "disk_bytes": 3 * 1024 * 1024 + 1,
+    "login_url": "http://127.0.0.1:8420/?login=x",
+}
+
+
+def test_a_status_reads_well() -> None:
+    """What is wrong is said beside what it is wrong with."""
+    told = [*lines(STATUS)]
+    assert told[0:3] == [
+        "zeroclaw   0.1.0",
+        "HALTED     by ann; `zeroclaw resume` goes on",
+        "model      small",
+    ]
+    assert told[3] == "channels   mail down since ?: wrong password"
+    assert told[4].startswith("           web up since ")
+    assert told[5:] == [
+        "work       1 at work, 2 waiting",
+        "approvals  3 to answer; `/pending` in a chat lists them",
+        "strangers  4 messages dropped on mail",
+        "disk       3 MiB",
+        "web page   http://127.0.0.1:8420/?login=x (opens once)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [(0, "0 B"), (2048, "2 KiB"), (5 * 1024**3, "5.0 GiB"), ("x", "0 B")]
+)
+def test_sizes_are_in_units(size: object, shown: str) -> None:
+    assert f"disk       {shown}" in [*lines({"disk_bytes": size})]
+
+
+async def test_a_status_for_machines_is_what_the_daemon_said(tmp_path: Path) -> None:
+    async with daemon(tmp_path, "status", STATUS):
+        code, out, _ = await asyncio.to_thread(run, "status", "--json", "--data-dir", str(tmp_path))
+    assert (code, json.loads(out)) == (0, STATUS)

@@ -1,0 +1,293 @@
+"""What each line of the daemon adds to a screen that is written at its end."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.cli.talking.view import View
+
+Line = Mapping[str, object]
+
+SCREEN = Ink(moves=True, colours=False, columns=40, rows=10)
+PIPE = Ink(moves=False, colours=False)
+AT = "2026-01-01T12:00:00+00:00"
+CLEAR = "\r\x1b[K"
+
+
+def item(
+    text: str, *, key: str = "k1", draft: bool = False, kind: str = "bot", number: int = 1
+) -> Line:
+    return {
+        "type": "item",
+        "number": number,
+        "id": key,
+        "kind": kind,
+        "text": text,
+        "at": AT,
+        "draft": draft,
+        "cursor": "",
+    }
+
+
+def call(number: int, ending: Line | None = None) -> Line:
+    return {
+        "approval": f"a{number}",
+        "number": number,
+        "tool": "shell",
+        "summary": "run `ls`",
+        "arguments": '{\n  "command": "ls"\n}',
+        "why": "it does more than read",
+        "hash8": "0a1b2c3d",
+        "ending": ending,
+    }
+
+
+def card(*calls: Line, number: int = 1) -> Line:
+    deadline = datetime(2026, 1, 1, 12, 15, tzinfo=UTC).isoformat()
+    shown = {
+        "asked_by": "ann",
+        "deadline_at": deadline,
+        "choices": ["once", "for_a_time", "deny"],
+        "calls": list(calls),
+    }
+    return {**item("", key="c1", kind="card", number=number), "card": shown}
+
+
+def ended(how: str, by: str = "ann", reason: str = "") -> Line:
+    return {"how": how, "by": by, "at": AT, "reason": reason}
+
+
+def live_view(ink: Ink, *before: Line, history: int = 10) -> View:
+    view = View(ink, history=history)
+    view.take({"type": "snapshot", "number": 0})
+    for line in before:
+        view.take(line)
+    view.take({"type": "live", "number": 0})
+    return view
+
+
+def test_an_answer_grows_and_ends() -> None:
+    """What is new is appended; nothing is written twice."""
+    view = live_view(SCREEN)
+    added = [
+        view.take(item("Hel", draft=True)),
+        view.take(item("Hello", draft=True, number=2)),
+        view.take(item("Hello", number=3)),
+    ]
+    assert added == ["● Hel", "lo", "\n"]
+    assert (view.is_drafting, view.answered) == (False, 1)
+
+
+def test_an_answer_that_changed_is_written_anew() -> None:
+    """Its rows are counted, so that exactly they are taken away."""
+    view = live_view(SCREEN)
+    view.take(item("a" * 50 + "\n日本", draft=True))
+    assert view.take(item("b", draft=True, number=2)) == "\r\x1b[2A\x1b[J● b"
+
+
+def test_an_answer_that_is_out_of_reach_is_written_below() -> None:
+    """What has scrolled away can't be taken back."""
+    view = live_view(SCREEN)
+    view.take(item("x\n" * 20, draft=True))
+    assert view.take(item("b", number=2)) == "\n● b\n"
+
+
+def test_an_older_frame_is_dropped() -> None:
+    """Numbers grow; a frame that was overtaken changes nothing."""
+    view = live_view(SCREEN)
+    view.take(item("Hello", draft=True, number=5))
+    assert view.take(item("Hel", draft=True, number=4)) == ""
+
+
+def test_what_comes_between_does_not_tear_an_answer() -> None:
+    """The rest of it follows below, marked as the rest."""
+    view = live_view(SCREEN)
+    view.take(item("One.", draft=True))
+    assert view.take(card(call(1))).startswith("\n┌ may this run?")
+    assert view.take(item("One. Two.", number=2)) == "● … Two.\n"
+    assert view.take(item("One. Two.", number=3)) == ""
+
+
+def test_into_a_pipe_go_whole_messages_once_each() -> None:
+    view = live_view(PIPE)
+    added = [
+        view.take(item("Hel", draft=True)),
+        view.take({"type": "typing", "number": 1}),
+        view.take(item("Hello", number=2)),
+        view.take(item("Hello", number=3)),
+        view.prompt(),
+    ]
+    assert added == ["", "", "Hello\n", "", ""]
+
+
+def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> None:
+    """Older ones are known, but not shown."""
+    view = View(SCREEN, history=1)
+    view.take({"type": "snapshot", "number": 0})
+    for line in (
+        item("old", key="k0"),
+        item("hi", key="person/1", kind="person"),
+        card(call(1), call(2, ended("denied"))),
+        item("grow", key="k2", draft=True),
+    ):
+        assert view.take(line) == ""
+    shown = view.take({"type": "live", "number": 0})
+    assert shown.startswith("» hi\n─── now ───\n┌ may this run?")
+    assert shown.endswith("● grow")
+    assert "old" not in shown
+    assert ([one.number for one in view.open_calls], view.answered) == ([1], 0)
+
+
+def test_after_a_lost_connection_only_news_is_shown() -> None:
+    """The daemon's numbers begin anew, and what was seen is not shown again."""
+    view = live_view(SCREEN)
+    view.take(item("one", number=900))
+    view.take(item("tw", key="k2", draft=True, number=901))
+    view.take({"type": "snapshot", "number": 0})
+    assert not view.is_live
+    for line in (item("one", number=0), item("two", key="k2", number=0), item("three", key="k3")):
+        view.take(line)
+    assert view.take({"type": "live", "number": 0}) == "o\n● three\n"
+    assert view.answered == 3
+
+
+def test_a_card_shows_the_call_and_how_to_answer() -> None:
+    """A single open call takes a letter, several take numbers (P5)."""
+    view = live_view(SCREEN)
+    shown = view.take(card(call(1)))
+    assert [line.partition(", until")[0] for line in shown.splitlines()] == [
+        "┌ may this run? asked by ann",
+        "│ 1  shell  run `ls`  #0a1b2c3d",
+        "│    it does more than read",
+        "│    {",
+        '│      "command": "ls"',
+        "│    }",
+        "└ a = approve once · t = approve for a time · d = deny · /deny 1 because …",
+    ]
+    two = live_view(SCREEN).take(card(call(1), call(2)))
+    assert two.splitlines()[-1] == "└ /approve 1 2 · /deny 1 because …"
+
+
+def test_each_ending_is_told_once() -> None:
+    """With whom and why; then nothing of the card waits any more (P5)."""
+    view = live_view(SCREEN)
+    view.take(card(call(1), call(2)))
+    first = view.take(card(call(1, ended("approved")), call(2), number=2))
+    second = view.take(
+        card(call(1, ended("approved")), call(2, ended("denied", "bob", "no")), number=3)
+    )
+    again = view.take(
+        card(call(1, ended("approved")), call(2, ended("denied", "bob", "no")), number=4)
+    )
+    assert (first, second, again) == (
+        "✓ 1  shell approved by ann\n",
+        "✗ 2  shell denied by bob: no\n",
+        "",
+    )
+    assert view.open_calls == ()
+
+
+def test_a_card_that_ended_while_away_shows_its_ending_only() -> None:
+    view = live_view(SCREEN)
+    assert view.take(card(call(1, ended("expired", "")))) == "✗ 1  shell expired\n"
+
+
+def test_ones_own_message_is_not_repeated() -> None:
+    """It stands where it was typed; another client's is shown."""
+    view = live_view(SCREEN)
+    view.said("mine")
+    assert view.take(item("hi", key="person/mine", kind="person")) == ""
+    assert view.take(item("yo", key="person/other", kind="person")) == "» yo\n"
+    assert view.take(item("yo", key="person/other", kind="person", number=2)) == ""
+
+
+def test_a_prompt_is_taken_away_by_what_comes() -> None:
+    view = live_view(SCREEN)
+    assert view.prompt() == f"{CLEAR}» "
+    assert view.take(item("Hi")) == f"{CLEAR}● Hi\n"
+    view.prompt()
+    view.entered()
+    assert view.take(item("Hi", key="k2")) == "● Hi\n"
+
+
+def test_the_bot_is_shown_at_work_until_it_speaks() -> None:
+    view = live_view(SCREEN)
+    assert view.take({"type": "typing", "number": 1}) == "…"
+    assert view.take(item("Hi", draft=True)) == f"{CLEAR}● Hi"
+    assert view.take({"type": "typing", "number": 3}) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ({"type": "received", "id": "i", "toast": ""}, ""),
+        ({"type": "received", "id": "i", "toast": "done"}, "· done\n"),
+        ({"type": "refused", "id": "i", "why": "no", "again": False}, "· not taken: no\n"),
+        (
+            {"type": "refused", "id": "i", "why": "no", "again": True},
+            "· not taken: no; it is tried again\n",
+        ),
+        ({"type": "trouble", "why": "closing"}, "· closing\n"),
+        ({"type": "news from a later daemon"}, ""),
+        ({"type": "gone", "id": "k1", "number": 3}, ""),
+    ],
+)
+def test_small_things_are_small_remarks(line: Line, shown: str) -> None:
+    assert live_view(SCREEN).take(line) == shown
+
+
+def test_a_draft_that_is_taken_away_is_no_longer_written() -> None:
+    view = live_view(SCREEN)
+    view.take(item("Hel", draft=True))
+    view.take({"type": "gone", "id": "k1", "number": 2})
+    assert not view.is_drafting
+
+
+def test_colours_only_where_they_are_wanted() -> None:
+    plain, coloured = (Ink(moves=True, colours=wanted) for wanted in (False, True))
+    assert (plain.dim("a"), plain.bold("a"), plain.warm("a")) == ("a", "a", "a")
+    assert [coloured.dim("a"), coloured.bold("a"), coloured.warm("a")] == [
+        "\x1b[2ma\x1b[22m",
+        "\x1b[1ma\x1b[22m",
+        "\x1b[33ma\x1b[39m",
+    ]
+    assert PIPE.clear_line() == ""
+    assert PIPE.erase("a") is None
+
+
+class Screen:
+    """A terminal that is wide and high enough, and knows the four things that the view uses."""
+
+    def __init__(self) -> None:
+        self.lines = [""]
+
+    def write(self, text: str) -> None:
+        while text:
+            if text.startswith(("\x1b[K", "\x1b[J")):
+                text = text[3:]
+            elif text.startswith("\x1b["):
+                up, _, text = text[2:].partition("A")
+                del self.lines[len(self.lines) - int(up) :]
+                self.lines[-1] = ""
+            elif text[0] == "\r":
+                self.lines[-1], text = "", text[1:]
+            elif text[0] == "\n":
+                self.lines.append("")
+                text = text[1:]
+            else:
+                self.lines[-1] += text[0]
+                text = text[1:]
+
+
+@given(st.lists(st.text(alphabet="ab\n", max_size=12), max_size=8), st.text(alphabet="ab\n"))
+def test_whatever_the_frames_were_the_final_text_stands(frames: list[str], final: str) -> None:
+    """P6: the screen ends as exactly the final answer."""
+    view, screen = live_view(Ink(moves=True, colours=False, columns=500, rows=500)), Screen()
+    for number, frame in enumerate(frames):
+        screen.write(view.take(item(frame, draft=True, number=number)))
+    screen.write(view.take(item(final, number=len(frames))))
+    assert "\n".join(screen.lines) == f"● {final}\n"

@@ -1,0 +1,119 @@
+"""The command `zeroclaw`: names every command, and loads the file of the one that is used.
+
+Exit codes: 0 all well · 1 what was asked failed · 2 wrong usage or configuration · 3 no daemon is
+running, or it can't be reached. Errors are one line each, on stderr.
+"""
+
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import IO
+
+import click
+
+from zeroclaw.errors import ConfigError, ZeroclawError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A command in the list: its line of help, and the file that holds it as `command`."""
+
+    module: str
+    does: str
+
+
+COMMANDS: dict[str, Listed] = {
+    "run": Listed(module="run", does="Run the daemon until it is told to stop."),
+    "chat": Listed(module="chat", does="Talk with the bot in this terminal."),
+    "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
+    "status": Listed(module="status", does="Show how the running daemon is."),
+    "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
+    "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
+    "check-config": Listed(module="check_config", does="Find every fault of the configuration."),
+    "config": Listed(module="config", does="Describe the configuration's keys."),
+    "policy": Listed(module="policy", does="Show what may run, and explain why."),
+    "receipts": Listed(module="receipts", does="Tell true receipts from false ones."),
+}
+
+
+class Told(click.ClickException):
+    """An error of ours on its way to a person."""
+
+    exit_code = 1
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines
+
+    def show(self, file: IO[str] | None = None) -> None:
+        """Print one line for each fault."""
+        for line in self.lines:
+            click.echo(f"zeroclaw: {line}", file=file, err=file is None)
+
+
+class Misused(Told):
+    """The usage or the configuration is wrong."""
+
+    exit_code = 2
+
+
+class Unreached(Told):
+    """No daemon is running, or it can't be reached."""
+
+    exit_code = 3
+
+
+def told(error: ZeroclawError) -> Told:
+    """Return an error as a person reads it, with its exit code."""
+    if isinstance(error, ConfigError):
+        return Misused(error.faults)
+    # Loaded by now if it was raised; not worth loading to find out that it was not.
+    control = sys.modules.get("zeroclaw.host.control")
+    is_unreachable = control is not None and isinstance(error, control.Unreachable)
+    line = " ".join(str(error).split())
+    return Unreached((line,)) if is_unreachable else Told((line,))
+
+
+class _Lazy(click.Group):
+    """Lists its commands without loading them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
+        listed = COMMANDS.get(cmd_name)
+        if listed is None:
+            return None
+        command = import_module(f"zeroclaw.cli.{listed.module}").command
+        if not isinstance(command, click.Command):
+            message = f"`zeroclaw.cli.{listed.module}.command` is no command"
+            raise TypeError(message)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.does) for name, listed in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except ZeroclawError as error:
+            raise told(error) from error
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Begin with `zeroclaw demo`, or with `zeroclaw chat`.",
+)
+@click.version_option(package_name="zeroclaw", message="%(version)s")
+def root() -> None:
+    """An LLM agent with gated tools, in the chats you already use.
+
+    `zeroclaw run` is the daemon. Every other command talks to a running one, or works without.
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    root.main(prog_name="zeroclaw")

@@ -1,0 +1,55 @@
+"""Finds every fault of a configuration at once.
+
+A table, or a channel, that has a fault is left out while the rest is looked at.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from typing import cast
+
+from pydantic import ValidationError
+
+from zeroclaw.config import Config, faults_of
+from zeroclaw.daemon.parts import check
+from zeroclaw.errors import ConfigError
+
+
+def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return one line for each fault, `key.path: what is wrong, what is allowed`; none is good.
+
+    Args:
+        text: The whole TOML.
+        environment: `os.environ`, for references to secrets.
+    """
+    try:
+        table = cast("dict[str, object]", tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        return (f"not valid TOML: {str(error).lower()}",)
+    faults: list[str] = []
+    config = _readable(table, faults)
+    try:
+        check(config, environment)
+    except ConfigError as error:
+        faults += error.faults
+    return tuple(faults)
+
+
+def _readable(table: dict[str, object], faults: list[str]) -> Config:
+    """Return the configuration without the tables, and the channels, that have faults."""
+    try:
+        return Config.model_validate(table)
+    except ValidationError as error:
+        faults.extend(faults_of(error))
+        broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
+    kept = {key: one for key, one in table.items() if not _is_broken(key, broken)}
+    channels = table.get("channels")
+    if isinstance(channels, dict):
+        named = cast("dict[str, object]", channels)
+        kept["channels"] = {
+            name: one for name, one in named.items() if ("channels", name) not in broken
+        }
+    return Config.model_validate(kept)
+
+
+def _is_broken(key: str, broken: set[tuple[str, ...]]) -> bool:
+    return any(place[:1] == (key,) for place in broken)

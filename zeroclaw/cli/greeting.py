@@ -1,0 +1,36 @@
+"""What a daemon says when it is up: few lines, each something to do next."""
+
+from collections.abc import Iterator
+
+from zeroclaw.config import Config
+from zeroclaw.daemon.parts import ReadyFacts
+from zeroclaw.host.places import Places
+
+STRONGER = """\
+            [provider]
+            kind = "openai"                      # any OpenAI-compatible endpoint
+            base_url = "https://…/v1"
+            model = "…"
+            api_key = { env = "MODEL_API_KEY" }"""
+
+
+def greeting(facts: ReadyFacts, config: Config, places: Places) -> Iterator[str]:
+    """Return the lines; the first says that it is ready."""
+    yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
+    yield f"  model     {facts.model}"
+    if facts.note:
+        yield f"            {facts.note}"
+    if facts.halted:
+        yield f"  HALTED    by {facts.halted}; `zeroclaw resume` goes on"
+    if facts.shell:
+        yield f"  no shell  {facts.shell}"
+    if facts.web_url:
+        yield f"  web page  {facts.web_url} (opens once; `zeroclaw status` makes another)"
+    if "terminal" in {config.kind_of(name) for name in facts.channels}:
+        yield "  terminal  zeroclaw chat"
+    if config.provider.kind == "local":
+        where = places.config or "~/.config/zeroclaw/config.toml"
+        yield "  tools     this small model only chats and never calls a tool: call one yourself"
+        yield '            with `/tool shell {"command": "date"}`, or see `zeroclaw demo`'
+        yield f"  stronger  name a model that calls tools, in {where}:"
+        yield STRONGER

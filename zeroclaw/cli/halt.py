@@ -1,0 +1,23 @@
+"""`zeroclaw halt`: everything stops, also when no daemon runs yet."""
+
+from pathlib import Path
+
+import click
+
+from zeroclaw.cli.options import data_place, with_places
+
+
+@click.command("halt")
+@with_places
+def command(config: Path | None, data_dir: Path | None) -> None:
+    """Stop everything that runs, until `zeroclaw resume`.
+
+    Running answers and commands end, no tool runs, messages wait. It holds over restarts. Works
+    without a running daemon: the next one starts halted.
+    """
+    from zeroclaw.cli.switching import switch
+
+    if switch(data_place(config, data_dir), on=True):
+        click.echo("halted: nothing runs and nothing starts, until `zeroclaw resume`")
+    else:
+        click.echo("no daemon runs; the next one starts halted, until `zeroclaw resume`")

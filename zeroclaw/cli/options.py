@@ -1,0 +1,57 @@
+"""The options that commands share, and the places that they lead to."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from zeroclaw.host import places
+
+C = TypeVar("C", bound=Callable[..., object])
+
+
+def with_config(function: C) -> C:
+    """Add `--config`."""
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="The configuration. Else $ZEROCLAW_CONFIG, else "
+        "$XDG_CONFIG_HOME/zeroclaw/config.toml if it exists, else the built-in defaults.",
+    )(function)
+
+
+def with_places(function: C) -> C:
+    """Add `--config` and `--data-dir`."""
+    data_dir = click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="The data directory, in place of the configured one.",
+    )
+    return with_config(data_dir(function))
+
+
+def as_json(function: C) -> C:
+    """Add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="For machines.")(function)
+
+
+def data_place(config: Path | None, data_dir: Path | None) -> Path:
+    """Return the data directory, without loading what a whole configuration needs.
+
+    Raises:
+        ConfigError: The configuration is not there or can't be read so far.
+    """
+    return places.data_place(config, data_dir, environment=os.environ, home=Path.home())
+
+
+def config_place(config: Path | None) -> Path | None:
+    """Return the configuration's file, None for the built-in defaults.
+
+    Raises:
+        ConfigError: A file that was named is not there.
+    """
+    return places.find_config(config, environment=os.environ, home=Path.home())

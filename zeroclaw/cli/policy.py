@@ -1,0 +1,91 @@
+"""`zeroclaw policy`: what may run, and why; needs no daemon."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+from zeroclaw.cli.options import as_json, with_config
+
+
+@click.group("policy")
+def command() -> None:
+    """Show what may run, and explain why."""
+
+
+@command.command("show")
+@with_config
+@as_json
+def show(config: Path | None, *, as_json: bool) -> None:
+    """Print every statement, the shipped ones and yours.
+
+    `autonomy` stands for one of three shipped sets: readonly, supervised, full. Your own
+    statements, [[policy.statement]], stand beside it. Deny beats ask beats allow; what nothing
+    matches is denied.
+    """
+    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.statements import in_words, sets_of
+
+    sets = sets_of(load(config).config)
+    if as_json:
+        click.echo(json.dumps([one.as_json() for one in sets], indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(in_words(sets)))
+
+
+@command.command("explain")
+@click.option(
+    "--who",
+    default="operator",
+    show_default=True,
+    help="operator, person:<name>, role:<name> or <channel>:<sender id>.",
+)
+@click.option("--tool", required=True, help="The tool's name, such as shell or write_file.")
+@click.option("--args", "arguments", default="", metavar="JSON", help="The call's arguments.")
+@click.option(
+    "--resource",
+    "resources",
+    multiple=True,
+    help="What the call touches, such as file:/srv/notes; may be given again. Else the tool says.",
+)
+@with_config
+@as_json
+def explain(
+    who: str,
+    tool: str,
+    arguments: str,
+    resources: tuple[str, ...],
+    config: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Answer "may X do Y, and why", with every statement that was considered.
+
+    \b
+    zeroclaw policy explain --tool shell --args '{"command": "ls"}'
+    zeroclaw policy explain --who telegram:4711 --tool write_file --resource file:/srv/notes/a
+    """  # noqa: D301  the \b is click's
+    from zeroclaw.cli.asked import ask
+    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.statements import explanation, explanation_json, in_force
+    from zeroclaw.host.clock import SystemClock
+
+    loaded = load(config)
+    asked = asyncio.run(
+        ask(
+            loaded.config,
+            who=who,
+            tool=tool,
+            arguments=arguments,
+            resources=resources,
+            workspaces=loaded.places.workspaces,
+            now=SystemClock().now(),
+        )
+    )
+    policy = in_force(loaded.config)
+    if as_json:
+        told = explanation_json(policy, asked.query, asked.notes)
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(explanation(policy, asked.query, asked.notes)))

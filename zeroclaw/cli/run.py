@@ -1,0 +1,73 @@
+"""`zeroclaw run`: the daemon."""
+
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from zeroclaw.cli.options import with_places
+
+
+@click.command("run")
+@with_places
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The lowest level that is written to stderr.",
+)
+@click.option(
+    "--log-form",
+    type=click.Choice(["lines", "json"]),
+    default="lines",
+    show_default=True,
+    help="For people, or for machines.",
+)
+def command(
+    config: Path | None,
+    data_dir: Path | None,
+    log_level: Literal["debug", "info", "warning", "error"],
+    log_form: Literal["lines", "json"],
+) -> None:
+    """Run the daemon until it is told to stop.
+
+    Without a configuration it runs on its built-in defaults: a small model on this machine, the
+    web page on 127.0.0.1:8420, the terminal, and tools that ask before they do more than read.
+    SIGTERM or Ctrl-C ends it: what is being written gets a grace time. Facts go to stderr.
+    """
+    from zeroclaw import daemon
+    from zeroclaw.cli.greeting import greeting
+    from zeroclaw.cli.loading import in_file, load
+    from zeroclaw.daemon.parts import check
+    from zeroclaw.errors import ConfigError
+    from zeroclaw.host import logs
+
+    loaded = load(config, data_dir)
+    try:
+        redactor = check(loaded.config, os.environ).redactor
+    except ConfigError as error:
+        raise ConfigError(in_file(loaded.places.config, error.faults)) from error
+    stop_logging = logs.set_up(redact=redactor.redact, form=log_form, level=log_level)
+
+    def tell(facts: daemon.ReadyFacts) -> None:
+        # A reader that has gone must not end the daemon.
+        try:
+            click.echo("\n".join(greeting(facts, loaded.config, loaded.places)))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return
+
+    start = daemon.Start(
+        config=loaded.config,
+        places=loaded.places,
+        environment=os.environ,
+        version=version("zeroclaw"),
+    )
+    try:
+        daemon.run(start, on_ready=tell)
+    finally:
+        stop_logging()

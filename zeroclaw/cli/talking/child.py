@@ -1,0 +1,106 @@
+"""A daemon that is started for one sitting, and ended with it."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.control import Unreachable, connect
+
+LOG = "chat.log"
+END_S = 30.0
+"""Longer than the usual grace time and what comes after it."""
+
+
+class DidNotStart(ZeroclawError):
+    """Raised when the daemon ended before it was ready; the text is its own last word."""
+
+
+class EndedEarly(ZeroclawError):
+    """Raised when the daemon ended during the sitting; the text says why, or where to look."""
+
+
+async def is_running(place: Path) -> bool:
+    """Tell whether a daemon answers in this data directory."""
+    try:
+        lines = await connect(place)
+    except Unreachable:
+        return False
+    await lines.aclose()
+    return True
+
+
+async def with_own_daemon(
+    place: Path, arguments: tuple[str, ...], sitting: Callable[[], Awaitable[None]]
+) -> None:
+    """Run a daemon for the time of a sitting; its log is kept in the data directory.
+
+    Args:
+        place: The data directory; made when it is missing.
+        arguments: Of `zeroclaw run`.
+        sitting: Begins when the daemon is ready.
+
+    Raises:
+        DidNotStart: It ended before it was ready.
+        EndedEarly: It ended during the sitting.
+    """
+    log = await asyncio.to_thread(_open_log, place)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "zeroclaw.cli", "run", *arguments),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C in this terminal is ours to handle
+        )
+    finally:
+        os.close(log)
+    try:
+        # It writes nothing before it is ready, and little then: the rest fits the pipe.
+        if process.stdout is None or not await process.stdout.readline():
+            await process.wait()
+            raise DidNotStart(await asyncio.to_thread(_last_word, place / LOG))
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(_watch(process, place / LOG))
+            await sitting()
+            watching.cancel()
+    except* ZeroclawError as errors:
+        raise _first(errors) from None
+    finally:
+        await _end(process)
+
+
+async def _watch(process: asyncio.subprocess.Process, log: Path) -> None:
+    await process.wait()
+    raise EndedEarly(await asyncio.to_thread(_last_word, log))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(END_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _open_log(place: Path) -> int:
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+
+
+def _last_word(path: Path) -> str:
+    said = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    ours = [line.removeprefix("zeroclaw: ") for line in said if line.startswith("zeroclaw: ")]
+    return "; ".join(ours) or f"the daemon ended without a word; `{path}` may say more"
+
+
+def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,143 @@
+"""Keeps a connection to the daemon's chat: comes back after a restart, and loses no line.
+
+What is written has an id and is kept until the daemon says that it is stored; after a lost
+connection it is written again, and the daemon counts it once. The lines themselves are described
+where the daemon makes them, in `channels/terminal/decode.py` and `render.py`.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from zeroclaw.clock import Clock
+from zeroclaw.errors import NeedsOperator
+from zeroclaw.host.control import Lines, Unreachable, connect
+
+STREAM = "chat"
+FIRST_WAIT_S = 0.2
+LONGEST_WAIT_S = 2.0
+AGAIN_S = 1.0
+"""Until an event is written again that the daemon could not store."""
+MOST_UNSENT = 1_000
+
+Line = Mapping[str, object]
+
+
+class NoTerminal(NeedsOperator):
+    """Raised when the daemon runs, but without a terminal channel."""
+
+
+class Link:
+    """One client of the daemon's chat.
+
+    Attributes:
+        pending: Lines that are not known to be stored, by id, oldest first.
+    """
+
+    def __init__(self, place: Path, *, clock: Clock, token: Callable[[], str]) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            place: The data directory.
+            clock: For waits between two tries.
+            token: Makes an id that nobody has used.
+        """
+        self._place = place
+        self._clock = clock
+        self._token = token
+        self._unsent: asyncio.Queue[Line] = asyncio.Queue(MOST_UNSENT)
+        self.pending: dict[str, Line] = {}
+
+    async def run(self, heard: Callable[[Line], None], lost: Callable[[], None]) -> None:
+        """Stay connected until cancelled.
+
+        Args:
+            heard: Told every line.
+            lost: Told when a connection ended that stood; it is tried again.
+
+        Raises:
+            Unreachable: There was no daemon at the first try.
+            NoTerminal: There is one, without a terminal channel.
+        """
+        lines = await connect(self._place)
+        wait_s = FIRST_WAIT_S
+        while True:
+            try:
+                if await self._talk(lines, heard):
+                    wait_s = FIRST_WAIT_S
+                    lost()
+            finally:
+                await lines.aclose()
+            lines = None
+            while lines is None:
+                await self._clock.sleep(wait_s)
+                wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+                try:
+                    lines = await connect(self._place)
+                except Unreachable:
+                    lines = None
+
+    def say(self, text: str) -> str:
+        """Write a message or a command; returns its id."""
+        return self._write({"type": "say", "text": text})
+
+    def press(self, approval: str, choice: str, card: str) -> str:
+        """Answer an approval; returns the press's id."""
+        pressed = {"approval": approval, "choice": choice, "card": card}
+        return self._write({"type": "press", **pressed})
+
+    def _write(self, line: Line) -> str:
+        key = self._token()
+        self.pending[key] = {**line, "id": key}
+        self._send(self.pending[key])
+        return key
+
+    def _send(self, line: Line) -> None:
+        # What has no room is still pending, and written with the next connection.
+        if not self._unsent.full():
+            self._unsent.put_nowait(line)
+
+    async def _talk(self, lines: Lines, heard: Callable[[Line], None]) -> bool:
+        """Talk until the connection ends; returns whether it ever stood."""
+        self._unsent = asyncio.Queue(MOST_UNSENT)
+        self._send({"open": STREAM})
+        self._send({"type": "hello", "after": ""})
+        for line in self.pending.values():
+            self._send(line)
+        has_stood = False
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(self._write_all(lines))
+            later: set[asyncio.Task[None]] = set()
+            while (line := await lines.receive()) is not None:
+                if "type" not in line:
+                    message = (
+                        f"{line.get('error', 'it said nothing')}; is `[channels.terminal]` on?"
+                    )
+                    raise NoTerminal(message)
+                has_stood = has_stood or line["type"] == "live"
+                if late := self._settled(line):
+                    later.add(group.create_task(self._send_later(late)))
+                heard(line)
+            for task in (writer, *later):
+                task.cancel()
+        return has_stood
+
+    def _settled(self, line: Line) -> Line | None:
+        """Forget what the daemon has; returns what is to be written again."""
+        key = str(line.get("id", ""))
+        if line["type"] == "received" or (line["type"] == "refused" and not line.get("again")):
+            self.pending.pop(key, None)
+        elif line["type"] == "refused":
+            return self.pending.get(key)
+        return None
+
+    async def _send_later(self, line: Line) -> None:
+        await self._clock.sleep(AGAIN_S)
+        self._send(line)
+
+    async def _write_all(self, lines: Lines) -> None:
+        try:
+            while True:
+                await lines.send(await self._unsent.get())
+        except ConnectionError:
+            return  # the reader sees the end as well

@@ -1,0 +1,196 @@
+"""One sitting in front of the chat: what is typed goes out, what comes is shown, and when it ends.
+
+Into a pipe it is a script: a line is said when the one before was answered, or when a card waits,
+and at the end of the input the session waits for the last answer.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from zeroclaw.cli.talking.cards import KEYS
+from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Typed
+from zeroclaw.cli.talking.link import Line, Link
+from zeroclaw.cli.talking.view import View
+from zeroclaw.clock import Clock
+from zeroclaw.errors import ZeroclawError
+
+POLL_S = 0.1
+_IDLE_POLLS = 10
+"""A daemon with nothing to do for so long has nothing more to say."""
+_STILL_POLLS = 20
+"""A daemon that others keep busy: everything was answered, and nothing came for so long."""
+
+Status = Callable[[], Awaitable[Mapping[str, object]]]
+
+
+class Session:
+    """Connects a link, a view and whoever types."""
+
+    def __init__(
+        self,
+        *,
+        link: Link,
+        view: View,
+        ink: Ink,
+        write: Callable[[str], None],
+        status: Status,
+        clock: Clock,
+        approves: bool = False,
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            link: To the daemon.
+            view: What stands on the screen.
+            ink: What the screen can do.
+            write: Writes text to the screen and flushes it.
+            status: The daemon's answer to `status`.
+            clock: For waits.
+            approves: Every call is approved once, without asking; for the demo.
+        """
+        self._link = link
+        self._view = view
+        self._ink = ink
+        self._write = write
+        self._status = status
+        self._clock = clock
+        self._approves = approves
+        self._pressed: set[str] = set()
+        self._live = asyncio.Event()
+        self._said = 0
+        self._awaited = 0
+        self._still = 0
+        self._interrupts = 0
+
+    async def run(self, events: AsyncIterator[Event], first: tuple[str, ...] = ()) -> None:
+        """Say the first messages, then what is typed, until the person leaves.
+
+        Raises:
+            Unreachable: No daemon runs.
+            NoTerminal: It has no terminal channel.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                linked = group.create_task(self._link.run(self._heard, self._lost))
+                await self._live.wait()
+                for text in first:
+                    self._show(self._view.typed_for(text))
+                    self._say(text)
+                self._prompt()
+                if self._approves:
+                    await self.quiet(or_card=False)
+                else:
+                    await self._listen(events)
+                linked.cancel()
+        except* ZeroclawError as errors:
+            raise _first(errors) from None
+
+    async def _listen(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            match event:
+                case Typed(text=text):
+                    self._interrupts = 0
+                    self._enter(text)
+                    if not self._ink.moves:
+                        await self.quiet(or_card=True)
+                case Interrupted():
+                    self._interrupts += 1
+                    if self._interrupts > 1:
+                        self._show("\n")
+                        return
+                    self._interrupt()
+                case Ended():
+                    break
+        if self._ink.moves:
+            self._show("\n")
+        else:
+            await self.quiet(or_card=False)
+
+    async def quiet(self, *, or_card: bool) -> None:
+        """Wait until all that was said is answered, or a card waits for a person."""
+        idle = 0
+        while not (or_card and self._view.open_calls):
+            idle = idle + 1 if await self._is_idle() else 0
+            is_answered = self._view.answered >= self._said
+            if (idle and is_answered) or idle >= _IDLE_POLLS:
+                return
+            if is_answered and self._still >= _STILL_POLLS and not self._view.open_calls:
+                return
+            self._still += 1
+            await self._clock.sleep(POLL_S)
+
+    async def _is_idle(self) -> bool:
+        if self._link.pending or self._view.is_drafting or not self._view.is_live:
+            self._still = 0
+            return False
+        try:
+            told = await self._status()
+        except ZeroclawError:
+            return False  # it restarts, and what was said is answered then
+        return told.get("busy") == 0 and (told.get("waiting") == 0 or bool(told.get("halted")))
+
+    # --- what comes ------------------------------------------------------------------------------
+
+    def _heard(self, line: Line) -> None:
+        self._still = 0
+        added = self._view.take(line)
+        if self._view.is_live:
+            self._live.set()
+        self._show(added)
+        if self._approves:
+            self._approve()
+        if added:
+            self._prompt()
+
+    def _lost(self) -> None:
+        self._show(self._view.note("the daemon is gone; I go on when it is back"))
+
+    def _approve(self) -> None:
+        for call in self._view.open_calls:
+            if call.approval not in self._pressed:
+                self._pressed.add(call.approval)
+                self._link.press(call.approval, "once", call.card)
+
+    # --- what is typed ---------------------------------------------------------------------------
+
+    def _enter(self, text: str) -> None:
+        self._view.entered()
+        word, calls = text.strip().lower(), self._view.open_calls
+        choice = KEYS.get(word)
+        if len(calls) == 1 and choice is not None and choice in calls[0].choices:
+            self._link.press(calls[0].approval, choice, calls[0].card)
+        elif word:
+            self._say(text)
+        else:
+            self._prompt()
+
+    def _say(self, text: str) -> None:
+        self._said += 1
+        is_for_model = not text.lstrip().startswith("/")
+        self._awaited = max(self._awaited, self._view.answered) + is_for_model
+        self._view.said(self._link.say(text))
+
+    def _interrupt(self) -> None:
+        if self._view.is_drafting or self._view.answered < self._awaited:
+            self._show(self._view.note("stopping it; Ctrl-C again leaves"))
+            self._view.said(self._link.say("/stop"))
+        else:
+            self._show(self._view.note("Ctrl-C again leaves"))
+        self._prompt()
+
+    # --- the screen ------------------------------------------------------------------------------
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._write(text)
+
+    def _prompt(self) -> None:
+        is_busy = self._view.is_drafting or self._view.answered < self._awaited
+        if (self._view.open_calls or not is_busy) and not self._approves:
+            self._show(self._view.prompt())
+
+
+def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
