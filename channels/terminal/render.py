@@ -134,8 +134,9 @@ def card(message: str, outcome: Outcome, at: datetime) -> Item:
 def stored(item: TranscriptItem) -> Item:
     """Return what the store says of a message, in the ids that live events use."""
     own = item.kind == "person"
+    name = item.ref or item.key or item.cursor
     return Item(
-        id=f"person/{item.ref or item.cursor}" if own else item.ref or item.key or item.cursor,
+        id=f"person/{name}" if own else name,
         kind=item.kind,
         text=item.text,
         at=item.at,
