@@ -101,7 +101,7 @@ def to_json(value: object) -> Json:
     if type(value) in _PLAIN:
         return cast("Json", value)
     names = _names(type(value))
-    if names:
+    if names is not None:
         record: dict[str, Json] = {TYPE: type(value).__name__}
         for name in names:
             record[name] = to_json(getattr(value, name))
@@ -243,15 +243,15 @@ def _refuse(kind: object) -> Never:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the fields of a record's class in order; empty for other classes."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+def _names(kind: type) -> tuple[str, ...] | None:
+    """Return the fields of a record's class in order, None for other classes."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 @cache
 def _form(kind: type) -> _Form:
     hints = get_type_hints(kind)
-    names = _names(kind)
+    names = _names(kind) or ()
     return _Form(
         readers={name: _reader(hints[name]) for name in names},
         known=frozenset((*names, TYPE)),

@@ -30,6 +30,11 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bare:
+    """A word that needs no more to be said; unions hold such."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
     conversation: ConversationId
     colour: Colour
@@ -152,3 +157,9 @@ def test_roles_come_back_as_a_set() -> None:
         id="person:ann", roles=frozenset({"operator", "x"}), channel="web", sender="ann"
     )
     assert decode(Principal, encode(principal)) == principal
+
+
+def test_a_record_without_fields_comes_back() -> None:
+    """It is told apart from others by its name alone."""
+    assert decode(Bare, encode(Bare())) == Bare()
+    assert encode(Bare()) == b'{"is":"Bare"}'
