@@ -22,7 +22,7 @@ from zeroclaw_test_platform.platform import Event, Platform
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
-from tests.journeys.daemon_process import DaemonProcess
+from tests.journeys.daemon_process import PROGRAM, DaemonProcess
 from zeroclaw import Choice
 
 MODEL_KEY = "sk-journey-0123456789abcdefghij"
@@ -65,8 +65,13 @@ class World:
         return await self.platform.until(looked)
 
     async def answered(self, chat: str, *texts: str) -> None:
-        """Wait until the finished answers of a chat are exactly these."""
-        await self.until(lambda: self.chat(chat).answers == list(texts))
+        """Wait until the finished answers of a chat are exactly these, notes of waiting apart."""
+
+        def said() -> list[str]:
+            answers = self.chat(chat).answers
+            return [text for text in answers if not text.startswith("Waiting for ")]
+
+        await self.until(lambda: said() == list(texts))
 
     async def carded(self, chat: str = "olga") -> Message:
         """Wait for a card with an open question in a chat, and return the newest."""
@@ -113,6 +118,7 @@ async def world(
     platform: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     start: bool = True,
+    command: tuple[str, ...] = (PROGRAM,),
     **config: object,
 ) -> AsyncGenerator[World]:
     """Open everything and start the daemon; whatever happens, it is ended at the end.
@@ -122,6 +128,7 @@ async def world(
         platform: What the platform can do, as `LoopbackSettings`.
         environment: Of the daemon, beside the usual.
         start: Start the daemon and wait until it takes events.
+        command: What runs it; another composition root, for faults.
         config: Tables of the configuration, laid over the usual ones.
     """
     async with AsyncExitStack() as stack:
@@ -139,6 +146,7 @@ async def world(
             log=directory / "stderr.log",
             environment=_environment(directory, bench) | dict(environment or {}),
             changed=server.wake,
+            command=command,
         )
         here = World(
             platform=server,

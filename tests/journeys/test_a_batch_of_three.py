@@ -1,0 +1,82 @@
+"""A batch is asked about on one card; each call gets its own result, in the order of the request."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.bench import Holds
+from tests.journeys.world import world
+
+pytestmark = pytest.mark.slow
+
+THREE = tuple(("knock", {"what": f"door {number}"}) for number in (1, 2, 3))
+
+
+async def test_one_of_three_calls_is_denied(tmp_path: Path) -> None:
+    """Two run, one doesn't, and the results stand in the order of the request.
+
+    S1-17, S1-19, S1-21, S1-23, K2, K3.
+    """
+    async with world(tmp_path) as here:
+        here.model.calls(*THREE, round=0)
+        here.model.say("Two of three.", round=1)
+        await here.say("ann", "knock everywhere")
+        card = await here.carded()
+        assert [call.tool for call in card.asked.calls] == ["knock"] * 3
+        await here.press("olga", card, call=2)
+        await here.press("olga", card, "deny", call=1)
+        assert here.bench.runs == []
+        await here.press("olga", card, call=0)
+        await here.answered("ann", "Two of three.")
+        await here.until(lambda: card.hows == ["approved", "denied", "approved"])
+        assert sorted(here.bench.ran()) == ["door 1", "door 3"]
+        first, second, third = here.tool_results()
+        assert ("door 1" in first, "did not run" in second, "door 3" in third) == (True,) * 3
+
+
+async def test_calls_with_one_id_get_their_own_results(tmp_path: Path) -> None:
+    """The model's labels collide, in a batch and across turns; results go by position.
+
+    S1-18, K9.
+    """
+    async with world(tmp_path) as here:
+        calls = [("peek", {"what": f"star {number}"}) for number in (1, 2, 3)]
+        here.model.calls(*calls, ids=("same", "same", "same"), round=0)
+        here.model.call("peek", {"what": "moon"}, id="same", round=1)
+        here.model.say("Seen.", round=2)
+        await here.say("ann", "look")
+        await here.answered("ann", "Seen.")
+        results = here.tool_results()
+        seen = ("star 1", "star 2", "star 3", "moon")
+        assert [what in result for what, result in zip(seen, results, strict=True)] == [True] * 4
+
+
+async def test_approved_calls_run_at_the_same_time(tmp_path: Path) -> None:
+    """All three have begun before one has ended. S1-20."""
+    async with world(tmp_path) as here:
+        holds = [Holds(text=f"found {number}") for number in (1, 2, 3)]
+        here.bench.will("peek", *holds)
+        here.model.calls(*(("peek", {"what": f"{n}"}) for n in (1, 2, 3)), round=0)
+        here.model.say("All seen.", round=1)
+        await here.say("ann", "look")
+        await here.until(lambda: len(here.bench.runs) == 3)
+        for hold in reversed(holds):
+            hold.release()
+        await here.answered("ann", "All seen.")
+        begun = [run.what for run in here.bench.runs]
+        said = dict(zip(begun, ("found 1", "found 2", "found 3"), strict=True))
+        results = here.tool_results()
+        assert [said[str(n)] in results[n - 1] for n in (1, 2, 3)] == [True] * 3
+
+
+async def test_a_denied_and_an_allowed_call_need_no_order_of_answers(tmp_path: Path) -> None:
+    """What is allowed waits for the questions of its batch, so nothing runs before (S1-19)."""
+    async with world(tmp_path) as here:
+        here.model.calls(("peek", {"what": "first"}), ("knock", {"what": "then"}), round=0)
+        here.model.say("Looked.", round=1)
+        await here.say("ann", "look and knock")
+        card = await here.carded()
+        assert here.bench.runs == []
+        await here.press("olga", card, "deny")
+        await here.answered("ann", "Looked.")
+        assert here.bench.ran() == ["first"]

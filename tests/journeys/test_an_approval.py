@@ -1,0 +1,259 @@
+"""A risky call waits for a person, who answers once; the card shows how it ended (P5)."""
+
+from pathlib import Path
+
+import pytest
+from zeroclaw_test_platform.chats import Message
+
+from tests.journeys.world import World, world
+
+pytestmark = pytest.mark.slow
+
+
+async def ask_to_knock(here: World, text: str = "please knock") -> Message:
+    """Let Ann's model want to knock, and return the operator's card."""
+    here.model.call("knock", {"what": "on wood"}, round=0, key=text)
+    here.model.say("So be it.", round=1, key=text)
+    await here.say("ann", text)
+    return await here.carded()
+
+
+async def test_an_approved_call_runs_once_and_its_receipt_reaches_the_model(
+    tmp_path: Path,
+) -> None:
+    """The card shows the whole call; pressed, it runs, and the card says who allowed it.
+
+    S2-10, S2-12, S2-15, S4-07.
+    """
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        (call,) = card.asked.calls
+        assert (call.tool, "on wood" in call.arguments) == ("knock", True)
+        assert (card.asked.asked_by, len(call.hash8)) == ("ann", 8)
+        assert here.bench.runs == []
+        await here.press("olga", card)
+        await here.answered("ann", "So be it.")
+        await here.until(lambda: card.hows == ["approved"])
+        assert here.bench.ran("knock") == ["on wood"]
+        assert card.endings[0].by == "olga"
+        (result,) = here.tool_results()
+        assert "knock: on wood" in result
+        assert result.splitlines()[-1].startswith("[receipt: zc-receipt-")
+
+
+async def test_the_card_goes_to_the_operator_and_a_note_to_whoever_asked(tmp_path: Path) -> None:
+    """Arguments are not shown in the chat that asked; that somebody was asked is."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        assert card.chat == "olga"
+        assert here.chat("ann").cards == []
+        await here.until(lambda: here.chat("ann").from_bot)
+        assert "on wood" not in here.chat("ann").ever
+
+
+async def test_a_denied_call_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
+    """The slot holds the refusal and its reason; the turn goes on. S2-09, S2-10, K2."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        await here.press("olga", card, "deny_with_reason", reason="not on a Sunday")
+        await here.answered("ann", "So be it.")
+        await here.until(lambda: card.hows == ["denied"])
+        assert here.bench.runs == []
+        (result,) = here.tool_results()
+        assert "not on a Sunday" in result
+        assert "did not run" in result
+        assert "zc-receipt-" in result
+
+
+async def test_silence_is_a_denial_when_the_time_is_over(tmp_path: Path) -> None:
+    """Nobody answers: the card says so, nothing runs, the model reads that it was no refusal."""
+    async with world(tmp_path, approvals={"timeout_s": 1.0}) as here:
+        card = await ask_to_knock(here)
+        await here.answered("ann", "So be it.")
+        await here.until(lambda: card.hows == ["expired"])
+        assert here.bench.runs == []
+        (result,) = here.tool_results()
+        assert "nobody answered" in result
+
+
+async def test_a_late_press_runs_nothing(tmp_path: Path) -> None:
+    """After the deadline the presser is told so, and the card stays as it ended."""
+    async with world(tmp_path, approvals={"timeout_s": 1.0}) as here:
+        card = await ask_to_knock(here)
+        await here.until(lambda: card.hows == ["expired"])
+        pressed = await here.press("olga", card)
+        assert "too late" in pressed.toast
+        await here.answered("ann", "So be it.")
+        assert here.bench.runs == []
+        assert card.hows == ["expired"]
+
+
+async def test_the_second_answer_changes_nothing(tmp_path: Path) -> None:
+    """Approved, then denied: it ran once, and the second presser is told who was first."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        await here.press("olga", card)
+        again = await here.press("olga", card, "deny")
+        assert "already approved by" in again.toast
+        await here.answered("ann", "So be it.")
+        assert here.bench.ran("knock") == ["on wood"]
+        await here.until(lambda: card.hows == ["approved"])
+
+
+async def test_the_same_press_twice_counts_once(tmp_path: Path) -> None:
+    """A press that the platform delivers again is confirmed and does nothing. S2-02."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        pressed = await here.press("olga", card)
+        await here.platform.confirmed(await here.platform.redeliver(pressed))
+        await here.answered("ann", "So be it.")
+        assert here.bench.ran("knock") == ["on wood"]
+
+
+async def test_a_stranger_who_presses_does_nothing_and_learns_nothing(tmp_path: Path) -> None:
+    """No toast, no change; the operator's answer still counts (P4)."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        pressed = await here.press("mallory", card)
+        assert pressed.toast == ""
+        assert card.hows == [""]
+        await here.press("olga", card, "deny")
+        await here.answered("ann", "So be it.")
+        assert here.bench.runs == []
+
+
+async def test_somebody_who_may_not_approve_is_told_so(tmp_path: Path) -> None:
+    """Bob may talk to the bot but is no operator: approvers are checked at the answer."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here)
+        pressed = await here.press("bob", card)
+        assert pressed.toast != ""
+        assert "approved" not in pressed.toast
+        assert (card.hows, here.bench.runs) == ([""], [])
+        await here.press("olga", card)
+        await here.answered("ann", "So be it.")
+        assert here.bench.ran("knock") == ["on wood"]
+
+
+async def test_a_requester_may_be_kept_from_answering(tmp_path: Path) -> None:
+    """With `requester_may_answer = false` another operator is asked, and only they can answer."""
+    operators = [
+        {"name": name, "ids": [f"loopback:{name}"], "roles": ["operator"]}
+        for name in ("olga", "bob")
+    ]
+    approvals = {"requester_may_answer": False}
+    async with world(tmp_path, approvals=approvals, people=operators) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So be it.", round=1)
+        await here.say("olga", "please knock")
+        card = await here.carded("bob")
+        assert here.chat("olga").cards == []
+        pressed = await here.press("olga", card)
+        assert pressed.toast != ""
+        assert (card.hows, here.bench.runs) == ([""], [])
+        await here.press("bob", card)
+        await here.answered("olga", "So be it.")
+        assert here.bench.ran("knock") == ["on wood"]
+
+
+async def test_without_anybody_to_ask_the_model_is_told_so(tmp_path: Path) -> None:
+    """No reachable operator is neither a refusal nor a time-out."""
+    async with world(tmp_path, people=[{"name": "ann", "ids": ["loopback:ann"]}]) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("Nobody is there.", round=1)
+        await here.say("ann", "please knock")
+        await here.answered("ann", "Nobody is there.")
+        assert "no operator can be reached" in here.tool_results()[0]
+        assert here.bench.runs == []
+
+
+async def test_an_answer_may_hold_for_a_time(tmp_path: Path) -> None:
+    """The same tool in the same conversation is not asked about again; elsewhere it is."""
+    async with world(tmp_path) as here:
+        card = await ask_to_knock(here, "first time")
+        await here.press("olga", card, "for_a_time")
+        await here.answered("ann", "So be it.")
+        here.model.call("knock", {"what": "again"}, round=0, key="second time")
+        here.model.say("Done again.", round=1, key="second time")
+        await here.say("ann", "second time")
+        await here.answered("ann", "So be it.", "Done again.")
+        assert here.bench.ran("knock") == ["on wood", "again"]
+        assert len(here.chat("olga").cards) == 1
+        here.model.call("knock", {"what": "for Bob"}, round=0, key="third time")
+        await here.say("bob", "third time")
+        other = await here.carded()
+        assert other.asked.calls[0].arguments.count("for Bob") == 1
+
+
+async def test_without_buttons_calls_are_answered_by_number(tmp_path: Path) -> None:
+    """The card says what to type; numbers count up and a used one runs nothing."""
+    async with world(tmp_path, platform={"has_buttons": False}) as here:
+        card = await ask_to_knock(here)
+        assert "/approve 1" in card.text
+        await here.say("olga", "/approve 1")
+        await here.answered("ann", "So be it.")
+        assert here.bench.ran("knock") == ["on wood"]
+        await here.until(lambda: card.hows == ["approved"])
+        await here.say("olga", "/approve 1")
+        await here.until(lambda: "already approved" in here.chat("olga").texts[-1])
+        assert here.bench.ran("knock") == ["on wood"]
+
+
+async def test_where_nothing_can_be_edited_a_message_tells_how_it_ended(tmp_path: Path) -> None:
+    """The ending stands below the card."""
+    platform = {"can_edit": False, "can_delete": False, "has_buttons": False}
+    async with world(tmp_path, platform=platform) as here:
+        card = await ask_to_knock(here)
+        await here.say("olga", "/deny 1 too loud")
+        await here.until(lambda: card.hows == ["denied"])
+        assert card.texts == [card.text]
+        assert any("too loud" in text for text in here.chat("olga").texts)
+        await here.answered("ann", "So be it.")
+        assert here.bench.runs == []
+
+
+async def test_an_operator_is_asked_about_their_own_tool_call_and_reads_the_receipt(
+    tmp_path: Path,
+) -> None:
+    """`/tool` takes the same gate as the model's calls and shows a verified receipt.
+
+    S2-08, S2-15.
+    """
+    async with world(tmp_path) as here:
+        await here.say("olga", '/tool knock {"what": "myself"}')
+        card = await here.carded()
+        assert here.bench.runs == []
+        await here.press("olga", card)
+        await here.until(lambda: any("knock: myself" in text for text in here.chat("olga").answers))
+        assert here.bench.ran("knock") == ["myself"]
+        assert "receipt: knock · ok" in here.chat("olga").answers[-1]
+        assert here.model.requests == []
+
+
+async def test_what_the_policy_denies_is_not_asked_about(tmp_path: Path) -> None:
+    """The model reads which statement denied it; nobody is asked and nothing runs. S2-08, S2-09."""
+    statement = {
+        "id": "no-knocking",
+        "effect": "deny",
+        "principals": ["anyone"],
+        "actions": ["tool:knock"],
+    }
+    async with world(tmp_path, policy={"statement": [statement]}) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("I may not.", round=1)
+        await here.say("ann", "please knock")
+        await here.answered("ann", "I may not.")
+        assert here.bench.runs == []
+        assert here.chat("olga").cards == []
+        assert "no-knocking" in here.tool_results()[0]
+
+
+async def test_what_the_policy_allows_runs_without_a_question(tmp_path: Path) -> None:
+    """A low-risk read runs at once. S2-11."""
+    async with world(tmp_path) as here:
+        here.model.call("peek", {"what": "the sky"}, round=0)
+        here.model.say("Blue.", round=1)
+        await here.say("ann", "look up")
+        await here.answered("ann", "Blue.")
+        assert here.bench.ran("peek") == ["the sky"]
+        assert here.chat("olga").cards == []
