@@ -27,8 +27,14 @@ class TurnRow:
         return self.item.address
 
 
-def turn_put(row: TurnRow, conversation: ConversationId, *, closed: bool = False) -> Put:
-    """Return the write that records a turn's row."""
+def turn_put(
+    row: TurnRow,
+    conversation: ConversationId,
+    *,
+    closed: bool = False,
+    expect: int | None = None,
+) -> Put:
+    """Return the write that records a turn's row; `expect` as in `Put`."""
     return Put(
         kind=RowKind.TURN,
         key=row.turn,
@@ -36,6 +42,7 @@ def turn_put(row: TurnRow, conversation: ConversationId, *, closed: bool = False
         conversation=conversation,
         state="closed" if closed else "open",
         place=row.address.key(),
+        expect=expect,
     )
 
 
