@@ -1,9 +1,10 @@
 """Serve one model file on loopback: the child process of the local provider.
 
 Started as a file, not as a module, so that nothing of zeroclaw is loaded here. One JSON line comes
-in on standard input (`model_file`, `model`, `api_key`, `context_tokens`, `threads`, `temperature`),
-one goes out on standard output (`{"url": …}` or `{"error": …}`). It lives as long as standard input
-is open: the parent holds the other end, so this process ends with it however the parent ended.
+in on standard input (`model_file`, `model`, `api_key`, `context_tokens`, `threads`, `temperature`,
+`repeat_penalty`), one goes out on standard output (`{"url": …}` or `{"error": …}`). It lives as
+long as standard input is open: the parent holds the other end, so this process ends with it however
+the parent ended.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ import sys
 from importlib import import_module
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LOOKS_BACK_TOKENS = 256  # for repetitions; a paragraph or two
 
 
 def die_with_the_parent(parent: int) -> None:
@@ -43,6 +45,8 @@ def main() -> None:
         wanted.n_ctx, wanted.n_parallel = settings["context_tokens"], 1
         wanted.cpuparams.n_threads = settings["threads"]
         wanted.sampling.temp = settings["temperature"]
+        wanted.sampling.penalty_repeat = settings["repeat_penalty"]
+        wanted.sampling.penalty_last_n = LOOKS_BACK_TOKENS
         wanted.use_jinja = True
         wanted.warmup = False
         server = xllamacpp.Server(wanted)

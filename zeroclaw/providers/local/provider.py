@@ -40,6 +40,10 @@ SHIPPED_NOTE = (
     "the built-in model is small: it chats and calls no tools. `/tool` runs one by hand, "
     "`zeroclaw demo` shows the rest, `[provider]` in the configuration names a stronger model"
 )
+# Without the two it said one clause over and over, to the end of its bound (tried 2026-11); with a
+# penalty of 1.3 it loses the thread.
+SHIPPED_PENALTY = 1.1
+SHIPPED_TOKENS = 512
 GGUF_MAGIC = b"GGUF"
 # The child needs no secrets of ours, so it gets no other variable than these.
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
@@ -61,6 +65,7 @@ class LocalRules:
         threads: Processor threads.
         max_output_tokens: Small models ramble; without a bound they fill their window.
         temperature: Of the sampling, unless a request says otherwise.
+        repeat_penalty: How much less likely a word becomes that was just said; 1 changes nothing.
         start_s: Longest wait for a model to load.
         calls_tools: Whether tool definitions are worth sending.
         note: One line for the person at start.
@@ -71,6 +76,7 @@ class LocalRules:
     threads: int = 2
     max_output_tokens: int = 1024
     temperature: float = 0.8
+    repeat_penalty: float = 1.0
     start_s: float = 120.0
     calls_tools: bool = True
     note: str = ""
@@ -213,6 +219,7 @@ class LocalProvider:
             "context_tokens": rules.context_tokens,
             "threads": rules.threads,
             "temperature": rules.temperature,
+            "repeat_penalty": rules.repeat_penalty,
         }
         url = ""
         try:
@@ -266,8 +273,9 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
         model_file=chosen,
         context_tokens=settings.context_tokens or 4096,
         threads=min(MOST_THREADS, os.cpu_count() or 2),
-        max_output_tokens=settings.max_output_tokens or 1024,
+        max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
         temperature=0.2 if is_shipped else 0.8,  # its model card's advice
+        repeat_penalty=SHIPPED_PENALTY if is_shipped else 1.0,
         calls_tools=not is_shipped,
         note=SHIPPED_NOTE if is_shipped else "",
     )
