@@ -1,0 +1,125 @@
+"""The bench: `python -m tests.bench`, or `make bench`; measures, asserts nothing, ends by itself.
+
+The real daemon runs as a process of its own on this machine's loopback. The model answers at once
+and is another process; this one plays the people and the platform. So three processes share the
+machine: with two cores, what 200 conversations reach is also what the other two leave to it.
+"""
+
+import argparse
+import asyncio
+import compileall
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.bench import parts
+from tests.bench.figures import Report
+
+BOUND_S = 300.0
+Progress = Callable[[str], None]
+ROOT = Path(__file__).parents[2]
+
+
+def main() -> None:
+    """Measure everything, print a table, write the file."""
+    asked = _arguments()
+    began = time.perf_counter()
+
+    def progress(text: str) -> None:
+        print(f"bench: {time.perf_counter() - began:5.1f} s  {text}", flush=True)
+
+    progress("compiling bytecode")
+    for folder in ("zeroclaw", "channels", "tests"):
+        compileall.compile_dir(ROOT / folder, quiet=1)
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.on) as directory:
+        try:
+            asyncio.run(_all(Path(directory), report, progress, asked.scale, set(asked.only)))
+        except TimeoutError:
+            progress("a part took too long; the table shows what was measured until then")
+    print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}", end=", ")
+    print(f"SQLite {sqlite3.sqlite_version}, load before {asked.load:.1f}")
+    print("\n".join(report.table()))
+    asked.json.parent.mkdir(parents=True, exist_ok=True)
+    facts = {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "machine": platform.machine(),
+        "load_before": asked.load,
+        "figures": report.as_json(),
+    }
+    asked.json.write_text(json.dumps(facts, indent=2) + "\n")
+    progress(f"wrote {asked.json}")
+
+
+class _Asked(argparse.Namespace):
+    json: Path
+    on: Path | None
+    scale: float
+    only: list[str]
+    load: float = 0.0
+
+
+PARTS = ("start", "text", "tool", "stream", "burst", "admissions", "policy")
+
+
+def _arguments() -> _Asked:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--json", type=Path, default=ROOT / ".bench" / "bench.json")
+    parser.add_argument("--on", type=Path, metavar="DIRECTORY", help="measure on another disk")
+    parser.add_argument("--scale", type=float, default=1.0, help="more or fewer repetitions")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="some parts")
+    asked = parser.parse_args(namespace=_Asked())
+    asked.load = os.getloadavg()[0]
+    return asked
+
+
+async def _all(
+    directory: Path, report: Report, progress: Progress, scale: float, only: set[str]
+) -> None:
+    def times(count: int) -> int:
+        return max(round(count * scale), 1)
+
+    async with asyncio.timeout(BOUND_S), _model() as url:
+        place = parts.Place(directory=directory, model_url=url, report=report)
+        machine = parts.Machine(place)
+        steps: dict[str, tuple[str, Callable[[], Awaitable[None]]]] = {
+            "start": ("starting the daemon", lambda: parts.starting(place, times(10))),
+            "text": ("text turns", lambda: parts.turns(place, "text", times(100), aim="6")),
+            "tool": ("one-tool turns", lambda: parts.turns(place, "tool", times(100))),
+            "stream": ("turns of 200 pieces", lambda: parts.turns(place, "stream", times(5))),
+            "burst": ("200 conversations at once", lambda: parts.burst(place, times(5))),
+            "admissions": ("admissions alone", lambda: parts.admissions(place, times(50))),
+            "policy": ("policy decisions", lambda: parts.decisions(place, times(2000))),
+        }
+        for name, (what, work) in steps.items():
+            if name in only:
+                progress(what)
+                machine.look()
+                await work()
+        machine.tell()
+
+
+@asynccontextmanager
+async def _model() -> AsyncGenerator[str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.bench.model", stdout=subprocess.PIPE, cwd=ROOT
+    )
+    try:
+        assert process.stdout is not None
+        yield (await process.stdout.readline()).decode().strip()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+main()

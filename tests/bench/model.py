@@ -1,0 +1,102 @@
+"""A model that answers at once, in a process of its own, so that nobody waits for it.
+
+It does as little as it can: a request is read whole, its newest user message picks the answer, and
+the answer's bytes were made before. The user's words:
+
+    text …      40 pieces of text, all in one write
+    tool …      one call of `list_files`, and after its result the same text
+    stream …    200 pieces, one every 5 ms
+    hold …      never answers
+
+Run as `python -m tests.bench.model`; the first line of output is the base address.
+"""
+
+import asyncio
+import json
+import sys
+from typing import TypedDict, cast
+
+PIECES = 40
+STREAMED = 200
+STREAM_EVERY_S = 0.005
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+class _Message(TypedDict):
+    role: str
+    content: str
+
+
+class _Body(TypedDict):
+    messages: list[_Message]
+
+
+def _event(delta: object, finish: str | None = None) -> bytes:
+    chunk = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+    data = b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+_END = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
+_STOP = _event({}, "stop") + _END
+_TEXT = b"".join((_HEAD, *(_event({"content": f"word{n} "}) for n in range(PIECES)), _STOP))
+_STREAM = tuple(_event({"content": f"word{n} "}) for n in range(STREAMED))
+_CALL = {
+    "index": 0,
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "list_files", "arguments": '{"path": "."}'},
+}
+_TOOL = _HEAD + _event({"tool_calls": [_CALL]}) + _event({}, "tool_calls") + _END
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self) -> None:
+        self._read = b""
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._read += data
+        head, found, rest = self._read.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0] or b"0")
+        if len(rest) >= length:
+            self._read = rest[length:]
+            self._answer(rest[:length])
+
+    def _answer(self, body: bytes) -> None:
+        messages = cast("_Body", json.loads(body))["messages"]
+        asked = next(one["content"] for one in reversed(messages) if one["role"] == "user")
+        match asked.partition(" ")[0]:
+            case "tool" if messages[-1]["role"] == "user":
+                self._transport.write(_TOOL)
+            case "stream":
+                self._transport.write(_HEAD)
+                self._stream(0)
+            case "hold":
+                return
+            case _:
+                self._transport.write(_TEXT)
+
+    def _stream(self, sent: int) -> None:
+        if sent == STREAMED:
+            self._transport.write(_STOP)
+            return
+        self._transport.write(_STREAM[sent])
+        asyncio.get_running_loop().call_later(STREAM_EVERY_S, self._stream, sent + 1)
+
+
+async def _main() -> None:
+    server = await asyncio.get_running_loop().create_server(_Connection, "127.0.0.1", 0)
+    sys.stdout.write(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

@@ -1,0 +1,142 @@
+"""The daemon as a process under measurement: its life, its processor time and its memory."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from tests.journeys.configuration import toml
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_END_S = 20.0
+_SHOWN_CHARS = 2_000
+PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What the store had written at an instant."""
+
+    commits: int
+    groups: int
+    commit_s: float
+
+    def since(self, before: "Written") -> "Written":
+        """Return what was written after an earlier instant."""
+        return Written(
+            commits=self.commits - before.commits,
+            groups=self.groups - before.groups,
+            commit_s=self.commit_s - before.commit_s,
+        )
+
+
+class Daemon:
+    """A running daemon.
+
+    Attributes:
+        ready_s: Seconds from starting the process to its line that it is ready.
+        ready_cpu_s: Processor seconds that it had used by then.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Take a process that was just started."""
+        self.process = process
+        self.ready_s = 0.0
+        self.ready_cpu_s = 0.0
+
+    def cpu_s(self) -> float:
+        """Return the processor seconds of all its threads, in steps of 10 ms."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) * _TICK_S
+
+    def pss_mib(self) -> float:
+        """Return its proportional share of memory."""
+        return self._memory("smaps_rollup", "Pss:")
+
+    def peak_rss_mib(self) -> float:
+        """Return the most that it ever had resident."""
+        return self._memory("status", "VmHWM:")
+
+    def _memory(self, file: str, name: str) -> float:
+        for line in Path(f"/proc/{self.process.pid}/{file}").read_text().splitlines():
+            if line.startswith(name):
+                return int(line.split()[1]) / 1024
+        message = f"`{file}` has no `{name}`"
+        raise LookupError(message)
+
+    async def written(self) -> Written:
+        """Return what its store has written until now."""
+        assert self.process.stdout is not None
+        self.process.send_signal(signal.SIGUSR1)
+        told = cast("dict[str, float]", json.loads(await self.process.stdout.readline()))
+        return Written(
+            commits=int(told["commits"]), groups=int(told["groups"]), commit_s=told["commit_s"]
+        )
+
+
+@asynccontextmanager
+async def running(
+    directory: Path, config: dict[str, object], *, program: bool = False
+) -> AsyncGenerator[Daemon]:
+    """Run a daemon with a directory of its own, and end it.
+
+    Args:
+        directory: Made if missing; what an earlier daemon left there is found.
+        config: Without the places.
+        program: Start `zeroclaw run`, which tells nothing about its store.
+    """
+    path = _prepared(directory, config)
+    told = [sys.executable, "-m", "tests.bench.root", str(path)]
+    command = [PROGRAM, "run", "--config", str(path)] if program else told
+    environment = {
+        "HOME": str(directory),
+        "PATH": os.environ.get("PATH", ""),
+        "LANG": "C.UTF-8",
+    }
+    with (directory / "stderr.log").open("ab") as log:
+        began = time.perf_counter()
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment,
+        )
+    daemon = Daemon(process)
+    try:
+        assert process.stdout is not None
+        if b"ready" not in await process.stdout.readline():
+            message = f"the daemon did not start; see {directory / 'stderr.log'}"
+            raise RuntimeError(message)
+        daemon.ready_s = time.perf_counter() - began
+        daemon.ready_cpu_s = daemon.cpu_s()
+        yield daemon
+    except TimeoutError:
+        print(f"the daemon's last words:\n{(directory / 'stderr.log').read_text()[-_SHOWN_CHARS:]}")
+        raise
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        try:
+            async with asyncio.timeout(_END_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+def _prepared(directory: Path, config: dict[str, object]) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "zeroclaw.toml"
+    places = {"data_dir": str(directory / "data"), "workspace_dir": str(directory / "workspaces")}
+    path.write_text(toml({**places, **config}))
+    return path
