@@ -212,6 +212,11 @@ class Account:
         """Remove a message."""
         return await self._about(ref, lambda: self.channel.delete(ref))
 
+    async def typing(self, to: Address) -> None:
+        """Show that the bot is at work, where the platform can; how it went does not matter."""
+        if self.capabilities.has_typing:
+            await self._call(lambda: self.channel.typing(to), chat=to.chat)
+
     async def ask(self, to: Address, card: Card) -> Ending[MessageRef]:
         """Post a card."""
         ending = await self._call(lambda: self.channel.ask(to, card), chat=to.chat)

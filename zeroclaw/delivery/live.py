@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -12,6 +13,9 @@ from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
+
+TYPING_S = 4.0
+"""Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
 
 OnRef = Callable[[MessageRef], Awaitable[None]]
 
@@ -90,6 +94,7 @@ class Live:
             on_end=forget,
         )
         here[turn] = handle
+        handle.begin()
         return handle
 
     def open_drafts(self, address: Address) -> tuple[OpenDraft, ...]:
@@ -131,6 +136,9 @@ class DraftHandle:
         self._is_news = False
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._ended = asyncio.Event()
+        self._begun_to_speak = asyncio.Event()
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
         self._left: tuple[MessageRef, ...] = ()
 
     @property
@@ -143,6 +151,15 @@ class DraftHandle:
         """How many messages the draft has posted, those that are gone included."""
         return self._draft.sent
 
+    def begin(self) -> None:
+        """Show that an answer is being worked on, until its first text comes."""
+        if self._account is not None and self._account.capabilities.has_typing:
+            self._group.create_task(self._type(self._account), name=f"typing {self._turn}")
+
+    async def at_rest(self) -> None:
+        """Wait until what was asked to be shown last stands, or can't be shown."""
+        await self._at_rest.wait()
+
     def show(self, number: int, text: str) -> None:
         """Ask that this be shown; never waits, and only the newest is kept.
 
@@ -153,6 +170,8 @@ class DraftHandle:
         if number <= self._number or self._draft.closed:
             return
         self._number, self._text, self._is_news = number, text, True
+        self._begun_to_speak.set()
+        self._at_rest.clear()
         if self._draft.asked is None and self._draft.flight is None:
             self._take_news()
 
@@ -205,8 +224,18 @@ class DraftHandle:
                     self._withdraw(for_good=True)
                     self._on_end()
                     self._ended.set()
+                    self._begun_to_speak.set()
                 case _:
                     assert_never(effect)
+        self._look_for_rest()
+
+    def _look_for_rest(self) -> None:
+        draft = self._draft
+        busy = self._is_news or draft.asked is not None or draft.flight is not None
+        if busy and not draft.ended:
+            self._at_rest.clear()
+        else:
+            self._at_rest.set()
 
     def _ask(self, message: str) -> None:
         if self._account is not None:
@@ -236,6 +265,13 @@ class DraftHandle:
         return tuple(piece.text for piece in cut if piece.text)
 
     # --- calls -----------------------------------------------------------------------------------
+
+    async def _type(self, account: Account) -> None:
+        while not self._begun_to_speak.is_set():
+            await account.typing(self._address)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TYPING_S):
+                    await self._begun_to_speak.wait()
 
     def _start(self, call: machine.Call) -> None:
         if self._account is not None:

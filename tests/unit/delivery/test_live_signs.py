@@ -1,0 +1,80 @@
+"""What a draft shows besides its text: that somebody is at work, and when it has caught up."""
+
+import asyncio
+from dataclasses import replace
+
+from tests.fakes.scripted_channel import Hang
+from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
+from zeroclaw.delivery.live import TYPING_S, DraftHandle
+from zeroclaw.envelope import MessageRef, TurnId
+
+TYPES = replace(CAPABILITIES, has_typing=True)
+PACED = replace(CAPABILITIES, min_edit_interval_s=2.0)
+
+
+def draft(rig: Rig) -> DraftHandle:
+    async def on_ref(ref: MessageRef) -> None:
+        await asyncio.sleep(0)
+
+    return rig.live.open(turn=TurnId(TURN), fence=1, address=rig.channel.address(), on_ref=on_ref)
+
+
+def names(rig: Rig) -> list[str]:
+    return [call.name for call in rig.channel.calls]
+
+
+async def test_typing_is_shown_until_the_first_text_comes() -> None:
+    """A person sees at once that their message was taken; then the text says so itself (P6)."""
+    async with running(platform(TYPES)) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(TYPING_S * 1.5)
+        assert names(rig) == ["typing", "typing"]
+        handle.show(0, "a")
+        await rig.clock.sleep(TYPING_S * 3)
+        assert names(rig) == ["typing", "typing", "send"]
+        await handle.close()
+
+
+async def test_a_turn_without_text_stops_typing_when_it_ends() -> None:
+    """Nothing is shown for a turn that is over."""
+    async with running(platform(TYPES)) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(0.1)
+        await handle.close()
+        await rig.clock.sleep(TYPING_S * 3)
+        assert names(rig) == ["typing"]
+
+
+async def test_a_platform_that_shows_no_typing_is_not_asked_to() -> None:
+    """What the capabilities deny is never called."""
+    async with running(platform(CAPABILITIES)) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(TYPING_S * 3)
+        assert names(rig) == []
+        await handle.close()
+
+
+async def test_typing_that_hangs_delays_no_text() -> None:
+    """A sign is worth no wait (P9)."""
+    async with running(platform(TYPES)) as rig:
+        rig.channel.will("typing", Hang())
+        handle = draft(rig)
+        await rig.clock.sleep(0.1)
+        handle.show(0, "a")
+        await rig.clock.sleep(0.1)
+        assert names(rig) == ["typing", "send"]
+        await handle.close()
+
+
+async def test_a_draft_is_at_rest_when_its_newest_text_stands() -> None:
+    """So that a note below it is seen before the process ends."""
+    async with running(platform(PACED)) as rig:
+        await rig.clock.sleep(10)
+        handle = draft(rig)
+        await handle.at_rest()
+        handle.show(0, "a")
+        await handle.at_rest()
+        handle.show(1, "a note")
+        await handle.at_rest()
+        assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a"), (12, "a note")]
+        await handle.close()
