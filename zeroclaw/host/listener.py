@@ -135,6 +135,9 @@ class Listener:
             await _say(send, refused.status, "text/plain", refused.text.encode())
         elif request.path == "/health":
             await _say(send, 200, "application/json", b'{"status":"ok"}')
+        elif request.path == "/favicon.ico":
+            # Browsers ask for one before there is a page that names its own.
+            await _say(send, 204, "image/x-icon", b"")
         elif link := guard.link_of(request):
             await self._log_in(request, link, send)
         elif not self._is_open(request):

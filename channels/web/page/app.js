@@ -2,10 +2,11 @@
 
 import { countDown } from "./cards.js";
 import { Items } from "./items.js";
+import { coded } from "./markdown.js";
 import { Outbox, follow, postAnswer } from "./line.js";
 
 const TYPING_MS = 6000;
-const TOAST_MS = 8000;
+const TOAST_MS = 5000;
 const NEAR_PX = 120;
 const TALLEST_PX = 260;
 
@@ -23,12 +24,15 @@ const outbox = new Outbox({
   acknowledged(message, said) {
     items.mark(ownId(message), "");
     if (said) toast(said);
+    showWork();
   },
   refused(message, why) {
     items.mark(ownId(message), "refused", `not sent: ${why}`);
+    showWork();
   },
   waiting(message) {
     items.mark(ownId(message), "waiting");
+    showWork();
   },
 });
 
@@ -58,12 +62,14 @@ function heard(name, data) {
     if (!undrawn.size) whenDrawing(draw);
     undrawn.set(data.id, data);
     if (data.kind !== "person") typing(false);
+    decided = data.kind === "card" ? data.card.calls.every((call) => call.ending) : decided && data.draft;
     if (data.kind === "card" || !data.draft) notice();
     return;
   }
   const wasNear = isNear();
   if (name === "snapshot") {
     undrawn.clear();
+    decided = false;
     by("title").textContent = data.title;
     settitle(data.title);
     items.reset(data.items, [...outbox.messages.map(ownId), ...refusedIds()]);
@@ -108,15 +114,30 @@ function state(name) {
 
 /* --- small signs ------------------------------------------------------------------------------- */
 
+/* The daemon said that it is at work. */
 function typing(isOn) {
   clearTimeout(timers.typing);
-  by("typing").hidden = !isOn;
-  if (isOn) timers.typing = setTimeout(() => typing(false), TYPING_MS);
+  timers.typing = isOn ? setTimeout(() => typing(false), TYPING_MS) : 0;
+  showWork();
+}
+
+/* The newest card is decided, and nothing came after that. */
+let decided = false;
+
+/* Show that the bot is at work: it said so, or it owes an answer, or it writes one. */
+function showWork() {
+  const last = by("log").lastElementChild;
+  const isWritten = Boolean(last?.classList.contains("draft"));
+  const isAtWork = Boolean(timers.typing) || decided || items.owesAnswer() || items.isWriting();
+  by("typing").hidden = !isAtWork || isWritten || items.isAsking();
+  const isEmpty = !text.value.trim();
+  by("stop").hidden = !(isAtWork && isEmpty);
+  by("send").hidden = isAtWork && isEmpty;
 }
 
 function toast(said) {
   clearTimeout(timers.toast);
-  by("toast").textContent = said;
+  by("toast").replaceChildren(...coded(said));
   by("toast").hidden = false;
   timers.toast = setTimeout(() => { by("toast").hidden = true; }, TOAST_MS);
 }
@@ -141,6 +162,7 @@ function isNear() {
 
 function changed(wasNear) {
   by("empty").hidden = !items.isEmpty;
+  showWork();
   if (wasNear) scroller.scrollTop = scroller.scrollHeight;
   by("latest").hidden = isNear();
 }
@@ -169,7 +191,16 @@ by("composer").addEventListener("submit", (event) => {
   text.focus();
 });
 
-text.addEventListener("input", fit);
+by("stop").addEventListener("click", () => {
+  echo(outbox.add("/stop"));
+  changed(true);
+  text.focus();
+});
+
+text.addEventListener("input", () => {
+  fit();
+  showWork();
+});
 text.addEventListener("keydown", (event) => {
   // While a word is being composed (Japanese, for example) Enter ends the word.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

@@ -1,6 +1,6 @@
 /* Show an approval card: the whole call, why it needs a person, the buttons, and how it ended. */
 
-import { element, inline } from "./markdown.js";
+import { element, inline, coded } from "./markdown.js";
 
 const ENDED = { approved: "Approved", denied: "Denied", expired: "Expired", stopped: "Stopped" };
 
@@ -12,29 +12,29 @@ export function drawCard(node, item, answer) {
   const written = new Map([...node.querySelectorAll("section")].map((one) =>
     [one.dataset.approval, one.querySelector("input")]));
   node.dataset.open = String(open.length);
-  const title = element("h2", { id: `card-${item.id}` },
-    card.calls.length > 1 ? `${card.calls.length} calls need your answer` : "A call needs your answer");
-  if (!open.length) title.textContent = card.calls.length > 1 ? "These calls are decided" : "This call is decided";
-  const head = element("header", {}, title, asked(card, open.length > 0));
-  const panel = element("article", {}, head,
+  const unfolded = new Set([...node.querySelectorAll("section:has(details[open])")].map((one) =>
+    one.dataset.approval));
+  const panel = element("article", {},
     ...card.calls.map((call) => section(call, card, item.id, answer, written.get(call.approval))));
-  panel.setAttribute("aria-labelledby", title.id);
+  for (const one of panel.querySelectorAll("details")) {
+    one.open = unfolded.has(one.closest("section").dataset.approval);
+  }
+  panel.setAttribute("aria-label", open.length ? "a question" : "an answered question");
+  if (open.length) panel.prepend(head(card, open.length));
   if (open.length > 1) panel.append(all(open, item.id, answer));
   const focused = node.contains(document.activeElement) ? document.activeElement.id : "";
   node.replaceChildren(panel);
   if (focused) document.getElementById(focused)?.focus();
 }
 
-function asked(card, isOpen) {
-  const line = element("p", { className: "asked" }, `asked by ${card.asked_by}`);
-  if (isOpen) {
-    const left = element("time", { dateTime: card.deadline_at });
-    left.dataset.deadline = card.deadline_at;
-    left.title = `denied at ${new Date(card.deadline_at).toLocaleString()}`;
-    line.append(" · ", left);
-    countDown(left);
-  }
-  return line;
+function head(card, count) {
+  const title = count > 1 ? `${count} calls need your answer` : "A call needs your answer";
+  const left = element("time", { dateTime: card.deadline_at });
+  left.dataset.deadline = card.deadline_at;
+  left.title = `denied at ${new Date(card.deadline_at).toLocaleString()}`;
+  countDown(left);
+  return element("header", {}, element("h2", {}, title),
+    element("p", { className: "asked" }, `asked by ${card.asked_by} · `, left));
 }
 
 /* Keep every open deadline's line true; called once a second. */
@@ -52,26 +52,31 @@ export function countDown(...lines) {
 }
 
 function section(call, card, id, answer, written) {
-  const made = element("section", {},
-    element("p", { className: "call" },
-      element("span", { className: "number" }, String(call.number)),
-      element("code", {}, call.tool), " ",
-      element("span", { className: "summary" }, call.summary)),
+  const summary = element("p", { className: "call" },
+    element("span", { className: "number" }, String(call.number)),
+    element("code", {}, call.tool), " ",
+    element("span", { className: "summary" }, ...coded(call.summary)));
+  const whole = [
     element("pre", { tabIndex: 0 }, element("code", {}, call.arguments)),
     element("p", { className: "because" }, element("span", {}, ...inline(call.why)),
-      element("span", { className: "hash", title: "the beginning of the hash of exactly this call" }, call.hash8)));
+      element("span", { className: "hash", title: "the beginning of the hash of exactly this call" }, call.hash8)),
+  ];
+  const made = call.ending
+    ? element("section", {}, summary, ...ending(call.ending, card.asked_by, whole))
+    : element("section", {}, summary, ...whole, buttons(call, card, id, answer, written));
   made.dataset.approval = call.approval;
-  made.append(call.ending ? ending(call.ending) : buttons(call, card, id, answer, written));
   return made;
 }
 
-function ending(ended) {
+/* How a call ended, with the whole call folded away behind it. */
+function ending(ended, asker, whole) {
   const by = ended.by ? ` by ${ended.by}` : "";
   const at = new Date(ended.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const line = element("p", { className: "ending" }, element("strong", {}, ENDED[ended.how]), `${by} · ${at}`);
+  const line = element("summary", { className: "ending" }, element("strong", {}, ENDED[ended.how]),
+    `${by} · ${at} · asked by ${asker}`);
   line.dataset.how = ended.how;
-  if (ended.reason) line.append(element("q", {}, ended.reason));
-  return line;
+  const folded = element("details", {}, line, ...whole);
+  return ended.reason ? [folded, element("q", { className: "reason" }, ended.reason)] : [folded];
 }
 
 function buttons(call, card, id, answer, written) {

@@ -10,6 +10,8 @@ const RECEIPTS = new RegExp(
   "|(?<false>⚠️ false receipt)",
   "gu",
 );
+/* Commands that are done at once; what they have to say comes as a message or not at all. */
+const QUIET = /^\s*\/(?!(?:tool|retry)\b)[a-z][\w-]*(?:\s|$)/i;
 const WORDS = { valid: "receipt checked", earlier: "receipt of an earlier run", false: "false receipt" };
 
 export class Items {
@@ -31,11 +33,29 @@ export class Items {
       this.show(item);
       this.log.append(this.nodes.get(item.id));
     }
+    for (const draft of this.log.querySelectorAll(":scope > .draft")) this.place(draft);
     for (const id of kept) {
       if (this.nodes.has(id) && !items.some((item) => item.id === id)) {
         this.log.append(this.nodes.get(id));
       }
     }
+  }
+
+  /* Whether an answer is being written. */
+  isWriting() {
+    return this.log.querySelector(":scope > .draft") !== null;
+  }
+
+  /* Whether a question of the bot is open. */
+  isAsking() {
+    return this.log.querySelector(':scope > .card:not([data-open="0"])') !== null;
+  }
+
+  /* Whether the chat ends with something that is answered by a turn. */
+  owesAnswer() {
+    const last = this.log.lastElementChild;
+    return Boolean(last) && last.matches(".person:not([data-sending=waiting], [data-sending=refused])") &&
+      !QUIET.test(last.querySelector(".body").textContent);
   }
 
   /* Add an item, or replace what the one of its id shows. */
@@ -50,7 +70,19 @@ export class Items {
     if (item.kind === "card") {
       drawCard(node, item, this.answer);
     } else {
-      drawText(node, item);
+      const wasDraft = node.classList.contains("draft");
+      const isNews = drawText(node, item);
+      if (wasDraft && isNews) this.place(node);
+    }
+  }
+
+  /* An answer that goes on after its card was answered goes on below it; while it waits for the
+     answer it stands above. */
+  place(node) {
+    const after = [...this.log.children].slice([...this.log.children].indexOf(node) + 1);
+    after.findLast((one) => one.matches('.card[data-open="0"]'))?.after(node);
+    while (node.matches(".draft") && node.previousElementSibling?.matches('.card:not([data-open="0"])')) {
+      node.previousElementSibling.before(node);
     }
   }
 
@@ -69,6 +101,7 @@ export class Items {
   }
 }
 
+/* Tells whether the text is another than before. */
 function drawText(node, item) {
   let body = node.querySelector(":scope > .body");
   if (!body) {
@@ -82,7 +115,7 @@ function drawText(node, item) {
   node.setAttribute("aria-busy", String(Boolean(item.draft)));
   if (item.kind === "person") {
     if (body.textContent !== item.text) body.textContent = item.text;
-    return;
+    return false;
   }
   const made = blocks(item.text);
   const same = made.findIndex((one, index) => one.source !== body.sources[index]);
@@ -90,6 +123,7 @@ function drawText(node, item) {
   while (body.childNodes.length > from) body.lastChild.remove();
   body.append(...made.slice(from).map((one) => block(one, badges)));
   body.sources = made.map((one) => one.source);
+  return same >= 0;
 }
 
 function stamp(at) {

@@ -244,6 +244,14 @@ function plain(text) {
   return [text];
 }
 
+/* Show what stands in backticks as code, and all else of a line as it is. An odd backtick belongs to
+   nobody: then none is taken away. */
+export function coded(text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, index) => (index % 2 ? element("code", {}, part) : part));
+}
+
 /* Make an element; children are nodes or strings, and a string is text. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);

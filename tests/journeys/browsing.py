@@ -1,0 +1,251 @@
+"""A person at the web page: a real browser, the real daemon, a scripted model.
+
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say("Hello.")
+        await page.say("hi")
+        await expect(page.answers).to_have_text(["Hello."])
+
+The page's own policy forbids evaluated code, and with it playwright's `wait_for_function`: tests wait
+with locators and `expect`.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    async_playwright,
+    expect,
+)
+
+from tests.emulators.model_server import ModelServer
+from tests.journeys.configuration import merged, toml
+from tests.journeys.daemon_process import DaemonProcess
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",  # root, on machines made for tests
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SHOTS = Path(__file__).parents[2] / "build" / "pages"
+"""Where pictures of the pages go, to be looked at; not kept in git."""
+PATIENCE_MS = 20_000
+LINK = re.compile(r"http://\S+\?login=\S+")
+T = TypeVar("T")
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatPage:
+    """One open page of the chat."""
+
+    page: Page
+
+    @property
+    def log(self) -> Locator:
+        """All that stands in the chat."""
+        return self.page.locator("#log > li")
+
+    @property
+    def own(self) -> Locator:
+        """What the person wrote."""
+        return self.page.locator("#log > .person .body")
+
+    @property
+    def draft(self) -> Locator:
+        """The answer that is being written."""
+        return self.page.locator("#log > .bot.draft .body")
+
+    @property
+    def answers(self) -> Locator:
+        """What the bot wrote to its end."""
+        return self.page.locator("#log > .bot:not(.draft) .body")
+
+    @property
+    def cards(self) -> Locator:
+        """The approval cards."""
+        return self.page.locator("#log > .card")
+
+    @property
+    def receipts(self) -> Locator:
+        """The badges of receipts."""
+        return self.page.locator(".receipt")
+
+    def button(self, name: str) -> Locator:
+        """Find a button by what it says."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    async def say(self, text: str) -> None:
+        """Type a message and send it."""
+        await self.page.get_by_label("Message", exact=True).fill(text)
+        await self.page.keyboard.press("Enter")
+
+    async def connected(self, state: str = "connected") -> None:
+        """Wait until the page says that its line stands, or another state of it."""
+        await expect(self.page.locator("#connection")).to_have_attribute("data-state", state)
+
+    async def shot(self, name: str) -> None:
+        """Take a picture, to be looked at."""
+        await self.page.screenshot(path=SHOTS / f"{name}.png", animations="disabled")
+
+
+@dataclass(eq=False, kw_only=True)
+class Desk:
+    """One journey's person, browser, model and daemon.
+
+    Attributes:
+        troubles: What pages complained about: errors of scripts, and what their policy refused.
+    """
+
+    browser: Browser
+    model: ModelServer
+    daemon: DaemonProcess
+    directory: Path
+    troubles: list[str] = field(default_factory=list[str])
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        """Look again at what is waited for."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds that the daemon said; fail when it dies."""
+        while not (found := holds()):
+            self.daemon.check()
+            await self._changed.wait()
+        return found
+
+    async def link(self, process: int = 0) -> str:
+        """Return the login link that the n-th process of the daemon printed."""
+
+        def found() -> str:
+            links = [match[0] for line in self.daemon.said if (match := LINK.search(line))]
+            return links[process] if len(links) > process else ""
+
+        return await self.until(found)
+
+    async def somebody(
+        self, *, size: tuple[int, int] = (1100, 800), dark: bool = False
+    ) -> BrowserContext:
+        """Open a browser without cookies."""
+        context = await self.browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+        )
+        context.on("weberror", lambda error: self.troubles.append(str(error.error)))
+        context.on("console", self._noted)
+        return context
+
+    async def log_in(self, *, size: tuple[int, int] = (1100, 800), dark: bool = False) -> ChatPage:
+        """Open the daemon's link in a browser of its own, and wait for the conversation."""
+        page = await (await self.somebody(size=size, dark=dark)).new_page()
+        await page.goto(await self.link())
+        return await self.opened(page)
+
+    async def opened(self, page: Page) -> ChatPage:
+        """Wait until a page follows the conversation."""
+        chat = ChatPage(page=page)
+        await chat.connected()
+        return chat
+
+    async def another_tab(self, chat: ChatPage) -> ChatPage:
+        """Open the same page a second time in the same browser."""
+        page = await chat.page.context.new_page()
+        await page.goto(chat.page.url)
+        return await self.opened(page)
+
+    def _noted(self, message: ConsoleMessage) -> None:
+        # A line that breaks when the daemon is killed is told by the browser, and expected.
+        if message.type == "error" and "net::ERR" not in message.text:
+            self.troubles.append(message.text)
+
+
+@asynccontextmanager
+async def browsing(directory: Path, **config: object) -> AsyncGenerator[Desk]:
+    """Open everything and start the daemon; whatever happens, it is ended at the end.
+
+    Args:
+        directory: An empty directory of this test's own.
+        config: Tables of the configuration, laid over the usual ones.
+    """
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    async with (
+        ModelServer() as model,
+        async_playwright() as player,
+        asyncio.TaskGroup() as group,
+    ):
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        path = directory / "zeroclaw.toml"
+        path.write_text(toml(merged(_usual(directory, model), config)), encoding="utf-8")
+        daemon = DaemonProcess(
+            group=group,
+            config=path,
+            log=directory / "stderr.log",
+            environment=_environment(directory),
+            changed=lambda: here.wake(),  # noqa: PLW0108  it is made below
+        )
+        here = Desk(browser=browser, model=model, daemon=daemon, directory=directory)
+        try:
+            await daemon.start()
+            await here.link()
+            yield here
+            assert here.troubles == []
+        except (AssertionError, Error) as error:
+            error.add_note("\n".join((*here.troubles, daemon.account())))
+            raise
+        finally:
+            await daemon.kill()
+            await browser.close()
+
+
+def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
+    return {
+        "data_dir": str(directory / "data"),
+        "workspace_dir": str(directory / "workspaces"),
+        "provider": {
+            "kind": "openai",
+            "base_url": model.url,
+            "model": "scripted",
+            "stall_s": 20.0,
+        },
+        "runtime": {"grace_s": 1.0},
+        # The same after a restart, for the page comes back to it.
+        "listener": {"port": _free_port()},
+        "channels": {"web": {}},
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+    return port
+
+
+def _environment(directory: Path) -> Mapping[str, str]:
+    return {
+        "HOME": str(directory / "home"),
+        "XDG_CONFIG_HOME": str(directory / "home" / "config"),
+        "XDG_DATA_HOME": str(directory / "home" / "data"),
+    }

@@ -1,0 +1,300 @@
+"""A person talks to the bot on the web page, in a real browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from tests.journeys.browsing import ChatPage, Desk, browsing
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+TOKEN = re.compile(r"zc-receipt-\d+-[\w-]{43}")
+FORGED = "zc-receipt-1700000000-" + "A" * 43
+
+
+async def asks_to_run(here: Desk, page: ChatPage, command: str) -> None:
+    """Let the model want to run a command, and wait for the card."""
+    here.model.call("shell", {"command": command}, text="I look.", round=0, key="look")
+    await page.say("look around")
+    await expect(page.cards).to_have_count(1)
+
+
+async def test_the_login_link_opens_once(tmp_path: Path) -> None:
+    """Whoever comes first is in; the link is no key for a second browser, and leaves the address."""
+    async with browsing(tmp_path) as here:
+        link = await here.link()
+        page = await here.log_in()
+        assert "login" not in page.page.url
+        late = await (await here.somebody()).new_page()
+        answer = await late.goto(link)
+        assert answer is not None
+        assert answer.status == 401
+        await expect(late.locator("body")).to_contain_text("zeroclaw status")
+        await ChatPage(page=late).shot("login-refused")
+        await page.page.goto(link)
+        await here.opened(page.page)
+        here.troubles.clear()  # the browser tells of the 401
+
+
+async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:
+    """The answer is one message, written in place, never shown ahead of the model (P6)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        first, second, third = (here.model.gate() for _ in range(3))
+        here.model.say(first, "One, ", second, "**two**, ", third, "three.")
+        await page.say("count")
+        await first.reached()
+        await expect(page.page.locator("#typing")).to_be_visible()
+        await page.shot("waiting")
+        first.open()
+        await expect(page.draft).to_have_text("One,")
+        second.open()
+        await expect(page.draft).to_have_text("One, two,")
+        await page.shot("draft")
+        third.open()
+        await expect(page.answers).to_have_text(["One, two, three."])
+        await expect(page.draft).to_have_count(0)
+        await expect(page.page.locator("#typing")).to_be_hidden()
+        await expect(page.log).to_have_count(2)
+
+
+async def test_a_reload_shows_the_whole_draft_and_then_goes_on(tmp_path: Path) -> None:
+    """Nothing that was shown is lost, and the answer ends on the new page (§1 of the page)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        middle, end = here.model.gate(), here.model.gate()
+        here.model.say("One, ", middle, "two, ", end, "three.")
+        await page.say("count")
+        await expect(page.draft).to_have_text("One,")
+        await page.page.reload()
+        await expect(page.own).to_have_text(["count"])
+        await expect(page.draft).to_have_text("One,")
+        middle.open()
+        await expect(page.draft).to_have_text("One, two,")
+        await page.shot("reloaded")
+        end.open()
+        await expect(page.answers).to_have_text(["One, two, three."])
+        await page.page.reload()
+        await expect(page.answers).to_have_text(["One, two, three."])
+        await expect(page.log).to_have_count(2)
+
+
+@pytest.mark.needs("bwrap")
+async def test_an_approved_command_runs_and_leaves_a_receipt(tmp_path: Path) -> None:
+    """The card shows the whole call; pressed, it says by whom, and the receipt is checked.
+
+    S2-12, S2-15, S2-16.
+    """
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await asks_to_run(here, page, "echo from the sandbox")
+        card = page.cards
+        await expect(card).to_contain_text("echo from the sandbox")
+        await expect(card.locator("time")).to_contain_text("left")
+        await expect(page.page.locator("#typing")).to_be_hidden()
+        await page.shot("card")
+        here.model.say("Here it is.", round=1, key="look")
+        await page.button("Approve").click()
+        await expect(card).to_contain_text("Approved by operator")
+        await expect(page.button("Approve")).to_have_count(0)
+        await expect(page.answers).to_have_text(["I look.\n\nHere it is."], use_inner_text=True)
+        await expect(page.log.last).to_contain_text("Here it is.")
+        result = str(here.model.requests[-1].messages[-1]["content"])
+        assert "from the sandbox" in result
+        here.model.say(f"It ran: {TOKEN.findall(result)[0]}", key="prove")
+        await page.say("prove it")
+        await expect(page.receipts).to_have_attribute("data-verdict", "valid")
+        await expect(page.receipts).to_contain_text("shell · ok")
+        await expect(page.page.locator("body")).not_to_contain_text("zc-receipt-")
+        await page.shot("receipt")
+
+
+@pytest.mark.needs("bwrap")
+async def test_an_operator_runs_a_tool_without_a_model(tmp_path: Path) -> None:
+    """`/tool` goes the same way: card, run, receipt; the model is not asked."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.say('/tool shell {"command": "echo by hand"}')
+        await page.button("Approve").click()
+        await expect(page.answers).to_contain_text("by hand")
+        await expect(page.receipts).to_have_attribute("data-verdict", "valid")
+        await page.shot("by-hand")
+        assert here.model.requests == []
+
+
+async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
+    """The card keeps the reason, the model reads it, and nothing ran. S2-10, K2."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await asks_to_run(here, page, "rm -r everything")
+        here.model.say("Then not.", round=1, key="look")
+        await page.button("Deny with a reason…").click()
+        await page.page.get_by_label("Reason").fill("that is too much")
+        await page.shot("denying")
+        await page.page.keyboard.press("Enter")
+        await expect(page.cards).to_contain_text("Denied by operator")
+        await expect(page.cards).to_contain_text("that is too much")
+        await expect(page.answers).to_contain_text("Then not.")
+        await page.shot("denied")
+        result = str(here.model.requests[-1].messages[-1]["content"])
+        assert "that is too much" in result
+        assert "did not run" in result
+
+
+async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
+    """The open page comes back by itself; what was written meanwhile is answered, once.
+
+    P1; a new page finds the same conversation.
+    """
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say("Hello.", key="hi")
+        here.model.say("I am back.", key="are you there?")
+        await page.say("hi")
+        await expect(page.answers).to_have_text(["Hello."])
+        await here.daemon.kill()
+        await page.connected("reconnecting")
+        await page.say("are you there?")
+        await expect(page.page.locator("[data-sending=waiting]")).to_be_visible()
+        await page.shot("away")
+        await here.daemon.start()
+        await page.connected()
+        await expect(page.answers).to_have_text(["Hello.", "I am back."])
+        await page.page.reload()
+        await expect(page.log).to_have_text(
+            [re.compile(text) for text in ("hi", "Hello", "are you there", "I am back")]
+        )
+
+
+async def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
+    """The daemon dies in the middle of an answer; the page ends with one whole answer (§4)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        gate = here.model.gate()
+        here.model.say("One, ", gate, "lost.")
+        here.model.say("One, two, three.")
+        await page.say("count")
+        await expect(page.draft).to_have_text("One,")
+        await here.daemon.restart()
+        await expect(page.answers).to_have_text(["One, two, three."])
+        await expect(page.log).to_have_count(2)
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
+    """The question stands after the restart, and is answered once (P5)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await asks_to_run(here, page, "echo still here")
+        here.model.say("Done.", round=1, key="look")
+        await here.daemon.kill()
+        await page.connected("reconnecting")
+        await here.daemon.start()
+        await page.connected()
+        await page.button("Approve").click()
+        await expect(page.cards).to_contain_text("Approved by operator")
+        await expect(page.answers).to_contain_text("Done.")
+        assert "still here" in str(here.model.requests[-1].messages[-1]["content"])
+        await expect(page.log).to_have_count(3)
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path: Path) -> None:
+    """One message carries both (K4): it stands above its card until that is answered, then below."""
+    asked = [re.compile(text) for text in ("look around", "I look", "needs your answer")]
+    told = [re.compile(text) for text in ("look around", "Approved", "I look.*Done")]
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await asks_to_run(here, page, "true")
+        here.model.say("Done.", round=1, key="look")
+        await expect(page.log).to_have_text(asked)
+        await page.page.reload()
+        await expect(page.log).to_have_text(asked)
+        await page.button("Approve").click()
+        await expect(page.log).to_have_text(told)
+        await page.page.reload()
+        await expect(page.log).to_have_text(told)
+
+
+async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
+    """Whoever reads it sees that nobody issued it (P7)."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say(f"I deleted it. [receipt: {FORGED}] Trust me.", size=3)
+        await page.say("did you?")
+        await expect(page.answers).to_contain_text("Trust me.")
+        await expect(page.receipts).to_have_attribute("data-verdict", "false")
+        await expect(page.page.locator("body")).not_to_contain_text("zc-receipt-")
+        await page.shot("false-receipt")
+
+
+async def test_markup_is_text(tmp_path: Path) -> None:
+    """Neither a model nor a person can put an element, a script or a script's address in the page."""
+    nasty = '<script>document.title = "owned"</script><img src="x" onerror="alert(1)">'
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        here.model.say(f"{nasty} [a](javascript:alert(1)) `<b>` and **bold**", size=4)
+        await page.say(f"see {nasty}")
+        await expect(page.answers).to_contain_text(nasty)
+        await expect(page.own).to_contain_text(nasty)
+        await expect(page.answers.locator("strong")).to_have_text("bold")
+        await expect(page.answers.locator("code")).to_have_text("<b>")
+        await expect(page.log.locator("script, img, a")).to_have_count(0)
+        await expect(page.page).to_have_title("zeroclaw")
+        await page.shot("markup")
+
+
+async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
+    """What is written, drafted, asked and answered in one tab stands in the other."""
+    async with browsing(tmp_path) as here:
+        one = await here.log_in()
+        two = await here.another_tab(one)
+        gate = here.model.gate()
+        here.model.say("One, ", gate, "two.", key="count")
+        await one.say("count")
+        await expect(two.own).to_have_text(["count"])
+        await expect(two.draft).to_have_text("One,")
+        gate.open()
+        await expect(two.answers).to_have_text(["One, two."])
+        await asks_to_run(here, two, "true")
+        here.model.say("Then not.", round=1, key="look")
+        await one.button("Deny").click()
+        await expect(two.cards).to_contain_text("Denied by operator")
+        await expect(two.answers).to_have_count(2)
+        await expect(one.answers).to_have_count(2)
+        await expect(one.log).to_have_count(5)
+        await expect(two.log).to_have_count(5)
+
+
+async def test_an_answer_is_stopped_by_a_button(tmp_path: Path) -> None:
+    """While the bot is at work the send button stops it; what was shown stays, marked."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        gate = here.model.gate()
+        here.model.say("One, ", gate, "two.")
+        await page.say("count")
+        await expect(page.draft).to_have_text("One,")
+        await page.button("Stop").click()
+        await expect(page.answers).to_contain_text("One,")
+        await expect(page.answers).to_contain_text("topped")
+        await expect(page.button("Stop")).to_be_hidden()
+        await expect(page.button("Send")).to_be_visible()
+        await page.shot("stopped")
+
+
+async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> None:
+    """The page never scrolls sideways; code and tables scroll within themselves."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(360, 740), dark=True)
+        wide = "x" * 300
+        here.model.say(f"{wide}\n\n```\n{wide}\n```\n\n| a | b |\n|---|---|\n| {wide} | 2 |\n")
+        await page.say(wide)
+        await expect(page.answers.locator("table")).to_be_visible()
+        await asks_to_run(here, page, f"echo {wide}")
+        await page.shot("small-and-dark")
+        widths = await page.page.evaluate(
+            "() => [document.documentElement.scrollWidth, document.getElementById('scroller').scrollWidth]"
+        )
+        assert max(widths) <= 360
