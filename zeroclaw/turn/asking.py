@@ -8,6 +8,7 @@ answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `Co
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from zeroclaw.errors import (
@@ -27,6 +28,7 @@ from zeroclaw.provider import (
     ModelRequest,
     Provider,
     ReasoningDelta,
+    StreamEvent,
     TextDelta,
     ToolCallReady,
     UsageReported,
@@ -99,24 +101,29 @@ class Asking:
 
     async def _stream(self, number: int, request: ModelRequest, answer: _Answer) -> None:
         await self._tell(RequestSent(request=number))
-        async for event in self._provider.stream(request):
-            match event:
-                case TextDelta(text=text):
-                    await self._add(number, answer, text)
-                case ReasoningDelta(text=text, details=details):
-                    answer.reasoning.append(text)
-                    answer.details.extend(details)
-                case ToolCallReady(call=made):
-                    answer.calls.append(made)
-                case UsageReported(usage=usage):
-                    answer.usage = usage
-                case Finished(reason=reason):
-                    answer.finish = reason
+        # Closed here and now, so that a turn that is stopped ends its call of the model.
+        async with aclosing(self._provider.stream(request)) as stream:
+            async for event in stream:
+                await self._take(number, answer, event)
         rest = self._redactor.flush(answer.redaction)
         answer.redaction = Redaction()
         answer.texts.append(rest)
         answer.screening, marked = screen.feed(answer.screening, rest, self._lookup)
         await self._show(number, answer, marked + screen.flush(answer.screening, self._lookup))
+
+    async def _take(self, number: int, answer: _Answer, event: StreamEvent) -> None:
+        match event:
+            case TextDelta(text=text):
+                await self._add(number, answer, text)
+            case ReasoningDelta(text=text, details=details):
+                answer.reasoning.append(text)
+                answer.details.extend(details)
+            case ToolCallReady(call=made):
+                answer.calls.append(made)
+            case UsageReported(usage=usage):
+                answer.usage = usage
+            case Finished(reason=reason):
+                answer.finish = reason
 
     async def _add(self, number: int, answer: _Answer, text: str) -> None:
         answer.redaction, safe = self._redactor.feed(answer.redaction, text)

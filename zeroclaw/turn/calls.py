@@ -51,7 +51,9 @@ class Calls:
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
         conversation = self._desk.conversation
-        rows = await self._rooms.store.find(RowKind.GRANT, conversation=conversation)
+        rows = await self._rooms.store.find(
+            RowKind.GRANT, conversation=conversation, newest_first=True
+        )
         return Setting(
             context=ToolContext(
                 conversation=conversation,
@@ -84,7 +86,7 @@ class Calls:
 
     async def run(self, action: ActionId) -> Settled:
         """Run a call that was cleared."""
-        frozen, tool = self._cleared.pop(action)
+        frozen, tool = self._cleared[action]
         setting = await self.setting(action)
         arguments = frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut
@@ -93,10 +95,11 @@ class Calls:
                 returned = await call(lambda: tool.run(arguments, setting.context))
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
+        del self._cleared[action]
         return self._rooms.results.of_run(frozen.action, returned, self._rooms.clock.now())
 
     def is_cancellable(self, action: ActionId) -> bool:
-        """Tell whether stopping this call does no harm; one that isn't running is."""
+        """Tell whether stopping this call does no harm, as it does not when it has ended."""
         return action not in self._cleared or self._cleared[action][1].spec.cancellable
 
     async def idempotent(self, actions: tuple[ActionId, ...]) -> frozenset[ActionId]:

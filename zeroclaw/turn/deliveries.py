@@ -32,17 +32,16 @@ class Deliveries:
         conversation = row.conversation or ConversationId("")
         asks = Asks(self._rooms, conversation)
         writes: list[Write] = []
-        ended: list[approvals.Approval] = []
+        shown: list[approvals.Approval] = []
         for key in item.approvals:
             found = await self._rooms.store.get(RowKind.APPROVAL, key)
             if found is None:
                 continue
             one = approvals.with_ref(approvals.decode(found.body), ref)
             writes.append(approvals.to_put(one, expect=found.version))
-            if one.state != "pending":
-                ended.append(one)
-        if ended:
-            writes += await asks.settled(*ended, only=ref)
+            shown.append(one)
+        if any(one.state != "pending" for one in shown):
+            writes += await asks.settled(*shown, only=ref)
         return tuple(writes)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:

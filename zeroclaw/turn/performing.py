@@ -36,6 +36,8 @@ from zeroclaw.turn.signals import (
 )
 from zeroclaw.turn.verdicts import Verdicts
 
+EXPIRE_AGAIN_S = 1.0
+
 Tell = Callable[[Happened], Awaitable[None]]
 
 
@@ -172,9 +174,10 @@ class Performing:
             return
         now = self._rooms.clock.now()
         await self._rooms.clock.sleep((found[0].deadline_at - now).total_seconds())
-        ended = await self._asks.expired(approval, call)
-        if ended is not None:
+        # Its row may have changed just then, because a card became known: then it is ended anew.
+        while (ended := await self._asks.expired(approval, call)) is not None:
             await self._tell(ended)
+            await self._rooms.clock.sleep(EXPIRE_AGAIN_S)
 
     # --- the calls -----------------------------------------------------------------------------
 

@@ -41,14 +41,12 @@ class Ended:
     Attributes:
         done: As the machine decided.
         approvals: The questions that were open when the turn ended.
-        calls: The calls of the batch that was open, by position; empty for none.
         writes: Of whoever ended it, for the one commit of the end.
         by: Who ended it, empty for nobody.
     """
 
     done: Done
     approvals: tuple[ApprovalId, ...] = ()
-    calls: tuple[ToolCall, ...] = ()
     writes: tuple[Write, ...] = ()
     by: str = ""
 
@@ -102,14 +100,31 @@ class Running:
         """End the turn from outside."""
         await self._queue.put(Happened(event=AbortRequested(cause=cause, by=by)))
 
-    async def drive(self, state: State, effects: tuple[Effect, ...], bell: Bell) -> Ended:
-        """Run the turn to its end; everything it started has ended when this returns."""
-        before = Ended(done=Done(reason="error", usage=signals.NO_USAGE))
+    async def drive(
+        self,
+        state: State,
+        effects: tuple[Effect, ...],
+        bell: Bell,
+        *,
+        first: Event | None = None,
+    ) -> Ended:
+        """Run the turn to its end; everything it started has ended when this returns.
+
+        Args:
+            state: As it begins, or as it was found.
+            effects: What is to be done there.
+            bell: Rings when the control lane has something new.
+            first: Happens before anything is done, for a turn that is to go no further.
+        """
+        approvals: tuple[ApprovalId, ...] = ()
+        was: State | None = None
+        if first is not None:
+            approvals, was = _pending(state), state
+            state, effects = await self._after(state, Happened(event=first))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
                 self._controls.watch(bell, self._opened.principal, self._call_of, self._queue.put)
             )
-            was: State | None = None
             while True:
                 self._state = state
                 self._publish_stages(was, state)
@@ -117,16 +132,14 @@ class Running:
                     self._perform(effect, group)
                 if isinstance(state, Done):
                     break
-                before = _open_of(state, before)
-                was = state
+                approvals, was = _pending(state), state
                 state, effects = await self._after(state, await self._queue.get())
             watching.cancel()
             self._stop()
         abort = self._abort
         return Ended(
             done=state,
-            approvals=before.approvals,
-            calls=before.calls,
+            approvals=approvals,
             writes=abort.writes if abort else (),
             by=abort.event.by if abort and isinstance(abort.event, AbortRequested) else "",
         )
@@ -286,12 +299,5 @@ _WORDS: dict[type[batch.Verdict], Literal["allow", "ask", "deny"]] = {
 }
 
 
-def _open_of(state: State, before: Ended) -> Ended:
-    if not isinstance(state, Calling):
-        return Ended(done=before.done)
-    slots = state.batch.slots
-    return Ended(
-        done=before.done,
-        approvals=batch.pending(state.batch),
-        calls=tuple(slot.call for slot in slots),
-    )
+def _pending(state: State) -> tuple[ApprovalId, ...]:
+    return batch.pending(state.batch) if isinstance(state, Calling) else ()
