@@ -5,6 +5,7 @@ logs, blobs, and claims (dedup keys). Codecs live with the rooms that own the bo
 small Protocols; the only way to write is `commit`.
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -244,6 +245,28 @@ class Rows(Protocol):
         ...
 
 
+PAGE = 1000
+"""Rows or entries read at once where all are wanted."""
+
+
+async def find_all(
+    rows: Rows,
+    kind: RowKind,
+    *,
+    state: str | None = None,
+    place: str | None = None,
+    due_before: datetime | None = None,
+) -> AsyncIterator[Row]:
+    """Yield every row that fits, in order of their keys, however many there are."""
+    after = ""
+    while page := await rows.find(
+        kind, state=state, place=place, due_before=due_before, after=after, limit=PAGE
+    ):
+        for row in page:
+            yield row
+        after = page[-1].key
+
+
 class Logs(Protocol):
     """Reads of append-only logs."""
 
@@ -260,6 +283,15 @@ class Logs(Protocol):
     async def streams(self, log: LogKind) -> tuple[str, ...]:
         """Return the names of all streams that hold an entry, sorted."""
         ...
+
+
+async def read_all(logs: Logs, log: LogKind, stream: str) -> AsyncIterator[LogEntry]:
+    """Yield every entry of a stream, in order, however many there are."""
+    after = 0
+    while page := await logs.read(log, stream, after=after, limit=PAGE):
+        for entry in page:
+            yield entry
+        after = page[-1].sequence
 
 
 class Blobs(Protocol):

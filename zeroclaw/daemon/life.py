@@ -20,11 +20,17 @@ from zeroclaw.host.processes import reap
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put, read_halt
 from zeroclaw.record import decode
-from zeroclaw.store import Commit, Delete, DurablePoint, RowKind
+from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
 from zeroclaw.tool import Spawned
 
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
+WAITING = (
+    (RowKind.TURN, "open"),
+    (RowKind.INBOX, "queued"),
+    (RowKind.INBOX, "control"),
+)
+"""The rows that say that a conversation has something to do."""
 PAUSED = "_I was restarted while writing this; the answer follows._"
 
 
@@ -70,7 +76,7 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         await _clean_up(parts)
         try:
             async with asyncio.TaskGroup() as group:
-                daemon = _Daemon(parts, hooks, group)
+                daemon = Daemon(parts, hooks, group)
                 group.create_task(daemon.live(), name="daemon")
         except* _Stopped:
             pass
@@ -78,18 +84,19 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
             raise _first(errors) from None
 
 
-class _Daemon:
-    """The running daemon."""
+class Daemon:
+    """The running daemon, over parts that somebody opened and closes."""
 
     def __init__(self, parts: Parts, hooks: Hooks, group: asyncio.TaskGroup) -> None:
+        """Wire the rooms; `group` owns every task."""
         self._parts = parts
         self._hooks = hooks
         self._group = group
-        self._rooms = Wired(parts, group, announce=self._announce)
+        self.rooms = Wired(parts, group, announce=self._announce)
 
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""
-        parts, rooms = self._parts, self._rooms
+        parts, rooms = self._parts, self.rooms
         await self._take_halt(await read_halt(parts.store))
         await rooms.outbox.resume()
         await self._expire()
@@ -105,7 +112,7 @@ class _Daemon:
     async def _expire(self) -> None:
         """End the questions whose deadline passed while nobody looked."""
         now = self._parts.clock.now()
-        for plan in await self._rooms.answers.overdue(now):
+        for plan in await self.rooms.answers.overdue(now):
             await self._parts.store.commit(
                 Commit(
                     point=DurablePoint.ANSWERED,
@@ -116,21 +123,22 @@ class _Daemon:
 
     async def _wake(self) -> None:
         """Open the mailbox of every conversation that has something to do."""
-        find = self._parts.store.find
-        waiting = [
-            *await find(RowKind.TURN, state="open"),
-            *await find(RowKind.INBOX, state="queued"),
-            *await find(RowKind.INBOX, state="control"),
-        ]
-        for conversation in dict.fromkeys(row.conversation for row in waiting):
-            if conversation is not None:
-                self._rooms.mailboxes.wake(conversation)
+        store = self._parts.store
+        waiting = {
+            row.conversation: None
+            for kind, state in WAITING
+            async for row in find_all(store, kind, state=state)
+            if row.conversation is not None
+        }
+        # All at once, so that each sees whether what came before it is still open.
+        for conversation in waiting:
+            self.rooms.mailboxes.wake(conversation)
 
     # --- the middle ----------------------------------------------------------------------------
 
     def _announce(self, plan: Plan) -> None:
         """Tell everybody what has just been committed; never waits."""
-        rooms = self._rooms
+        rooms = self.rooms
         rooms.outbox.announce_written(plan.writes)
         if plan.switched:
             self._group.create_task(self._take_halt(plan.halt), name="halt")
@@ -138,10 +146,10 @@ class _Daemon:
             rooms.mailboxes.wake(conversation)
 
     async def _take_halt(self, halt: Halt | None) -> None:
-        self._rooms.policy.halt(halt)
-        self._rooms.mailboxes.hold(halt is not None)
+        self.rooms.policy.halt(halt)
+        self.rooms.mailboxes.hold(halt is not None)
         if halt is not None:
-            await self._rooms.runner.abort_all("halt", halt.by)
+            await self.rooms.runner.abort_all("halt", halt.by)
 
     def _control(self) -> Mapping[str, Answer]:
         return {
@@ -152,8 +160,8 @@ class _Daemon:
         }
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
-        report = await self._rooms.status.report()
-        return {**report.as_json(), "login_url": self._rooms.login_url()}
+        report = await self.rooms.status.report()
+        return {**report.as_json(), "login_url": self.rooms.login_url()}
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")
@@ -167,12 +175,12 @@ class _Daemon:
 
     async def _receipts(self, asked: Mapping[str, object]) -> dict[str, object]:
         text = asked.get("text")
-        return {"receipts": await self._rooms.receipts_in(text if isinstance(text, str) else "")}
+        return {"receipts": await self.rooms.receipts_in(text if isinstance(text, str) else "")}
 
     # --- the end -------------------------------------------------------------------------------
 
     async def _end(self) -> None:
-        rooms, grace_s = self._rooms, self._parts.start.config.runtime.grace_s
+        rooms, grace_s = self.rooms, self._parts.start.config.runtime.grace_s
         rooms.door.open = False
         rooms.mailboxes.close()
         self._parts.log("stopping", busy=len(rooms.mailboxes), grace_s=grace_s)
@@ -191,7 +199,7 @@ class _Daemon:
 
 async def _clean_up(parts: Parts) -> None:
     """End what tools of an earlier life left running."""
-    for row in await parts.store.find(RowKind.PROCESS):
+    async for row in find_all(parts.store, RowKind.PROCESS):
         ended = await reap(decode(Spawned, row.body))
         parts.log("process_group_reaped", action=row.key, ended=ended)
         forget = Delete(kind=RowKind.PROCESS, key=row.key)

@@ -29,7 +29,7 @@ from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.conversations import Found
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import RowKind, Store, Write
+from zeroclaw.store import RowKind, Store, Write, find_all
 from zeroclaw.turn.inbox import Answer, Item, item_put
 
 LOOK_BACK = 200
@@ -158,13 +158,13 @@ class Answers:
             wake=tuple(scopes) if writes else (),
         )
 
-    async def pending(self, address: Address, principal: Principal) -> str:
+    async def pending(self, address: Address, principal: Principal, at: datetime) -> str:
         """List the open questions that this person may answer, and those they set off."""
         rows = await self._store.find(RowKind.APPROVAL, state="pending")
         lines: list[str] = []
         for row in rows:
             one = approvals.decode(row.body)
-            may = self._may(one, principal)
+            may = self._may(one, principal, at)
             if may or one.requester.id == principal.id:
                 number = approvals.number_of(one, address.key())
                 name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
@@ -175,9 +175,8 @@ class Answers:
 
     async def overdue(self, now: datetime) -> tuple[Plan, ...]:
         """Return the endings of all questions whose deadline has passed, for the start."""
-        rows = await self._store.find(RowKind.APPROVAL, state="pending", due_before=now)
         plans: list[Plan] = []
-        for row in rows:
+        async for row in find_all(self._store, RowKind.APPROVAL, state="pending", due_before=now):
             read = _Read(approval=approvals.decode(row.body), version=row.version)
             ended = approvals.expire(read.approval, now)
             conversation = ended.conversation
@@ -193,13 +192,13 @@ class Answers:
             principal=principal,
             choice=choice,
             admitted_at=at,
-            may_approve=self._may(one, principal),
+            may_approve=self._may(one, principal, at),
             reason=self._redact(reason),
         )
 
-    def _may(self, one: Approval, principal: Principal) -> bool:
+    def _may(self, one: Approval, principal: Principal, at: datetime) -> bool:
         named = {principal.id, *(f"role:{role}" for role in principal.roles)}
-        query = Query(principal=principal, action=f"approve:{one.tool}", now=one.deadline_at)
+        query = Query(principal=principal, action=f"approve:{one.tool}", now=at)
         allowed = self._policy().decide(query).effect == "allow"
         return allowed and not named.isdisjoint(one.approvers)
 

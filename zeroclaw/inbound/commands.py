@@ -121,7 +121,7 @@ class Commands:
             case "status":
                 return await self._status(here)
             case "pending":
-                return await self._answers.pending(address, principal)
+                return await self._answers.pending(address, principal, self._clock.now())
             case "whoami":
                 roles = ", ".join(sorted(principal.roles)) or "none"
                 return (

@@ -4,7 +4,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import receipt
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
-from zeroclaw.store import LogKind, Store
+from zeroclaw.store import LogKind, Store, read_all
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
 from zeroclaw.turn.verdicts import signed_results, verdict_of
@@ -29,7 +29,7 @@ class Receipts:
         for stream in await self._store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
                 break
-            journal = await self._store.read(LogKind.JOURNAL, stream)
+            journal = [one async for one in read_all(self._store, LogKind.JOURNAL, stream)]
             history = fold(entries.decode(entry.body) for entry in journal)
             results = signed_results(history.messages)
             for one in history.receipts:

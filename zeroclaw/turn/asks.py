@@ -19,6 +19,7 @@ from zeroclaw.store import DurablePoint, Put, Row, RowKind, Write
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.happened import Happened
 from zeroclaw.turn.inbox import Item, item_put
+from zeroclaw.turn.numbers import last_put
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
 
@@ -77,9 +78,7 @@ class Asks:
         for place in places:
             key = place.key()
             first = await self._rooms.numbers.take(key, len(asked))
-            counters.append(
-                Put(kind=RowKind.COUNTER, key=key, body=str(first + len(asked) - 1).encode())
-            )
+            counters.append(last_put(key, self._conversation, first + len(asked) - 1))
             numbered = [
                 replace(one, numbers=(*one.numbers, Numbered(place=key, number=first + at)))
                 for at, one in enumerate(numbered)

@@ -8,7 +8,7 @@ import asyncio
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
-from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, Write
+from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, Write, read_all
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, fold
@@ -78,7 +78,7 @@ class Desk:
 async def open_desk(store: Store, leases: Leases, conversation: ConversationId) -> Desk:
     """Take a conversation and read what it has come to."""
     fence = await leases.fence_of(conversation)
-    journal = await store.read(LogKind.JOURNAL, conversation)
+    journal = [entry async for entry in read_all(store, LogKind.JOURNAL, conversation)]
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
     history = fold(entries.decode(entry.body) for entry in journal)
