@@ -63,6 +63,10 @@ class ManualClock:
         message = "tasks keep each other awake"
         raise AssertionError(message)
 
+    def leap(self, by: timedelta) -> None:
+        """Move the wall time alone, as a machine that slept, or a clock that was set."""
+        self._start += by
+
     async def advance(self, seconds: float) -> None:
         """Move on; sleepers wake in the order they are due, each settling before the next."""
         await self.settle()

@@ -4,13 +4,13 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused
+from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused, StoreUnusable
 from zeroclaw.store import (
     UNFENCED,
     Append,
@@ -67,6 +67,31 @@ class MemoryStore:
     def points(self) -> list[DurablePoint]:
         """The points of all commits, in order."""
         return [commit.point for commit in self.commits]
+
+    def cut_after(self, point: DurablePoint) -> None:
+        """Write the next commit of this point, and nothing more: the process dies there."""
+
+        def die(commit: Commit) -> None:
+            if commit.point is point:
+                self.before = dead
+                message = "the process is dead"
+                raise StoreUnusable(message)
+
+        def dead(_commit: Commit) -> None:
+            message = "the process is dead"
+            raise StoreUnusable(message)
+
+        self.after = die
+
+    def heal(self) -> None:
+        """Commit as usual again."""
+        self.before = self.after = None
+
+    def touch(self, kind: RowKind) -> None:
+        """Give every row of a kind a newer version, as somebody else's write would."""
+        for place, row in self._tables.rows.items():
+            if row.kind is kind:
+                self._tables.rows[place] = replace(row, version=row.version + 1)
 
     async def commit(self, commit: Commit) -> None:
         await asyncio.sleep(0)

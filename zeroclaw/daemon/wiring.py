@@ -38,7 +38,7 @@ from zeroclaw.inbound.switch import Halt
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.provider import Preloading
 from zeroclaw.record import decode
-from zeroclaw.store import Put, RowKind
+from zeroclaw.store import Put, RowKind, find_all
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
@@ -92,9 +92,10 @@ class Wired:
             self.people,
             self._channel_of,
             requester_may_answer=config.approvals.requester_may_answer,
+            approvers=config.approvals.approvers,
         )
         leases = Leases(parts.store)
-        self.live = Live(account_of=self._accounts.get, group=group)
+        self.live = Live(account_of=self._shows_drafts, group=group)
         turn_log = EventLog("turn")
         rooms = self._turn_rooms(leases, turn_log)
         self.outbox = rooms.outbox
@@ -176,7 +177,7 @@ class Wired:
         self._group.create_task(self.anchors.keep(), name="anchors")
         if isinstance(parts.provider, Preloading):
             self._group.create_task(self._preload(parts.provider), name="model")
-        positions = await parts.store.find(RowKind.POSITION)
+        positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
             cursors = (decode(Position, row.body) for row in mine)
@@ -322,6 +323,11 @@ class Wired:
     def _channel_of(self, name: str) -> Channel | None:
         account = self._accounts.get(name)
         return None if account is None else account.channel
+
+    def _shows_drafts(self, name: str) -> Account | None:
+        """Return the account of a channel whose answers are shown while they are written."""
+        streams = self._parts.start.config.channels[name].stream
+        return self._accounts.get(name) if streams else None
 
     def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
         return lambda: self._parts.openers.channel(part.make(context))

@@ -4,7 +4,6 @@ The file is the operator's alone (0600) and replaced whole. Reads and writes a f
 call it before the event loop runs, or on another thread.
 """
 
-import json
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -71,9 +70,9 @@ def open_keys(
         return Keys(current=current, every=(current,))
     path = directory / FILE
     kept = tuple(key for key in read_keys(path) if key.made_at > now - timedelta(days=keep_days))
+    earlier = tuple(_key(path, key) for key in kept)
     mine = StoredKey(id=name, secret=secret.hex(), made_at=now)
     _write(path, StoredKeys(keys=(*kept, mine)))
-    earlier = tuple(Key(id=key.id, secret=bytes.fromhex(key.secret)) for key in kept)
     return Keys(current=current, every=(*earlier, current))
 
 
@@ -92,9 +91,20 @@ def read_keys(path: Path) -> tuple[StoredKey, ...]:
         raise StoreUnusable(message) from error
     try:
         return decode(StoredKeys, body).keys
-    except (StoreUnusable, json.JSONDecodeError) as error:
-        message = f"`{path}` is damaged; move it away, and older receipts can't be verified"
-        raise StoreUnusable(message) from error
+    except StoreUnusable as error:
+        raise _damaged(path) from error
+
+
+def _key(path: Path, stored: StoredKey) -> Key:
+    try:
+        return Key(id=stored.id, secret=bytes.fromhex(stored.secret))
+    except ValueError as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> StoreUnusable:
+    message = f"`{path}` is damaged; move it away, and older receipts can't be verified"
+    return StoreUnusable(message)
 
 
 def _write(path: Path, keys: StoredKeys) -> None:

@@ -104,6 +104,7 @@ class Door:
             except Conflict:
                 self._conversations.forget(envelope.address, principal)
                 continue
+            self._conversations.written(plan.writes)
             self._announce(plan)
             return Answered(text=plan.toast) if plan.toast else Accepted()
         message = f"`{channel}` could not store an event: too many writers"

@@ -3,6 +3,8 @@
 A conversation's chain that is shorter than its newest anchor was cut.
 """
 
+import asyncio
+
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
@@ -20,6 +22,7 @@ class Anchors:
         self._store = store
         self._clock = clock
         self._known: dict[str, int] = {}
+        self._one_at_a_time = asyncio.Lock()
 
     async def keep(self) -> None:
         """Anchor what is new now and then, until cancelled."""
@@ -29,6 +32,11 @@ class Anchors:
 
     async def anchor(self) -> None:
         """Note every head that moved since the last time; one commit."""
+        # Two at once would both go on from the same head.
+        async with self._one_at_a_time:
+            await self._anchor()
+
+    async def _anchor(self) -> None:
         newest = await self._store.last(LogKind.AUDIT, STREAM)
         head = audit.GENESIS if newest is None else audit.head_of(newest.body)
         writes: list[Write] = []

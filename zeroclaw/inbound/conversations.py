@@ -1,6 +1,7 @@
 """Which conversation an address means: minted at the first message, re-pointed by `/new`."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -38,7 +39,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A conversation, and the writes that make it exist if it is new."""
+    """A conversation, and the writes that make it exist, or make sure that it is still meant."""
 
     conversation: ConversationId
     writes: tuple[Write, ...] = ()
@@ -65,9 +66,11 @@ class Conversations:
     async def find(self, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with its writes when it must be made."""
         key = self._key(address, principal)
-        conversation, _version = await self._pointer(key)
+        conversation, version = await self._pointer(key)
         if conversation is not None:
-            return Found(conversation=conversation)
+            # Whoever meets a `/new` or a move is told by a conflict, and looks again.
+            still = Expect(kind=RowKind.ADDRESS, key=key, version=version)
+            return Found(conversation=conversation, writes=(still,))
         return self._mint(key, address, version=0, predecessor=None)
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
@@ -102,8 +105,14 @@ class Conversations:
         )
 
     def forget(self, address: Address, principal: Principal) -> None:
-        """Read the address anew next time; called after every commit that touched it."""
+        """Read the address anew next time; called when it was not as expected."""
         self._known.pop(self._key(address, principal), None)
+
+    def written(self, writes: Iterable[Write]) -> None:
+        """Read anew what a commit has just pointed elsewhere."""
+        for write in writes:
+            if isinstance(write, Put) and write.kind is RowKind.ADDRESS:
+                self._known.pop(write.key, None)
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return what `/new` ended when it began this one."""

@@ -64,6 +64,7 @@ class Mailboxes:
         self._log = log
         self._predecessor = predecessor
         self._open: dict[ConversationId, Bell] = {}
+        self._failing: set[ConversationId] = set()
         self._emptied = asyncio.Condition()
         self._admitting = True
         self.held = False
@@ -113,12 +114,20 @@ class Mailboxes:
                 self._log(
                     "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
                 )
+                await self._fail(conversation)
                 await self._clock.sleep(wait_s)
                 wait_s = min(wait_s * 2, LONGEST_WAIT_S)
         finally:
             del self._open[conversation]
+            self._failing.discard(conversation)
             async with self._emptied:
                 self._emptied.notify_all()
+
+    async def _fail(self, conversation: ConversationId) -> None:
+        """Let others pass a conversation that can't go on now."""
+        self._failing.add(conversation)
+        async with self._emptied:
+            self._emptied.notify_all()
 
     async def _work(self, conversation: ConversationId, bell: Bell) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
@@ -147,8 +156,10 @@ class Mailboxes:
         return item_of(rows[0]) if rows else None
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
-        """Let what `/new` ended be answered first."""
+        """Let what `/new` ended be answered first, unless it can't be."""
         before = await self._predecessor(conversation)
-        if before is not None and before in self._open:
+        if before is not None:
             async with self._emptied:
-                await self._emptied.wait_for(lambda: before not in self._open)
+                await self._emptied.wait_for(
+                    lambda: before not in self._open or before in self._failing
+                )

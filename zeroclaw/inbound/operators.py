@@ -1,13 +1,14 @@
-"""Where operators are reached: with a question, or with a sentence about trouble."""
+"""Where approvers and operators are reached: with a question, or with a sentence about trouble."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from zeroclaw.channel import Channel
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Principal
-from zeroclaw.inbound.people import OPERATOR, People
+from zeroclaw.foreign import call_now
+from zeroclaw.inbound.people import People, Seat
 from zeroclaw.store import Commit, DurablePoint, Store
 
 
@@ -20,41 +21,72 @@ class Operators:
         channel_of: Callable[[str], Channel | None],
         *,
         requester_may_answer: bool,
+        approvers: tuple[str, ...],
     ) -> None:
-        """Hold who they are; `channel_of` returns a channel that can send, by name."""
+        """Hold who they are.
+
+        Args:
+            people: Where they sit.
+            channel_of: Returns a channel that can send, by name.
+            requester_may_answer: Whether whoever sets a call off may approve it.
+            approvers: Who is asked, as a policy names them.
+        """
         self._people = people
         self._channel_of = channel_of
+        self._approvers = approvers
         self._requester_may_answer = requester_may_answer
 
     def approvers(self, principal: Principal, here: Address) -> tuple[Address, ...]:
         """Return where a question is put: the best chats, never a group.
 
-        An operator who asks in private answers in that very chat. Else the operators on the
+        An approver who asks in private answers in that very chat. Else the approvers on the
         channel that asked, else those anywhere, else whoever sits at this machine.
         """
-        if here.direct and OPERATOR in principal.roles and self._requester_may_answer:
+        own = {principal.id, *(f"role:{role}" for role in principal.roles)}
+        if here.direct and self._requester_may_answer and not own.isdisjoint(self._approvers):
             return (here,)
-        reached = self._reached(but=principal if not self._requester_may_answer else None)
+        seats = self._people.seats(self._approvers)
+        if not self._requester_may_answer:
+            seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
+        reached = self._reached(seats)
         near = tuple(address for address in reached if address.channel == here.channel)
-        far = tuple(address for address in reached if address.channel not in self._people.local)
-        return near or far or reached[:1]
+        return near or self._best(reached)
 
-    def addresses(self, but: str = "") -> tuple[Address, ...]:
-        """Return every operator's chat but one: all named people's, else this machine's."""
-        reached = tuple(address for address in self._reached() if address.key() != but)
+    def addresses(self, but: str = "", but_channel: str = "") -> tuple[Address, ...]:
+        """Return every operator's chat: all named people's, else this machine's.
+
+        Args:
+            but: The key of an address that is left out.
+            but_channel: The name of a channel that is left out.
+        """
+        seats = (seat for seat in self._people.operators() if seat.channel != but_channel)
+        reached = self._reached(seats)
+        return self._best(tuple(address for address in reached if address.key() != but))
+
+    def _best(self, reached: tuple[Address, ...]) -> tuple[Address, ...]:
         far = tuple(address for address in reached if address.channel not in self._people.local)
         return far or reached[:1]
 
-    def _reached(self, but: Principal | None = None) -> tuple[Address, ...]:
+    def _reached(self, seats: Iterable[Seat]) -> tuple[Address, ...]:
         found: dict[str, Address] = {}
-        for seat in self._people.operators():
-            if but is not None and (seat.channel, seat.sender) == (but.channel, but.sender):
-                continue
+        for seat in seats:
             channel = self._channel_of(seat.channel)
-            address = None if channel is None else channel.direct_address(seat.sender)
-            if address is not None:
+            if channel is None:
+                continue
+            # An adapter that breaks down here reaches nobody, and stops nobody else's turn.
+            address = call_now(
+                lambda channel=channel, seat=seat: channel.direct_address(seat.sender)
+            )
+            if isinstance(address, Address):
                 found[address.key()] = address
         return tuple(found.values())
+
+
+def _is_seat_of(principal: Principal, seat: Seat) -> bool:
+    return seat.person == principal.id or (seat.channel, seat.sender) == (
+        principal.channel,
+        principal.sender,
+    )
 
 
 class Notices:
@@ -71,8 +103,7 @@ class Notices:
         """Put a sentence into every operator's chat, but not by the channel it is about."""
         notes = tuple(
             note_row(key=self._ids.ulid(), address=address, text=text, quiet=True)
-            for address in self._operators.addresses()
-            if address.channel != but_channel
+            for address in self._operators.addresses(but_channel=but_channel)
         )
         if notes:
             await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=notes))

@@ -4,19 +4,25 @@
 local channel (the login link, the daemon's own uid) is the operator.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 
 OPERATOR = "operator"
+_LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """Where a person can be reached: a sender id on a channel."""
+    """Where a person can be reached: a sender id on a channel.
 
+    Attributes:
+        person: Whose it is, as `Principal.id`.
+    """
+
+    person: str
     channel: str
     sender: str
 
@@ -83,13 +89,37 @@ class People:
             display=sender.display or sender.id,
         )
 
-    def operators(self) -> tuple[Seat, ...]:
-        """Return where operators can be reached: people first, then the local channels."""
-        named = [
-            Seat(channel=channel, sender=sender)
+    def seats(self, names: Iterable[str]) -> tuple[Seat, ...]:
+        """Return where those are reached that a policy names: people, then the local channels.
+
+        Args:
+            names: `role:operator`, `person:ann`, or a principal without a name, `telegram:7`.
+        """
+        wanted = frozenset(names)
+        known = [
+            Seat(person=f"person:{person.name}", channel=channel, sender=sender)
             for person in self._people
-            if OPERATOR in person.roles
+            if not wanted.isdisjoint(
+                {f"person:{person.name}", *(f"role:{r}" for r in person.roles)}
+            )
             for channel, _, sender in (identity.partition(":") for identity in person.ids)
         ]
-        here = [Seat(channel=channel, sender=OPERATOR) for channel in self._local]
-        return (*named, *(seat for seat in here if seat not in named))
+        nameless = [
+            Seat(person=f"{channel}:{sender}", channel=channel, sender=sender)
+            for channel, _, sender in (
+                name.partition(":") for name in sorted(wanted - set(self._known))
+            )
+            if channel in self._allowed
+        ]
+        here = [
+            Seat(person=f"person:{OPERATOR}", channel=channel, sender=OPERATOR)
+            for channel in self._local
+            if not wanted.isdisjoint(_LOCAL)
+        ]
+        taken = {(seat.channel, seat.sender) for seat in known}
+        free = (seat for seat in here if (seat.channel, seat.sender) not in taken)
+        return (*known, *nameless, *free)
+
+    def operators(self) -> tuple[Seat, ...]:
+        """Return where operators can be reached: people first, then the local channels."""
+        return self.seats((f"role:{OPERATOR}",))

@@ -8,6 +8,7 @@ What a channel raises stays here: the others go on, `status` shows it, and the o
 on another channel, once for each time that it goes down.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +19,14 @@ from typing import Literal, cast
 from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.errors import ChannelUnauthorized, ZeroclawError
+from zeroclaw.foreign import Raised, call
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
 STEADY_S = 60.0
 """A channel that was up this long has earned a fresh back-off."""
+CLOSE_S = 5.0
+"""Seconds that an adapter gets to free what it holds."""
 TOLD_AFTER = 3
 """Failures in a row before the operator is told; one cut line is not news."""
 
@@ -112,9 +116,20 @@ class Supervisor:
             return _first(error)
         finally:
             if channel is not None:
-                await channel.aclose()
+                await self._close(name, channel)
         message = "it stopped receiving by itself"
         return RuntimeError(message)
+
+    async def _close(self, name: str, channel: Channel) -> None:
+        """Close an adapter; one that can't even do that is left behind."""
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                closed = await call(channel.aclose)
+        except TimeoutError:
+            self._log("channel_left_open", channel=name, why=f"no end within {CLOSE_S:g} s")
+            return
+        if isinstance(closed, Raised):
+            self._log("channel_left_open", channel=name, why=closed.line)
 
     def _note(self, name: str, condition: Condition, why: str = "") -> None:
         self.states[name] = ChannelState(condition=condition, since=self._clock.now(), why=why)

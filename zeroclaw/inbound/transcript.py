@@ -35,7 +35,7 @@ class Transcript:
                 items.append(found)
         drafts = (
             TranscriptItem(
-                cursor=items[-1].cursor if items else "",
+                cursor=items[-1].cursor if items else after,
                 kind="bot",
                 key=draft.key,
                 ref=draft.refs[0].message if draft.refs else "",

@@ -1,0 +1,397 @@
+"""A whole house over fakes: the real rooms and the real wiring, no socket and no wall clock.
+
+    world = World(tmp_path)
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == ["ok"]
+
+Leaving the block is a `kill -9`: what was committed stays, and the next `running` is a restart. The
+clock stands still until `advance`, so a deadline or a back-off never passes by itself.
+"""
+
+import asyncio
+import concurrent.futures
+import itertools
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from pydantic import BaseModel
+
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
+from tests.fakes.scripted_channel import ScriptedChannel, Shown
+from tests.fakes.scripted_model import ScriptedModel
+from zeroclaw.channel import Capabilities, Card, Channel, ChannelManifest, Outcome
+from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.daemon.life import Daemon, Hooks
+from zeroclaw.daemon.parts import ChannelPart, Openers, Parts, Start
+from zeroclaw.envelope import (
+    Address,
+    Admission,
+    Answered,
+    Body,
+    Choice,
+    Command,
+    Deleted,
+    Edited,
+    Envelope,
+    Pressed,
+    Said,
+    Sender,
+)
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate import audit, receipt
+from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.protection import Protected
+from zeroclaw.host.control import Answer, Control
+from zeroclaw.host.places import Places
+from zeroclaw.inbound.switch import Halt, halt_put
+from zeroclaw.redact import Redactor
+from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
+from zeroclaw.turn import entries
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SECRET = "hunter2-and-then-some"
+CAPABILITIES = Capabilities(max_length=2000, can_edit=True, can_delete=True, has_buttons=True)
+PEOPLE = (
+    PersonSettings(name="ada", ids=("chat:ada",), roles=("operator",)),
+    PersonSettings(name="ben", ids=("chat:ben",)),
+)
+CHAT = ChannelSettings(allowed_users=("ada", "ben", "cleo"))
+CONFIG = Config(people=PEOPLE, channels={"chat": CHAT})
+
+
+class _NoSettings(BaseModel):
+    """What a platform of these tests is configured with."""
+
+
+class Facts:
+    """What rooms and channels wrote into the log, in order."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, object]]] = []
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        self.seen.append((event, fields))
+
+    def events(self) -> list[str]:
+        return [event for event, _ in self.seen]
+
+
+class QuietControl(Control):
+    """The control socket without a socket; `ask` calls what was registered."""
+
+    def __init__(self, directory: Path, *, log: Facts) -> None:
+        super().__init__(directory, log=log)
+        self._registered: dict[str, Answer] = {}
+
+    def call(self, name: str, answer: Answer) -> None:
+        self._registered[name] = answer
+
+    async def serve(self, ready: Callable[[], None]) -> None:
+        ready()
+        await asyncio.get_running_loop().create_future()
+
+    async def ask(self, name: str, **fields: object) -> dict[str, object]:
+        return dict(await self._registered[name](fields))
+
+
+class World:
+    """What outlives a restart: the store, the platforms, the model, the time.
+
+    Attributes:
+        config: As the next process reads it.
+        local: The names of platforms whose every sender is the operator.
+        facts: What the parts logged.
+    """
+
+    def __init__(self, path: Path, config: Config = CONFIG) -> None:
+        self.config = config
+        self.clock = ManualClock()
+        self.ids = CountingIds()
+        self.store = MemoryStore(clock=self.clock)
+        self.model = ScriptedModel()
+        self.look, self.poke, self.burn = (PlainTool(spec) for spec in (LOOK, POKE, BURN))
+        self.tools: tuple[PlainTool, ...] = (self.look, self.poke, self.burn)
+        self.platforms: dict[str, ScriptedChannel] = {}
+        self.local: tuple[str, ...] = ()
+        self.facts = Facts()
+        self.numbers = itertools.count(1)
+        self.path = path
+        self._processes = itertools.count(1)
+        self._earlier: tuple[receipt.Key, ...] = ()
+        for name in config.channels:
+            self.add_platform(name)
+
+    def add_platform(self, name: str, capabilities: Capabilities = CAPABILITIES) -> ScriptedChannel:
+        """Make a platform, or make it anew with other capabilities."""
+        made = ScriptedChannel(clock=self.clock, capabilities=capabilities, name=name)
+        self.platforms[name] = made
+        return made
+
+    def configure(self, **settings: object) -> None:
+        """Change keys of the configuration, for the next process."""
+        self.config = self.config.model_copy(update=settings)
+
+    async def halt(self, by: str) -> None:
+        """Turn the switch while no process runs."""
+        halt = Halt(by=by, at=self.clock.now())
+        await self.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),)))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["House"]:
+        """One process; leaving it kills it."""
+        loop = asyncio.get_running_loop()
+        threads = _Threads()
+        loop.set_default_executor(threads)
+        async with asyncio.TaskGroup() as owner:
+            made: asyncio.Future[House] = loop.create_future()
+
+            async def process() -> None:
+                async with asyncio.TaskGroup() as group:
+                    hooks = Hooks(on_ready=lambda _facts: None, stop=asyncio.Event())
+                    parts = self._parts()
+                    daemon = Daemon(parts, hooks, group)
+                    made.set_result(House(self, daemon, parts, hooks, threads))
+                    await daemon.live()
+
+            task = owner.create_task(process(), name="process")
+            try:
+                house = await made
+                await house.settle()
+                yield house
+            finally:
+                task.cancel()
+
+    def _parts(self) -> Parts:
+        process = next(self._processes)
+        key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
+        keys = Keys(current=key, every=(*self._earlier, key))
+        self._earlier = keys.every
+        places = Places(
+            config=None,
+            data=self.path / "data",
+            workspaces=self.path / "workspaces",
+            models=self.path / "models",
+        )
+        return Parts(
+            start=Start(config=self.config, places=places, environment={}, version="1"),
+            openers=Openers(),
+            store=self.store,
+            provider=self.model,
+            tools={tool.spec.name: tool for tool in self.tools},
+            keys=keys,
+            redactor=Redactor((SECRET,)),
+            statements=(),
+            protected=Protected(closed=()),
+            channels=tuple(self._part(name) for name in self.config.channels),
+            listener=None,
+            control=QuietControl(self.path, log=self.facts),
+            clock=self.clock,
+            ids=self.ids,
+            log=self.facts,
+            jitter=lambda: 1.0,
+            shell_note="",
+        )
+
+    def _part(self, name: str) -> ChannelPart:
+        manifest = ChannelManifest(
+            kind=name, adapter="", settings="", local_operator=name in self.local
+        )
+
+        def make(_context: object) -> Channel:
+            return self.platforms[name]
+
+        return ChannelPart(name=name, manifest=manifest, settings=_NoSettings(), make=make)
+
+
+class House:
+    """One process, as tests talk to it.
+
+    People are named by their sender ids; `ada` is the operator. Without `room` they talk in their
+    own direct chat.
+    """
+
+    def __init__(
+        self, world: World, daemon: Daemon, parts: Parts, hooks: Hooks, threads: "_Threads"
+    ) -> None:
+        self.world = world
+        self.daemon = daemon
+        self.rooms = daemon.rooms
+        self.parts = parts
+        self.hooks = hooks
+        self._threads = threads
+
+    # --- time ----------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Let everything happen that needs no time."""
+        await self.world.clock.settle()
+        while self._threads.has_news():
+            await asyncio.get_running_loop().run_in_executor(self._threads, lambda: None)
+            self._threads.forget()
+            await self.world.clock.settle()
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        await self.settle()
+        await self.world.clock.advance(seconds)
+        await self.settle()
+
+    # --- people --------------------------------------------------------------------------------
+
+    def place(self, who: str = "ada", room: str = "", channel: str = "chat") -> Address:
+        return self.world.platforms[channel].address(room or who, direct=not room)
+
+    async def say(
+        self, text: str, who: str = "ada", *, room: str = "", channel: str = "chat"
+    ) -> Admission:
+        """Write a message or a command, and wait until nothing more happens."""
+        body: Body = Said(text=text)
+        if text.startswith("/"):
+            name, _, rest = text[1:].partition(" ")
+            body = Command(name=name, rest=rest)
+        return await self.event(body, who, room=room, channel=channel)
+
+    async def edit(self, message: str, text: str, who: str = "ada", *, room: str = "") -> Admission:
+        """Change what was said; `message` is `p1` for the first event of the world."""
+        return await self.event(Edited(message=message, text=text), who, room=room)
+
+    async def withdraw(self, message: str, who: str = "ada", *, room: str = "") -> Admission:
+        return await self.event(Deleted(message=message), who, room=room)
+
+    async def press(
+        self,
+        choice: Choice = "once",
+        who: str = "ada",
+        *,
+        call: int = 0,
+        at: str = "",
+        reason: str = "",
+        channel: str = "chat",
+    ) -> str:
+        """Answer a call of the newest card in somebody's chat; return the toast."""
+        shown = [one for one in self._standing(at or who, "", channel) if one.card is not None]
+        card = shown[-1].card
+        assert card is not None
+        pressed = Pressed(
+            approval=card.calls[call].approval, choice=choice, reason=reason, card=shown[-1].ref
+        )
+        told = await self.event(pressed, who, channel=channel)
+        return told.text if isinstance(told, Answered) else ""
+
+    async def press_and_die(self) -> None:
+        """Press approve, and be killed in the commit, which `MemoryStore.cut_after` cuts."""
+        pressed = Pressed(approval=self.card().calls[0].approval, choice="once")
+        with suppress(StoreUnusable):
+            await self.event(pressed)
+
+    async def event(
+        self, body: Body, who: str = "ada", *, room: str = "", channel: str = "chat", key: str = ""
+    ) -> Admission:
+        """Hand an event to the adapter, and wait until nothing more happens."""
+        envelope = self.envelope(body, who, room=room, channel=channel, key=key)
+        told = await self.world.platforms[channel].say(envelope)
+        await self.settle()
+        return told
+
+    def envelope(
+        self, body: Body, who: str = "ada", *, room: str = "", channel: str = "chat", key: str = ""
+    ) -> Envelope:
+        """An event as the adapter decoded it; the n-th one's message is `p<n>`."""
+        number = next(self.world.numbers)
+        return Envelope(
+            address=self.place(who, room, channel),
+            sender=Sender(id=who, verified=True, display=who.title()),
+            dedup=(key or f"n{number}",),
+            body=body,
+            message=f"p{number}",
+        )
+
+    # --- what stands ---------------------------------------------------------------------------
+
+    def texts(self, who: str = "ada", *, room: str = "", channel: str = "chat") -> list[str]:
+        """What stands in a chat."""
+        return [shown.text for shown in self._standing(who, room, channel)]
+
+    def card(self, who: str = "ada", *, channel: str = "chat") -> Card:
+        """The newest card in somebody's chat."""
+        return [one.card for one in self._standing(who, "", channel) if one.card is not None][-1]
+
+    def outcome(self, who: str = "ada", *, channel: str = "chat") -> Outcome | None:
+        """What the newest card shows of its end."""
+        shown = [one for one in self._standing(who, "", channel) if one.card is not None]
+        return shown[-1].outcome
+
+    def endings(self, who: str = "ada", *, channel: str = "chat") -> list[tuple[str, str]]:
+        """How the calls of the newest card ended, and by whom."""
+        outcome = self.outcome(who, channel=channel)
+        return [] if outcome is None else [(end.how, end.by) for end in outcome.endings]
+
+    def _standing(self, who: str, room: str, channel: str) -> list[Shown]:
+        address = self.place(who, room, channel)
+        return self.world.platforms[channel].standing(address)
+
+    # --- what is kept --------------------------------------------------------------------------
+
+    async def states(self, *kinds: str) -> list[str]:
+        """The states of all inbox items, in order of admission."""
+        rows = await self.world.store.find(RowKind.INBOX)
+        return [row.state for row in rows if not kinds or row.state in kinds]
+
+    async def ask(self, name: str, **fields: object) -> dict[str, object]:
+        """Ask over the control socket."""
+        control = self.parts.control
+        assert isinstance(control, QuietControl)
+        told = await control.ask(name, **fields)
+        await self.settle()
+        return told
+
+    async def rows(self, kind: RowKind, state: str | None = None) -> tuple[Row, ...]:
+        return await self.world.store.find(kind, state=state)
+
+    async def journal(self) -> list[entries.Entry]:
+        """All entries of all conversations, in the order of their making."""
+        found: list[entries.Entry] = []
+        for stream in await self.world.store.streams(LogKind.JOURNAL):
+            log = await self.world.store.read(LogKind.JOURNAL, stream)
+            found += [entries.decode(entry.body) for entry in log]
+        return found
+
+    async def audited(self) -> list[str]:
+        """The kinds of all audit entries of all conversations, each chain verified."""
+        kinds: list[str] = []
+        for stream in await self.world.store.streams(LogKind.AUDIT):
+            bodies = [one.body for one in await self.world.store.read(LogKind.AUDIT, stream)]
+            assert isinstance(audit.verify(bodies), audit.Intact)
+            read = [audit.read(body) for body in bodies]
+            kinds += [one.kind for one in read if isinstance(one, audit.Entry)]
+        return kinds
+
+
+class _Threads(ThreadPoolExecutor):
+    """One thread, and whether it was given something since the last look."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self._given = 0
+        self._seen = 0
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> concurrent.futures.Future[T]:
+        self._given += 1
+        return super().submit(fn, *args, **kwargs)
+
+    def has_news(self) -> bool:
+        return self._given != self._seen
+
+    def forget(self) -> None:
+        self._seen = self._given

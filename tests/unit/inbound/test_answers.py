@@ -1,0 +1,425 @@
+"""Answers to approvals: who may, once, by press or by number, in time."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.house import PEOPLE, World
+from tests.fakes.plain_tool import POKE as POKE_SPEC
+from tests.fakes.plain_tool import PlainTool
+from tests.fakes.scripted_model import asks_for
+from zeroclaw.config import ApprovalSettings, PersonSettings
+from zeroclaw.envelope import Duplicate, Pressed
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.tool import Arguments, ToolContext
+
+POKE = asks_for(("poke", '{"a": 1}'))
+TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
+DEADLINE_S = 900.0
+
+
+async def test_an_approved_call_runs_once(world: World) -> None:
+    """The answer is one commit, and the card shows it and who gave it (P5, S2-10)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        assert world.poke.runs == []
+        assert await house.press() == "approved: `poke`"
+        assert world.poke.runs == [{"a": 1}]
+        assert house.endings() == [("approved", "Ada")]
+        assert await house.press() == "already approved by Ada"
+        assert await house.press("deny") == "already approved by Ada"
+        assert world.poke.runs == [{"a": 1}]
+        assert await house.audited() == ["proposed", "evaluated", "answered", "executed"]
+
+
+async def test_a_denied_call_does_not_run(world: World) -> None:
+    """The model is told who refused it and why, and goes on (S2-09, K2)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        toast = await house.press("deny_with_reason")
+        assert toast == "why is `poke` denied? reply with the reason"
+        assert house.endings() == []
+        await house.press("deny_with_reason", reason="not on a Sunday")
+        assert world.poke.runs == []
+        assert "was refused by Ada, who said: not on a Sunday." in world.model.asked()[-1]
+        assert await house.audited() == ["proposed", "evaluated", "answered", "denied"]
+
+
+async def test_a_secret_in_a_reason_is_not_kept(world: World) -> None:
+    """What people type into a denial is redacted before it is stored (P8)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press("deny_with_reason", reason="hunter2-and-then-some")
+        assert "hunter2" not in world.model.asked()[-1]
+
+
+async def test_only_an_approver_may_answer(world: World) -> None:
+    """Somebody else's press changes nothing and says who may (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        assert await house.press(who="ben", at="ada") == "only an operator may answer this"
+        assert world.poke.runs == []
+        await house.press()
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_a_person_who_asked_elsewhere_is_told_who_decides(world: World) -> None:
+    """The card goes to the operator's own chat, never to the chat that asked (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="lobby")
+        assert house.texts(room="lobby") == ["Waiting for an operator to approve `poke`."]
+        assert house.card().calls[0].tool == "poke"
+        assert house.card().asked_by == "Ben"
+        await house.press()
+        assert house.texts(room="lobby")[-1] == "ok"
+
+
+async def test_whoever_asks_may_be_kept_from_approving(world: World) -> None:
+    """With `requester_may_answer = false` the only operator reaches nobody (P5)."""
+    world.configure(approvals=ApprovalSettings(requester_may_answer=False))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        assert "no operator can be reached from here" in world.model.asked()[-1]
+        assert await house.rows(RowKind.APPROVAL) == ()
+        assert await house.audited() == ["proposed", "evaluated", "denied"]
+
+
+async def test_another_operator_answers_instead(world: World) -> None:
+    """The card goes to the other one, by whatever id; the requester's press is refused (P5)."""
+    dora = PersonSettings(name="dora", ids=("chat:cleo",), roles=("operator",))
+    world.configure(approvals=ApprovalSettings(requester_may_answer=False), people=(*PEOPLE, dora))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        refused = await house.press(who="ada", at="cleo")
+        assert refused == "whoever asks may not approve; somebody else has to answer this"
+        assert await house.press(who="cleo") == "approved: `poke`"
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_a_named_approver_is_asked_and_nobody_else(world: World) -> None:
+    """`approvals.approvers` says whom a card goes to and whose answer counts (P5)."""
+    world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        assert house.texts() == ["Waiting for ben to approve `poke`."]
+        assert await house.press(who="ada", at="ben") == "only ben may answer this"
+        assert await house.press(who="ben") == "approved: `poke`"
+
+
+async def test_a_press_at_the_deadline_is_too_late(world: World) -> None:
+    """Silence has become a denial, whether or not the timer has fired (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.advance(DEADLINE_S - 1)
+        assert house.endings() == []
+        await house.advance(1)
+        assert house.endings() == [("expired", "")]
+        assert await house.press() == "too late: it expired at 12:15:00 UTC"
+        assert "nobody answered in time" in world.model.asked()[-1]
+        assert await house.audited() == ["proposed", "evaluated", "answered", "denied"]
+
+
+async def test_a_press_before_the_timer_fires_can_be_late_too(world: World) -> None:
+    """It was admitted at the deadline, so it has lost (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.clock.leap(timedelta(seconds=DEADLINE_S))
+        assert await house.press() == "too late: it expired at 12:15:00 UTC"
+        assert world.poke.runs == []
+        assert house.endings() == [("expired", "")]
+
+
+async def test_a_question_that_became_due_while_nobody_ran_is_ended_at_the_start(
+    world: World,
+) -> None:
+    """Deadlines are expired before any channel starts (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+    world.clock.leap(timedelta(seconds=DEADLINE_S + 1))
+    async with world.running() as house:
+        assert house.endings() == [("expired", "")]
+        assert await house.states() == ["answered", "answered"]
+        assert world.poke.runs == []
+
+
+async def test_a_deadline_meets_a_card_that_becomes_known(world: World) -> None:
+    """The row has just changed, so the question is ended a moment later (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        raced: list[Commit] = []
+
+        def touch(commit: Commit) -> None:
+            if commit.point is DurablePoint.ANSWERED and not raced:
+                raced.append(commit)
+                world.store.touch(RowKind.APPROVAL)
+
+        world.store.before = touch
+        await house.advance(DEADLINE_S)
+        assert house.endings() == []
+        await house.advance(1)
+        assert house.endings() == [("expired", "")]
+        await house.advance(10)
+        assert await house.states() == ["answered"]
+
+
+async def test_a_question_survives_a_restart(world: World) -> None:
+    """It is neither asked nor gated again, and its answer runs the call (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+    async with world.running() as house:
+        assert len(house.texts()) == 1
+        await house.press()
+        assert world.poke.runs == [{"a": 1}]
+        assert house.endings() == [("approved", "Ada")]
+        assert len(world.model.requests) == 2
+
+
+async def test_an_answer_that_was_cut_off_is_found_at_the_start(world: World) -> None:
+    """It is on record, so it counts: the call runs after the restart (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.store.cut_after(DurablePoint.ADMITTED)
+        await house.press_and_die()
+    world.store.heal()
+    async with world.running() as house:
+        assert world.poke.runs == [{"a": 1}]
+        assert house.endings() == [("approved", "Ada")]
+
+
+async def test_the_same_press_twice_is_one_answer(world: World) -> None:
+    """A redelivered press is a duplicate (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        pressed = Pressed(approval=house.card().calls[0].approval, choice="once")
+        await house.event(pressed, key="press")
+        assert await house.event(pressed, key="press") == Duplicate()
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_a_card_that_was_sent_but_not_recorded_is_settled_when_it_is_touched(
+    world: World,
+) -> None:
+    """A press brings the card's own ref along; it then shows how the question ended (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        copy = await world.platforms["chat"].ask(house.place(), house.card())
+        await house.press("deny")
+        refs = [one.ref for one in world.platforms["chat"].standing(house.place()) if one.outcome]
+        assert copy in refs
+
+
+async def test_a_late_press_on_an_unknown_copy_settles_it_too(world: World) -> None:
+    """Even when the question has ended already (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press()
+        card = house.card()
+        await world.platforms["chat"].ask(house.place(), card)
+        assert house.endings() == []
+        assert await house.press() == "already approved by Ada"
+        assert house.endings() == [("approved", "Ada")]
+
+
+# --- for a time ----------------------------------------------------------------------------------
+
+
+async def test_an_answer_for_a_time_covers_the_next_call(world: World) -> None:
+    """The same tool on the same resources runs without a question, until the time is up (P5)."""
+    world.model.will(POKE, asks_for(), asks_for(("poke", '{"a": 2}')), asks_for(), POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.press("for_a_time")
+        assert len(await house.rows(RowKind.GRANT)) == 1
+        await house.say("again")
+        assert world.poke.runs == [{"a": 1}, {"a": 2}]
+        await house.advance(3600)
+        await house.say("once more")
+        assert len(world.poke.runs) == 2
+        assert house.endings() == []
+
+
+async def test_a_tool_that_is_gone_gets_no_grant(world: World) -> None:
+    """The answer counts once and no longer."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+    world.tools = (world.look,)
+    async with world.running() as house:
+        await house.press("for_a_time")
+        assert await house.rows(RowKind.GRANT) == ()
+        assert "its tool is no longer there" in world.model.asked()[-1]
+
+
+class Nameless(PlainTool):
+    """Can't tell what it touches."""
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        message = "somewhere"
+        raise RuntimeError(message)
+
+
+async def test_what_cannot_be_named_is_offered_once_only(world: World) -> None:
+    """The choice is not on the card, and pressing it all the same is refused."""
+    exec_only = Nameless(
+        type(POKE_SPEC)(name="poke", description="", parameters={}, effects=frozenset({"network"}))
+    )
+    world.tools = (exec_only,)
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        assert "for_a_time" not in house.card().choices
+        assert await house.press("for_a_time") == "this answer is not offered here"
+
+
+# --- by number -----------------------------------------------------------------------------------
+
+
+async def test_calls_are_answered_by_number(world: World) -> None:
+    """Each by its own; what is denied does not run, and the batch waits for all (P5, K2)."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both")
+        assert [call.number for call in house.card().calls] == [1, 2]
+        await house.say("/approve 1")
+        assert house.texts()[-1] == "`1`: approved: `poke`."
+        assert world.poke.runs == []
+        await house.say("/deny #2 because it hurts")
+        assert world.poke.runs == [{"a": 1}]
+        assert house.endings() == [("approved", "Ada"), ("denied", "Ada")]
+        assert "who said: because it hurts" in world.model.asked()[-1]
+
+
+async def test_both_calls_in_one_answer(world: World) -> None:
+    """`/approve 1 2` is one commit."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.say("/approve 1, 2")
+        assert world.poke.runs == [{"a": 1}, {"a": 2}]
+
+
+async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
+    """Unknown, ended, missing: each gets its sentence (P5, P10)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/approve 7")
+        assert house.texts()[-1] == "`7` is no call in this chat."
+        await house.say("/approve")
+        assert house.texts()[-1] == "Say which, for example `/approve 1`; `/pending` lists them."
+        await house.say("/approve 1")
+        await house.say("/approve 1")
+        assert house.texts()[-1] == "`1`: already approved by Ada."
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_numbers_are_not_for_everybody(world: World) -> None:
+    """A number counts in its own chat and for its own approver only (P5)."""
+    world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/approve 1", "ada")
+        assert house.texts()[-1] == "`1` is no call in this chat."
+        await house.say("/approve 1", "cleo")
+        assert house.texts("cleo") == ["`1` is no call in this chat."]
+        await house.say("/approve 1", "ben")
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_a_number_pressed_by_the_wrong_person_is_refused(world: World) -> None:
+    """In the approver's chat, but not by the approver (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/approve 1", "ben", room="ada")
+        assert "`1`: only an operator may answer this." in house.texts()
+        assert world.poke.runs == []
+
+
+async def test_calls_of_two_conversations_are_answered_one_by_one(world: World) -> None:
+    """One commit has one scope."""
+    world.model.will(POKE, POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("poke it", "cleo")
+        await house.say("/approve 1 2")
+        assert house.texts()[-1] == (
+            "Those calls belong to different conversations; answer them one by one."
+        )
+        assert world.poke.runs == []
+        await house.say("/approve 1")
+        await house.say("/deny 2")
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_numbers_go_on_after_a_restart(world: World) -> None:
+    """A number is never used again in a chat (P5)."""
+    world.model.will(TWO_POKES, POKE)
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.say("/stop")
+    async with world.running() as house:
+        await house.say("poke it")
+        assert [call.number for call in house.card().calls] == [3]
+
+
+async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
+    """As a press would be (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.clock.leap(timedelta(seconds=DEADLINE_S))
+        await house.say("/approve 1")
+        assert "`1`: too late: it expired at 12:15:00 UTC." in house.texts()
+        assert world.poke.runs == []
+
+
+# --- /pending ------------------------------------------------------------------------------------
+
+
+async def test_pending_lists_what_one_may_answer_or_asked_for(world: World) -> None:
+    """The approver sees the number, whoever asked sees whom it waits for."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("/pending")
+        await house.say("poke it", "ben")
+        await house.say("/pending")
+        await house.say("/pending", "ben")
+        await house.say("/pending", "cleo")
+        assert house.texts()[0] == "Nothing waits for an answer."
+        assert house.texts()[-1] == "- `1` `poke`: poke ['a'], open until 12:15:00 UTC"
+        hashed = house.card().calls[0].hash8
+        assert house.texts("ben")[-1] == (
+            f"- `{hashed}` `poke`: poke ['a'], open until 12:15:00 UTC, waiting for an operator"
+        )
+        assert house.texts("cleo") == ["Nothing waits for an answer."]
+
+
+@pytest.mark.parametrize("who", ["ben", "ada"])
+async def test_a_message_that_waits_for_an_approval_is_told_so(world: World, who: str) -> None:
+    """Whoever writes while the turn waits learns why nothing comes."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both", room="lobby")
+        await house.say("hello?", who, room="lobby")
+        assert house.texts(room="lobby")[-1] == (
+            "I wait for an approval of `poke`; your message is next."
+        )
