@@ -11,8 +11,8 @@ from zeroclaw.gate.protection import Blocked, Passed, Protected, is_normal, prot
 
 READS = ToolFacts(effects=frozenset({"read"}), risk="low", declared=True)
 HERE = Protected(
-    closed=("/home/ann/.local/share/zc", "/etc/zc.toml"),
-    open=("/home/ann/.local/share/zc/workspaces",),
+    closed=("/srv/ann/.local/share/zc", "/etc/zc.toml"),
+    open=("/srv/ann/.local/share/zc/workspaces",),
 )
 
 
@@ -24,9 +24,9 @@ def reason(*resources: str) -> str:
 @pytest.mark.parametrize(
     "resource",
     [
-        "file:/home/ann/.local/share/zc",
-        "file:/home/ann/.local/share/zc/store.sqlite",
-        "file:/home/ann/.LOCAL/share/ZC/store.sqlite",
+        "file:/srv/ann/.local/share/zc",
+        "file:/srv/ann/.local/share/zc/store.sqlite",
+        "file:/srv/ann/.LOCAL/share/ZC/store.sqlite",
         "file:/etc/zc.toml",
         "file:/etc/ZC.toml",
     ],
@@ -36,7 +36,7 @@ def test_the_daemons_own_files_are_never_touched(resource: str) -> None:
     assert reason(resource) == f"`{resource}` belongs to the daemon itself"
 
 
-@pytest.mark.parametrize("resource", ["file:/", "file:/home/ann", "file:/etc"])
+@pytest.mark.parametrize("resource", ["file:/", "file:/srv/ann", "file:/etc"])
 def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) -> None:
     """A search through a folder reaches what lies in it."""
     assert reason(resource) == f"`{resource}` holds files of the daemon itself"
@@ -45,8 +45,8 @@ def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) 
 @pytest.mark.parametrize(
     "resource",
     [
-        "file:/home/ann/.local/share/zc/workspaces/01C/notes.md",
-        "file:/home/ann/.local/share/zcx/a",
+        "file:/srv/ann/.local/share/zc/workspaces/01C/notes.md",
+        "file:/srv/ann/.local/share/zcx/a",
         "file:/srv/work/keys.txt",
         "file:/srv/work/.env.example",
         "file:/srv/work/environment",
@@ -65,19 +65,19 @@ def test_everything_else_is_left_to_the_policy(resource: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/home/ann/.ssh",
-        "/home/ann/.ssh/config",
-        "/home/ann/.SSH/config",
-        "/home/ann/.aws/credentials",
-        "/home/ann/.gnupg/x",
-        "/home/ann/.kube/config",
-        "/home/ann/.config/gcloud/x",
+        "/srv/ann/.ssh",
+        "/srv/ann/.ssh/config",
+        "/srv/ann/.SSH/config",
+        "/srv/ann/.aws/credentials",
+        "/srv/ann/.gnupg/x",
+        "/srv/ann/.kube/config",
+        "/srv/ann/.config/gcloud/x",
         "/srv/work/.env",
         "/srv/work/.env.production",
         "/srv/work/Server.PEM",
         "/srv/work/tls.key",
         "/srv/work/id_ed25519",
-        "/home/ann/.netrc",
+        "/srv/ann/.netrc",
         "/etc/shadow",
         "/etc/shadow-",
         "/etc/sudoers.d/ann",

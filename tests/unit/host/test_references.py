@@ -208,7 +208,7 @@ def test_without_the_optional_package_a_keyring_reference_is_a_fault(
 
 def test_what_is_to_be_redacted_is_collected_once() -> None:
     """Resolved secrets and what the environment calls a secret, without repeats (P8)."""
-    environment = {"A_TOKEN": VALUE, "B_PASSWORD": "another-value", "HOME": "/home/nobody"}
+    environment = {"A_TOKEN": VALUE, "B_PASSWORD": "another-value", "HOME": "/srv/nobody"}
 
     assert values_to_redact([Secret(VALUE), Secret("third-value")], environment) == (
         VALUE,

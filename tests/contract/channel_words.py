@@ -1,0 +1,59 @@
+"""Over which channels a promise is tested, and what is said on them."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.contract.channel_adapters import ADAPTERS
+from tests.contract.channel_suite import Harness
+from tests.fakes.manual_clock import EPOCH
+from zeroclaw import ApprovalId, Card, CardCall, Ending, Outgoing
+
+AWKWARD = (
+    "Zeilen\nund  Räume\t<b>&amp;</b> *stars* _lines_ `ticks` 👩🏽‍🚀 \u202edrawkcab\u202c \\ end"
+)
+
+every_channel = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda one: one.name)
+
+
+def channels_that(flag: str) -> pytest.MarkDecorator:
+    """The channels whose capabilities say yes to a flag."""
+    able = [one for one in ADAPTERS if getattr(one.capabilities, flag)]
+    return pytest.mark.parametrize("adapter", able, ids=lambda one: one.name)
+
+
+def channels_without(flag: str) -> pytest.MarkDecorator:
+    """The others."""
+    unable = [one for one in ADAPTERS if not getattr(one.capabilities, flag)]
+    return pytest.mark.parametrize("adapter", unable, ids=lambda one: one.name)
+
+
+def outgoing(harness: Harness, text: str, key: str = "k1", *, draft: bool = False) -> Outgoing:
+    return Outgoing(rendered=harness.channel.render(text), key=key, draft=draft)
+
+
+async def texts(harness: Harness) -> list[str]:
+    return [message.text for message in await harness.messages()]
+
+
+def call(number: int) -> CardCall:
+    return CardCall(
+        approval=ApprovalId(f"approval-{number}"),
+        number=number,
+        tool="shell",
+        summary=f"summary {number}",
+        arguments=f"command: echo {number}",
+        why="the policy asks",
+        hash8=f"0000000{number}",
+    )
+
+
+CARD = Card(
+    key="card-1",
+    asked_by="somebody",
+    calls=(call(1), call(2)),
+    deadline_at=EPOCH + timedelta(minutes=15),
+)
+FIRST, SECOND = (one.approval for one in CARD.calls)
+DENIED = Ending(approval=SECOND, how="denied", by="the operator", at=EPOCH, reason="too early")
+APPROVED = Ending(approval=FIRST, how="approved", by="the operator", at=EPOCH)

@@ -1,0 +1,170 @@
+"""What every channel promises of what goes out: whole, in order, and all that it says it can."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.contract.channel_suite import Adapter, Desk
+from tests.contract.channel_words import (
+    AWKWARD,
+    CARD,
+    channels_that,
+    channels_without,
+    every_channel,
+    outgoing,
+    texts,
+)
+from zeroclaw import ChannelRejected, NotSupported
+
+# Most open real sockets.
+pytestmark = pytest.mark.slow
+
+
+@every_channel
+async def test_it_is_what_it_says_it_is(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        assert harness.channel.capabilities == adapter.capabilities
+        assert harness.channel.name == harness.address.channel
+        assert harness.channel.direct_address(harness.person) == harness.address
+
+
+@every_channel
+async def test_a_sent_message_stands_whole(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        message = outgoing(harness, AWKWARD)
+        ref = await harness.channel.send(harness.address, message)
+        assert await texts(harness) == [message.rendered.body]
+        assert ref.address == harness.address
+
+
+@every_channel
+async def test_the_plain_form_is_sent_when_it_is_asked_for(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        message = replace(outgoing(harness, "*hello*"), plain=True)
+        await harness.channel.send(harness.address, message)
+        assert await texts(harness) == [message.rendered.plain]
+
+
+@channels_that("multi_message")
+async def test_a_sequence_of_messages_stands_in_order(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        for number in range(5):
+            message = outgoing(harness, f"part {number}", f"k{number}")
+            await harness.channel.send(harness.address, message)
+        assert await texts(harness) == [f"part {number}" for number in range(5)]
+
+
+@every_channel
+async def test_messages_may_be_sent_at_the_same_time(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        async with asyncio.TaskGroup() as group:
+            for number in range(5):
+                message = outgoing(harness, f"part {number}", f"k{number}")
+                group.create_task(harness.channel.send(harness.address, message))
+        assert sorted(await texts(harness)) == [f"part {number}" for number in range(5)]
+
+
+@every_channel
+async def test_the_longest_message_passes_and_a_longer_one_is_refused(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """`max_length` is true, in the channel's own measure."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        longest = outgoing(harness, "a" * adapter.capabilities.max_length)
+        assert harness.channel.measure(longest.rendered) == adapter.capabilities.max_length
+        await harness.channel.send(harness.address, longest)
+        longer = outgoing(harness, "a" * (adapter.capabilities.max_length + 1), "k2")
+        with pytest.raises(ChannelRejected):
+            await harness.channel.send(harness.address, longer)
+        assert await texts(harness) == [longest.rendered.body]
+
+
+@channels_that("can_edit")
+async def test_an_edit_replaces_the_whole_text(adapter: Adapter, tmp_path: Path) -> None:
+    """A draft becomes the final text in place; the same text again is no error. S2-24."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        ref = await harness.channel.send(harness.address, outgoing(harness, "h", draft=True))
+        await harness.channel.send(harness.address, outgoing(harness, "after", "k2"))
+        await harness.channel.edit(ref, outgoing(harness, "hel", draft=True))
+        await harness.channel.edit(ref, outgoing(harness, "hello"))
+        await harness.channel.edit(ref, outgoing(harness, "hello"))
+        assert await texts(harness) == ["hello", "after"]
+
+
+@channels_without("can_edit")
+async def test_what_edits_nothing_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        ref = await harness.channel.send(harness.address, outgoing(harness, "hello"))
+        with pytest.raises(NotSupported):
+            await harness.channel.edit(ref, outgoing(harness, "bye"))
+        assert await texts(harness) == ["hello"]
+
+
+@channels_that("can_delete")
+async def test_a_deleted_message_is_gone(adapter: Adapter, tmp_path: Path) -> None:
+    """One that is gone already is no error."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        ref = await harness.channel.send(harness.address, outgoing(harness, "hello"))
+        await harness.channel.send(harness.address, outgoing(harness, "stays", "k2"))
+        await harness.channel.delete(ref)
+        await harness.channel.delete(ref)
+        assert await texts(harness) == ["stays"]
+
+
+@channels_without("can_delete")
+async def test_what_deletes_nothing_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        ref = await harness.channel.send(harness.address, outgoing(harness, "hello"))
+        with pytest.raises(NotSupported):
+            await harness.channel.delete(ref)
+        assert await texts(harness) == ["hello"]
+
+
+@channels_that("idempotent_send")
+async def test_a_repeated_send_shows_one_message(adapter: Adapter, tmp_path: Path) -> None:
+    """After an answer that was lost the same key is sent again, safely."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        first = await harness.channel.send(harness.address, outgoing(harness, "hello"))
+        again = await harness.channel.send(harness.address, outgoing(harness, "hello"))
+        card = await harness.channel.ask(harness.address, CARD)
+        assert await harness.channel.ask(harness.address, CARD) == card
+        assert first == again
+        assert len(await harness.messages()) == 2
+
+
+@channels_that("has_threads")
+async def test_a_thread_is_a_place_of_its_own(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        thread = replace(harness.address, thread=adapter.thread)
+        ref = await harness.channel.send(thread, outgoing(harness, "hello"))
+        assert ref.address.key() == thread.key()
+        assert await texts(harness) == []
+
+
+@channels_without("has_threads")
+async def test_what_has_no_threads_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        thread = replace(harness.address, thread="t")
+        with pytest.raises(NotSupported):
+            await harness.channel.send(thread, outgoing(harness, "hello"))
+        with pytest.raises(NotSupported):
+            await harness.channel.ask(thread, CARD)
+
+
+@channels_that("has_typing")
+async def test_a_person_sees_that_the_bot_is_at_work(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        assert not await harness.sees_typing()
+        await harness.channel.typing(harness.address)
+        assert await harness.sees_typing()
+
+
+@channels_without("has_typing")
+async def test_what_shows_no_typing_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        with pytest.raises(NotSupported):
+            await harness.channel.typing(harness.address)

@@ -1,0 +1,51 @@
+"""What tests commit to the outbox, and how they see what came of it."""
+
+from tests.fakes.scripted_channel import ScriptedChannel
+from tests.unit.delivery.rig import HERE, Rig
+from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.envelope import MessageRef, TurnId
+from zeroclaw.store import DurablePoint, Put
+
+LONG = "one " * 14 + "\n\n" + "two " * 14 + "\n\n" + "three"
+PARTS = ["one " * 13 + "one", "two " * 13 + "two", "three"]
+HOUR_S = 3600.0
+
+
+def final(
+    rig: Rig, text: str, *, refs: tuple[MessageRef, ...] = (), chat: str = "c1", name: str = "chat"
+) -> Put:
+    key = rig.ids.ulid()
+    return final_row(
+        key=key,
+        conversation=HERE,
+        turn=turn_of(key),
+        address=rig.channels[name].address(chat),
+        text=text,
+        refs=refs,
+    )
+
+
+def turn_of(key: str) -> TurnId:
+    return TurnId(f"turn of {key}")
+
+
+def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
+    return note_row(key=rig.ids.ulid(), address=rig.channel.address(), text=text, quiet=quiet)
+
+
+async def posted(rig: Rig, *texts: str) -> tuple[MessageRef, ...]:
+    """Messages that a draft left in the chat."""
+    to = rig.channel.address()
+    endings = [await rig.accounts["chat"].send(to, text, key=text, draft=True) for text in texts]
+    rig.channel.calls.clear()
+    shown = rig.channel.standing(to)
+    assert len(endings) == len(shown)
+    return tuple(one.ref for one in shown)
+
+
+def seen(channel: ScriptedChannel, chat: str = "c1") -> list[str]:
+    return channel.chat(channel.address(chat))
+
+
+def delivery_points(rig: Rig) -> list[DurablePoint]:
+    return rig.store.points()[1:]

@@ -1,0 +1,218 @@
+"""The pacing of an account keeps its promises in any order of events."""
+
+import pickle
+from collections.abc import Callable
+from typing import ClassVar, cast
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from tests.fakes.mutant import mutant
+from zeroclaw.channel import Budget
+from zeroclaw.delivery import pacing
+from zeroclaw.delivery.pacing import (
+    Answered,
+    Effect,
+    Event,
+    Forgotten,
+    Grant,
+    Limits,
+    Pacing,
+    Rank,
+    Refused,
+    Request,
+    Ticked,
+    WakeAt,
+    Wanted,
+    Withdrawn,
+    fresh,
+    step,
+)
+
+Step = Callable[[Pacing, Event], tuple[Pacing, tuple[Effect, ...]]]
+SLACK_S = 1e-3
+
+
+CHATS = st.sampled_from(["a", "b"])
+MESSAGES = st.sampled_from(["", "m1", "m2"])
+SECONDS = st.sampled_from([0.0, 0.01, 0.3, 1.0, 2.5, 40.0])
+
+
+class World(RuleBasedStateMachine):
+    """An account under any load; the platform's own books are kept beside it."""
+
+    step: ClassVar[Step] = staticmethod(step)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits = Limits(
+            chat=Budget(per_s=1, burst=2), account=Budget(per_s=1.2, burst=3), edit_interval_s=1.5
+        )
+        self.at = 5.0
+        self.state = fresh(self.limits, self.at)
+        self.asked: dict[str, Request] = {}
+        self.granted: list[tuple[float, Request]] = []
+        self.held: dict[str, float] = {}
+        self.refused: dict[str, float] = {}
+        self.open: list[Request] = []
+        self.wake: float | None = None
+        self.made = 0
+
+    def feed(self, event: Event) -> None:
+        before = self.state
+        again = pickle.loads(pickle.dumps(before))
+        self.state, effects = type(self).step(before, event)
+        assert (self.state, effects) == type(self).step(again, event), "storable between steps"
+        self.wake = None
+        for effect in effects:
+            match effect:
+                case Grant():
+                    self.check_grant(self.asked.pop(effect.id))
+                case WakeAt():
+                    self.wake = effect.at
+        assert bool(self.asked) == (self.wake is not None), "whoever waits has an alarm"
+        assert self.wake is None or self.wake > self.at, "alarms are in the future"
+
+    def check_grant(self, request: Request) -> None:
+        self.check_budget(
+            [at for at, one in self.granted if one.chat == request.chat], self.limits.chat
+        )
+        self.check_budget([at for at, _ in self.granted], self.limits.account)
+        assert self.at >= self.held.get(request.chat, 0) - SLACK_S, "a stated wait is obeyed"
+        touched = [
+            at
+            for at, one in self.granted
+            if request.message and one.message == request.message and one.chat == request.chat
+        ]
+        for at in touched:
+            assert self.at - at >= self.limits.edit_interval_s - SLACK_S, (
+                "edits keep their interval"
+            )
+        since_refusal = self.refused.get(request.chat)
+        if since_refusal is not None and touched:
+            assert self.at - touched[-1] >= 2 * self.limits.edit_interval_s - SLACK_S, (
+                "a refusal lengthens it"
+            )
+        finals = [
+            one
+            for one in self.asked.values()
+            if one.rank is Rank.FINAL and one.chat == request.chat
+        ]
+        assert request.rank is Rank.FINAL or not finals, "a final goes before its chat's drafts"
+        self.granted.append((self.at, request))
+        self.open.append(request)
+
+    def check_budget(self, grants: list[float], budget: Budget) -> None:
+        for number, at in enumerate([5.0, *grants]):
+            burst = 0 if number == 0 else budget.burst
+            used = len(grants) - max(number - 1, 0) + 1
+            assert used <= burst + budget.per_s * (self.at - at) + SLACK_S, "the budget is kept"
+
+    @rule(chat=CHATS, message=MESSAGES, rank=st.sampled_from(Rank))
+    def want(self, chat: str, message: str, rank: Rank) -> None:
+        self.made += 1
+        request = Request(id=str(self.made), chat=chat, message=message, rank=rank)
+        self.asked[request.id] = request
+        self.feed(Wanted(request=request, at=self.at))
+
+    @precondition(lambda self: bool(cast("World", self).asked))
+    @rule(which=st.integers(0, 9), forever=st.booleans())
+    def withdraw(self, which: int, forever: bool) -> None:
+        name = list(self.asked)[which % len(self.asked)]
+        del self.asked[name]
+        self.feed(Forgotten(id=name, at=self.at) if forever else Withdrawn(id=name, at=self.at))
+
+    @precondition(lambda self: bool(cast("World", self).open))
+    @rule()
+    def answer(self) -> None:
+        request = self.open.pop(0)
+        self.refused.pop(request.chat, None)
+        self.feed(Answered(chat=request.chat, at=self.at, message=request.message))
+
+    @precondition(lambda self: bool(cast("World", self).open))
+    @rule(retry_after_s=SECONDS)
+    def refuse(self, retry_after_s: float) -> None:
+        request = self.open.pop(0)
+        self.refused[request.chat] = self.at
+        until = self.at + retry_after_s
+        self.held[request.chat] = max(until, self.held.get(request.chat, 0))
+        self.feed(Refused(chat=request.chat, at=self.at, retry_after_s=retry_after_s))
+
+    @rule(seconds=SECONDS)
+    def wait(self, seconds: float) -> None:
+        until = self.at + seconds
+        while self.wake is not None and self.wake <= until:
+            self.ring()
+        self.at = until
+        self.feed(Ticked(at=self.at))
+
+    @precondition(lambda self: cast("World", self).wake is not None)
+    @rule()
+    def ring(self) -> None:
+        assert self.wake is not None
+        waiting, self.at = len(self.asked), self.wake
+        self.feed(Ticked(at=self.at))
+        assert len(self.asked) < waiting, "an alarm rings for somebody"
+
+
+TestPacing = World.TestCase
+
+MUTANTS = [
+    pytest.param("ready = max(at, lane.held_until)", "ready = at", id="forgets the stated wait"),
+    pytest.param("event.at + max(event.retry_after_s, 0.0)", "event.at", id="ignores its length"),
+    pytest.param(
+        "ready = max(ready, last + max(state.limits.edit_interval_s, lane.gap_s))",
+        "ready = max(ready, last + lane.gap_s if lane.gap_s else state.limits.edit_interval_s)",
+        id="forgets the interval",
+    ),
+    pytest.param(
+        "gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S))",
+        "gap_s=event.retry_after_s",
+        id="lets a refusal shorten the interval",
+    ),
+    pytest.param(
+        "account=_spend(state.account, state.limits.account, at)",
+        "account=state.account",
+        id="does not charge the account",
+    ),
+    pytest.param(
+        "request.chat: _spend(_lane(state, request.chat), state.limits.chat, at)",
+        "request.chat: _lane(state, request.chat)",
+        id="does not charge the chat",
+    ),
+    pytest.param(
+        "return Lane(tokens=0.0,", "return Lane(tokens=2.0,", id="starts with a full bucket"
+    ),
+    pytest.param("            request.rank,\n", "            -request.rank,\n", id="drafts first"),
+    pytest.param(
+        "kept_for_finals.add(request.chat)", "pass", id="gives a final's token to a draft"
+    ),
+    pytest.param(
+        "WakeAt(at=min(_ready_at(state, request, at) for request in held))",
+        "WakeAt(at=at)",
+        id="rings at once",
+    ),
+    pytest.param("    if held:\n", "    if held and effects:\n", id="sets no alarm"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fragment", "replacement"), MUTANTS)
+def test_every_promise_bites(fragment: str, replacement: str) -> None:
+    """A planted fault is found by one of the promises above."""
+
+    class Mutated(World):
+        step = staticmethod(cast("Step", mutant(pacing, fragment, replacement)["step"]))
+
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(
+            Mutated,
+            settings=settings(
+                max_examples=500,
+                derandomize=True,
+                database=None,
+                phases=[Phase.generate],
+            ),
+        )

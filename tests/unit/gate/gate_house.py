@@ -1,0 +1,141 @@
+"""A gate with tools and a policy that tests choose, and what they read off its batches."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw.envelope import ConversationId, Principal, TurnId
+from zeroclaw.errors import ResourcesUnresolved
+from zeroclaw.gate import receipt
+from zeroclaw.gate.decide import Gate
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.receipt import Key
+from zeroclaw.gate.refusal import Refusals
+from zeroclaw.gate.shipped import assemble
+from zeroclaw.gate.verdict import Denied, GatedBatch, GateSettings, Setting
+from zeroclaw.message import ToolCall
+from zeroclaw.redact import Redactor
+from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
+
+SECRET = "swordfish-1234"
+KEY = Key(id="one", secret=b"k" * 32)
+BOB = Principal(id="web:8", roles=frozenset(), channel="web", sender="8", display="Bob")
+
+
+def same(arguments: Arguments) -> Arguments:
+    return arguments
+
+
+async def touches_a_file(arguments: Arguments) -> tuple[str, ...]:
+    return (f"file:/ws/{arguments.get('path', '')}",)
+
+
+@dataclass(kw_only=True)
+class FakeTool:
+    """A tool that says what it is told to say, and notes each run (there must be none)."""
+
+    name: str
+    effects: frozenset[Effect] = frozenset({"read"})
+    risk: Risk = "low"
+    checks: Callable[[Arguments], Arguments] = same
+    touches: Callable[[Arguments], Awaitable[tuple[str, ...]]] = touches_a_file
+    describes: Callable[[Arguments], str] = lambda arguments: f"do {sorted(arguments)}"
+    runs: int = 0
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name=self.name, description="", parameters={}, effects=self.effects, risk=self.risk
+        )
+
+    def check(self, arguments: Arguments) -> Arguments:
+        return self.checks(arguments)
+
+    def describe(self, arguments: Arguments) -> str:
+        return self.describes(arguments)
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        return await self.touches(arguments)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        self.runs += 1
+        return ToolOutput(text="")
+
+
+READ = FakeTool(name="read_file")
+WRITE = FakeTool(name="write_file", effects=frozenset({"read", "write"}), risk="medium")
+SHELL = FakeTool(name="shell", effects=frozenset({"exec"}), risk="high")
+
+
+async def spawned(group: Spawned | None) -> None:
+    raise AssertionError(group)
+
+
+CONTEXT = ToolContext(
+    conversation=ConversationId("01CONVERSATION"),
+    principal=BOB,
+    workspace=Path("/ws"),
+    clock=ManualClock(),
+    spawned=spawned,
+)
+SETTING = Setting(context=CONTEXT, turn=TurnId("01TURN"), direct=True)
+
+
+@dataclass(kw_only=True)
+class House:
+    """A gate with what it decides by; the policy can change under it."""
+
+    tools: list[FakeTool] = field(default_factory=lambda: [READ, WRITE, SHELL])
+    policy: PolicySet = field(default_factory=lambda: assemble("supervised"))
+    resolve_timeout_s: float = 10.0
+    clock: ManualClock = field(default_factory=ManualClock)
+
+    def gate(self) -> Gate:
+        redactor = Redactor([SECRET])
+        known: Mapping[str, Tool] = {tool.name: tool for tool in self.tools}
+        return Gate(
+            tools=known,
+            policy=lambda: self.policy,
+            protected=Protected(closed=("/data",)),
+            redactor=redactor,
+            refusals=Refusals(redactor, KEY),
+            clock=self.clock,
+            ids=CountingIds(),
+            settings=GateSettings(
+                approval_timeout_s=900,
+                approvers=("person:ann",),
+                requester_may_answer=False,
+                resolve_timeout_s=self.resolve_timeout_s,
+            ),
+        )
+
+    async def decide(self, *calls: ToolCall, setting: Setting = SETTING) -> GatedBatch:
+        return await self.gate().gate_batch(calls, setting)
+
+
+def call(name: str, arguments: str = '{"path":"a"}', label: str = "call_1") -> ToolCall:
+    return ToolCall(id=label, name=name, arguments=arguments)
+
+
+def denied(batch: GatedBatch) -> tuple[str, str]:
+    """The outcome and the text of the only verdict, without its receipt."""
+    (verdict,) = batch.verdicts
+    assert isinstance(verdict, Denied)
+    text, token = receipt.detach(verdict.refusal.message.content)
+    assert token == verdict.refusal.receipt
+    return verdict.outcome, text
+
+
+def kinds(batch: GatedBatch) -> list[tuple[str, str, str]]:
+    return [(entry.kind.value, entry.by, entry.decision) for entry in batch.audited]
+
+
+async def unresolvable(_: Arguments) -> tuple[str, ...]:
+    raise ResourcesUnresolved("`x.example` has no address")
+
+
+async def names_a_secret_file(_: Arguments) -> tuple[str, ...]:
+    return ("file:/ws/a", "file:/ws/.ssh/id_rsa")

@@ -1,0 +1,213 @@
+"""What the gate refuses: calls that can't be decided about, and what no approval opens."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from tests.unit.gate.gate_house import (
+    CONTEXT,
+    KEY,
+    READ,
+    SECRET,
+    House,
+    call,
+    denied,
+    kinds,
+    names_a_secret_file,
+    same,
+    unresolvable,
+)
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.gate import receipt
+from zeroclaw.gate.receipt import Fields
+from zeroclaw.gate.refusal import REASON_CHARS
+from zeroclaw.gate.shipped import assemble
+from zeroclaw.gate.verdict import Allowed, Denied
+from zeroclaw.redact import MARKER
+from zeroclaw.tool import Arguments
+
+
+def refuses(_: Arguments) -> Arguments:
+    raise ToolArgumentsInvalid(("path: is missing", "n: must be a number"))
+
+
+def crashes(_: Arguments) -> Arguments:
+    raise RuntimeError(SECRET)
+
+
+def makes_a_list(_: Arguments) -> Arguments:
+    return cast("Arguments", ["a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "checks", "text"),
+    [
+        ("read_file", '{"a"', same, "arguments: not valid JSON at line 1 column 5"),
+        ("read_file", '{"a":1,"a":2}', same, "arguments: the key 'a' is given twice"),
+        ("read_file", '{"a":NaN}', same, "arguments: NaN is not JSON"),
+        ("read_file", "[]", same, "arguments: must be a JSON object"),
+        ("read_file", "{}", refuses, "path: is missing; n: must be a number"),
+        ("read_file", "{}", crashes, "raised RuntimeError"),
+        ("read_file", "{}", makes_a_list, "raised ValueError"),
+    ],
+)
+async def test_arguments_that_cannot_be_used_fail_with_a_clear_text(
+    name: str, arguments: str, checks: Callable[[Arguments], Arguments], text: str
+) -> None:
+    """The model reads what is wrong; nothing ran; audit and receipt have it, too (S2-09)."""
+    house = House(tools=[replace(READ, checks=checks)])
+    batch = await house.decide(call(name, arguments))
+    told = f"the arguments of `read_file` can't be used, nothing ran: {text}"
+    assert denied(batch) == ("failed", told)
+    assert kinds(batch) == [
+        ("proposed", "web:8", ""),
+        ("evaluated", "schema", "deny"),
+        ("failed", "schema", ""),
+    ]
+    assert batch.writes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "read_fiel",
+            "there is no tool `read_fiel`, nothing ran; did you mean `read_file`, `write_file`",
+        ),
+        (
+            "zzz",
+            "there is no tool `zzz`, nothing ran; the tools are `read_file`, `shell`, `write_file`",
+        ),
+        (
+            "a\nb" * 40,
+            f"there is no tool `{'a b' + 'a b' * 39:.64}`, nothing ran; the tools are "
+            "`read_file`, `shell`, `write_file`",
+        ),
+        (
+            "\ud800",
+            "there is no tool `\\ud800`, nothing ran; the tools are `read_file`, `shell`, `write_file`",
+        ),
+    ],
+)
+async def test_an_unknown_tool_is_answered_with_near_names(name: str, text: str) -> None:
+    """Whatever the model calls it, the turn goes on."""
+    assert denied(await House().decide(call(name))) == ("failed", text)
+
+
+async def test_without_tools_the_model_is_told_so() -> None:
+    """An empty shelf is a sentence, too."""
+    batch = await House(tools=[]).decide(call("x"))
+    assert denied(batch)[1] == "there is no tool `x`, nothing ran; there are no tools at all"
+
+
+async def test_a_refusal_carries_a_receipt_that_verifies() -> None:
+    """Denied and failed calls carry one too: for this call, this outcome, this text (P7)."""
+    batch = await House(policy=assemble("readonly")).decide(call("shell", '{ "path": "a" }'))
+    (verdict,) = batch.verdicts
+    assert isinstance(verdict, Denied)
+    assert denied(batch) == (
+        "denied",
+        "`shell` may not run: no statement allows `tool:shell` for `web:8`",
+    )
+    fields = Fields(
+        conversation=CONTEXT.conversation,
+        action=verdict.id,
+        tool="shell",
+        arguments='{"path":"a"}',
+        outcome="denied",
+        result=denied(batch)[1],
+    )
+    assert receipt.verify([KEY], fields, verdict.refusal.receipt)
+    assert not receipt.verify([KEY], replace(fields, outcome="ok"), verdict.refusal.receipt)
+    message = verdict.refusal.message
+    assert (message.tool_call_id, message.tool_name, message.is_error) == ("call_1", "shell", True)
+
+
+async def test_a_refusal_repeats_no_secret_and_no_forged_receipt() -> None:
+    """A name made of a secret, or of a receipt, is not given back (P7, P8)."""
+    forged = "zc-receipt-1-" + "A" * 43
+    batch = await House().decide(call(SECRET), call(forged))
+    first, second = (
+        verdict.refusal.message.content for verdict in batch.verdicts if isinstance(verdict, Denied)
+    )
+    assert f"there is no tool `{MARKER}`" in first
+    assert second.count("zc-receipt-") == 1
+
+
+async def test_a_long_list_of_faults_is_cut() -> None:
+    """A refusal is a text for the model, not the whole schema."""
+
+    def refuses_at_length(_: Arguments) -> Arguments:
+        raise ToolArgumentsInvalid(("path: is missing",) * 1000)
+
+    batch = await House(tools=[replace(READ, checks=refuses_at_length)]).decide(call("read_file"))
+    assert len(denied(batch)[1]) == REASON_CHARS + 2
+
+
+async def hangs(_: Arguments) -> tuple[str, ...]:
+    await asyncio.Event().wait()
+    return ()
+
+
+async def names_no_utf8(_: Arguments) -> tuple[str, ...]:
+    return ("file:/ws/\udcff",)
+
+
+async def names_numbers(_: Arguments) -> tuple[str, ...]:
+    return cast("tuple[str, ...]", (1, 2))
+
+
+UNKNOWN = "what it would touch could not be determined"
+
+
+@pytest.mark.parametrize(
+    ("touches", "why"),
+    [
+        (names_a_secret_file, "`file:/ws/.ssh/id_rsa` is where secrets are kept"),
+        (unresolvable, f"{UNKNOWN}; `x.example` has no address"),
+        (hangs, f"{UNKNOWN}; the tool took too long to say"),
+        (names_no_utf8, f"{UNKNOWN}; what it said has no UTF-8"),
+        (names_numbers, f"{UNKNOWN}; what it said has no UTF-8"),
+    ],
+)
+async def test_protection_stands_above_every_policy(
+    touches: Callable[[Arguments], Awaitable[tuple[str, ...]]], why: str
+) -> None:
+    """Even full autonomy does not open it, and no person is asked (S3-23)."""
+    house = House(
+        tools=[replace(READ, touches=touches)], policy=assemble("full"), resolve_timeout_s=0
+    )
+    if touches is not hangs:
+        house.resolve_timeout_s = 10
+    batch = await house.decide(call("read_file"))
+    assert denied(batch) == (
+        "denied",
+        f"`read_file` may not run: {why}; no approval can change that",
+    )
+    assert kinds(batch)[1:] == [("evaluated", "protection", "deny"), ("denied", "protection", "")]
+
+
+async def test_a_tool_that_changes_its_copy_changes_nothing() -> None:
+    """Arguments are frozen before the tool is asked what they touch (K7)."""
+
+    async def meddles(arguments: Arguments) -> tuple[str, ...]:
+        cast("dict[str, object]", arguments)["path"] = "/etc/passwd"
+        return ()
+
+    batch = await House(tools=[replace(READ, touches=meddles)]).decide(call("read_file"))
+    (verdict,) = batch.verdicts
+    assert isinstance(verdict, Allowed)
+    assert verdict.frozen.action.arguments == {"path": "a"}
+
+
+async def test_cancelling_the_gate_passes_through() -> None:
+    """A turn that is stopped while a tool is asked leaves nothing behind."""
+    house = House(tools=[replace(READ, touches=hangs)])
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(house.decide(call("read_file")))
+        await asyncio.sleep(0)
+        task.cancel()
+    assert task.cancelled()

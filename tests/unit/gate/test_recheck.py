@@ -1,0 +1,158 @@
+"""The last check before a run: whatever changed since the decision stops the call."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.manual_clock import EPOCH
+from tests.unit.gate.gate_house import (
+    BOB,
+    CONTEXT,
+    READ,
+    SETTING,
+    SHELL,
+    WRITE,
+    FakeTool,
+    House,
+    call,
+    names_a_secret_file,
+    unresolvable,
+)
+from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.gate.action import Frozen, freeze, from_row, to_put
+from zeroclaw.gate.approval import Approval, State
+from zeroclaw.gate.audit import Kind
+from zeroclaw.gate.shipped import assemble, halt_statement
+from zeroclaw.gate.verdict import Allowed, Cleared, Denied, Stopped
+from zeroclaw.tool import Arguments
+
+
+async def gated(house: House, name: str) -> tuple[Frozen, Approval | None]:
+    """Gate one call, keep it in its row, and read it back; an approval of it says yes."""
+    batch = await house.decide(call(name))
+    (verdict,) = batch.verdicts
+    assert not isinstance(verdict, Denied)
+    frozen = from_row(to_put(verdict.frozen).body)
+    if isinstance(verdict, Allowed):
+        return frozen, None
+    return frozen, replace(verdict.approval, state="approved", by="Ann", at=EPOCH)
+
+
+@pytest.mark.parametrize("tool", [READ, WRITE, SHELL], ids=lambda tool: tool.name)
+async def test_a_call_that_nothing_changed_about_may_run(tool: FakeTool) -> None:
+    """Allowed by policy, or approved: the last check hands out its tool."""
+    house = House()
+    frozen, approval = await gated(house, tool.name)
+    assert await house.gate().recheck(frozen, SETTING, approval) == Cleared(tool=tool)
+
+
+async def test_a_call_that_was_changed_after_its_decision_does_not_run() -> None:
+    """The hash is recomputed immediately before the run (S3-25)."""
+    house = House()
+    frozen, _ = await gated(house, "read_file")
+    changed = replace(frozen, action=replace(frozen.action, canonical_arguments='{"path":"b"}'))
+    stopped = Stopped(reason="it is not the call that was decided about", by="integrity")
+    assert await house.gate().recheck(changed, SETTING) == stopped
+
+
+async def test_an_approval_lets_only_its_own_call_run() -> None:
+    """Bound to one exact call by id and hash, to one conversation and one person (P5, K9)."""
+    house = House()
+    frozen, approval = await gated(house, "shell")
+    assert approval is not None
+    gate = house.gate()
+    elsewhere = replace(SETTING, context=replace(CONTEXT, conversation=ConversationId("01X")))
+    somebody = replace(SETTING, context=replace(CONTEXT, principal=replace(BOB, id="web:9")))
+    found = [
+        await gate.recheck(frozen, SETTING, replace(approval, action=ActionId("01OTHER"))),
+        await gate.recheck(frozen, SETTING, replace(approval, action_hash="0" * 64)),
+        await gate.recheck(frozen, elsewhere, approval),
+        await gate.recheck(frozen, somebody, approval),
+    ]
+    assert (
+        found == [Stopped(reason="it is not the call that was decided about", by="integrity")] * 4
+    )
+
+
+@pytest.mark.parametrize("state", ["pending", "denied", "expired", "stopped"])
+async def test_an_approval_that_is_no_yes_lets_nothing_run(state: State) -> None:
+    """Only `approved` is a yes."""
+    house = House()
+    frozen, approval = await gated(house, "shell")
+    assert approval is not None
+    not_yes = replace(approval, state=state)
+    stopped = await house.gate().recheck(frozen, SETTING, not_yes)
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason.startswith("it needs approval by now: ")
+
+
+async def test_a_tool_that_is_gone_does_not_run() -> None:
+    """After a restart with another configuration, for example."""
+    house = House()
+    frozen, _ = await gated(house, "read_file")
+    house.tools = []
+    assert await house.gate().recheck(frozen, SETTING) == Stopped(
+        reason="its tool is no longer there", by="integrity"
+    )
+
+
+async def test_a_call_whose_resources_have_changed_does_not_run() -> None:
+    """A link that was moved since: what is touched is not what was decided about."""
+    house = House()
+    frozen, approval = await gated(house, "write_file")
+    house.tools = [replace(WRITE, touches=names_a_secret_file)]
+    changed = Stopped(reason="what it would touch has changed since", by="resources")
+    assert await house.gate().recheck(frozen, SETTING, approval) == changed
+    house.tools = [replace(WRITE, touches=unresolvable)]
+    assert await house.gate().recheck(frozen, SETTING, approval) == changed
+
+
+async def test_a_deny_since_then_wins() -> None:
+    """A halt, or a new statement, stops what was approved before."""
+    house = House()
+    frozen, approval = await gated(house, "write_file")
+    house.policy = assemble("full", halt=halt_statement("person:ann", EPOCH))
+    stopped = await house.gate().recheck(frozen, SETTING, approval)
+    assert isinstance(stopped, Stopped)
+    assert stopped.by == "policy"
+    assert stopped.reason.startswith("`halt.active` denies it")
+
+
+async def test_protection_is_asked_again() -> None:
+    """What became protected since is protected."""
+    house = House()
+    frozen, approval = await gated(house, "write_file")
+    action = replace(frozen.action, resources=("file:/data/x",))
+
+    async def touches_data(_: Arguments) -> tuple[str, ...]:
+        return ("file:/data/x",)
+
+    house.tools = [replace(WRITE, touches=touches_data)]
+    sealed = freeze(action)
+    assert approval is not None
+    approved = replace(approval, action_hash=sealed.hash)
+    stopped = await house.gate().recheck(sealed, SETTING, approved)
+    assert isinstance(stopped, Stopped)
+    assert stopped.by == "protection"
+
+
+async def test_an_allow_that_became_an_ask_does_not_run_unasked() -> None:
+    """The policy of now counts: a yes is needed that nobody gave."""
+    house = House(policy=assemble("full"))
+    frozen, approval = await gated(house, "write_file")
+    assert approval is None
+    house.policy = assemble("supervised")
+    stopped = await house.gate().recheck(frozen, SETTING)
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason.startswith("it needs approval by now: `supervised.effects` asks")
+
+
+async def test_every_audit_kind_of_the_gate_is_one_that_the_chain_knows() -> None:
+    """The gate writes the first two steps, and the end of what it refuses."""
+    batch = await House(policy=assemble("readonly")).decide(call("shell"), call("x"))
+    assert {entry.kind for entry in batch.audited} == {
+        Kind.PROPOSED,
+        Kind.EVALUATED,
+        Kind.DENIED,
+        Kind.FAILED,
+    }

@@ -1,0 +1,110 @@
+"""What the shipped statements allow, ask and deny, and who may command and approve."""
+
+import pytest
+
+from tests.unit.gate.policy_questions import ANN, BOB, NOW, query, statement
+from zeroclaw.envelope import Principal
+from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.gate.policy import Decision
+from zeroclaw.gate.shipped import BASE, Autonomy, assemble, autonomy_statements, halt_statement
+from zeroclaw.tool import Effect, Risk
+
+
+def facts(effects: set[Effect], risk: Risk = "low") -> ToolFacts:
+    return ToolFacts(effects=frozenset(effects), risk=risk, declared=True)
+
+
+READS = facts({"read"})
+READS_AT_MEDIUM_RISK = facts({"read"}, "medium")
+WRITES = facts({"read", "write"})
+ASKS_A_HOST = facts({"network"})
+RUNS = facts({"exec"}, "high")
+UNDECLARED = ToolFacts(
+    effects=frozenset({"read", "write", "network", "exec"}), risk="high", declared=False
+)
+
+
+@pytest.mark.parametrize(
+    ("autonomy", "tool", "expected"),
+    [
+        ("readonly", READS, "allow"),
+        ("readonly", READS_AT_MEDIUM_RISK, "deny"),
+        ("readonly", WRITES, "deny"),
+        ("readonly", RUNS, "deny"),
+        ("readonly", UNDECLARED, "deny"),
+        ("supervised", READS, "allow"),
+        ("supervised", READS_AT_MEDIUM_RISK, "ask"),
+        ("supervised", WRITES, "ask"),
+        ("supervised", ASKS_A_HOST, "ask"),
+        ("supervised", RUNS, "ask"),
+        ("supervised", UNDECLARED, "ask"),
+        ("full", READS, "allow"),
+        ("full", WRITES, "allow"),
+        ("full", RUNS, "allow"),
+        ("full", UNDECLARED, "ask"),
+    ],
+)
+def test_what_each_autonomy_does_with_a_tool(
+    autonomy: Autonomy, tool: ToolFacts, expected: str
+) -> None:
+    """Autonomy is nothing but statements (S2-08, S2-11, S2-12, K26)."""
+    ask = query("tool:any", principal=BOB, facts=tool)
+    assert assemble(autonomy).decide(ask).effect == expected
+
+
+@pytest.mark.parametrize("autonomy", ["readonly", "supervised", "full"])
+@pytest.mark.parametrize(
+    ("action", "principal", "own", "expected"),
+    [
+        ("command:help", BOB, None, "allow"),
+        ("command:pending", BOB, None, "allow"),
+        ("command:stop", BOB, True, "allow"),
+        ("command:stop", BOB, False, "deny"),
+        ("command:stop", BOB, None, "deny"),
+        ("command:stop", ANN, False, "allow"),
+        ("command:halt", BOB, None, "deny"),
+        ("command:halt", ANN, None, "allow"),
+        ("command:resume", BOB, None, "deny"),
+        ("command:tool", BOB, None, "deny"),
+        ("command:tool", ANN, None, "allow"),
+        ("approve:shell", BOB, None, "deny"),
+        ("approve:shell", ANN, None, "allow"),
+    ],
+)
+def test_who_may_command_and_approve(
+    autonomy: Autonomy, action: str, principal: Principal, own: bool | None, expected: str
+) -> None:
+    """Autonomy is about tools alone: commands and approvals are the same in each (S2-10)."""
+    ask = query(action, principal=principal, own=own)
+    assert assemble(autonomy).decide(ask).effect == expected
+
+
+def test_halt_denies_every_tool_to_everybody() -> None:
+    """While it holds nothing beats it, and its reason says who and when; commands go on."""
+    halted = assemble("full", halt=halt_statement("person:ann", NOW))
+    assert halted.decide(query("tool:any", facts=READS)) == Decision(
+        effect="deny",
+        statements=("halt.active",),
+        why="`halt.active` denies it: `person:ann` halted everything at 2026-11-21 12:00 UTC, "
+        "until `/resume`",
+    )
+    assert halted.decide(query("command:resume")).effect == "allow"
+
+
+def test_the_statements_of_an_operator_join_the_shipped_ones() -> None:
+    """One set, one engine: a deny of the configuration beats an allow that was shipped."""
+    mine = statement("mine", "deny", actions=("tool:notes_*",))
+    policy = assemble("full", [mine])
+    assert policy.decide(query("tool:notes_add", facts=WRITES)).statements == ("mine",)
+    assert {one.id for one in policy.statements} == {
+        "mine",
+        "base.approvers",
+        *(one.id for one in (*BASE, *autonomy_statements("full"))),
+    }
+
+
+def test_approvers_are_those_of_the_configuration() -> None:
+    """Whoever `approvals.approvers` names may answer, operators only if it names them (S2-10)."""
+    policy = assemble("full", approvers=("web:8",))
+    assert policy.decide(query("approve:shell", principal=BOB)).effect == "allow"
+    assert policy.decide(query("approve:shell", principal=ANN)).effect == "deny"
