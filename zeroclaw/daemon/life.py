@@ -191,7 +191,7 @@ class Daemon:
             rooms.runner.pause(PAUSED)
             try:
                 async with asyncio.timeout(STOP_S):
-                    await rooms.runner.close_drafts()
+                    await rooms.runner.drafts_at_rest()
             except TimeoutError:
                 self._parts.log("drafts_left", level="warning")
         await rooms.anchors.anchor()

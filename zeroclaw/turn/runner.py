@@ -1,57 +1,39 @@
 """From an inbox item to a delivered answer: a turn is opened, run, ended, and its end delivered.
 
-    queued ──TURN_STARTED──► taken ──(running.py)──► FINISHED ──► delivered | refused
+    queued ──TURN_STARTED──► taken ──(running.py)──► (finishing.py) ──► delivered | refused
 
-The end is one commit: the journal's last entry, the item's state, the open questions, and the
-outbox row that carries the text. A turn that a restart cut off is taken up from its journal; one
-that was taken up three times without getting further ends as failed, and is told (S4-19).
+A turn that a restart cut off is taken up from its journal; one that was taken up three times
+without getting further ends as failed, and is told (S4-19).
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
-from zeroclaw.events import TurnEnded, TurnStarted
-from zeroclaw.gate import audit, screen
+from zeroclaw.events import TurnStarted
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import Commit, DurablePoint, RowKind, Write
+from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn import batch
-from zeroclaw.turn.asks import Asks
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened, TurnResumed
-from zeroclaw.turn.inbox import Again, Ask, Item, State, UseTool, item_put
+from zeroclaw.turn.entries import TurnOpened, TurnResumed
+from zeroclaw.turn.finishing import TRIES, Finishing, Seat
+from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_put
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
-from zeroclaw.turn.results import AUDITED
 from zeroclaw.turn.rooms import Rooms
-from zeroclaw.turn.running import Ended, Running
+from zeroclaw.turn.running import Running
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
-from zeroclaw.turn.states import Calling, Confirming, Done, DoneReason
+from zeroclaw.turn.states import Calling, Confirming, Done
 from zeroclaw.turn.states import State as MachineState
-from zeroclaw.turn.verdicts import Verdicts
 
 MOST_RESUMED = 3
 """Restarts in a row that a turn survives without getting further; a crash loop ends there."""
-TRIES = 8
-"""Times that the end is written anew because an answer came in between."""
-
-_ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seat:
-    """One turn and what it is run with."""
-
-    desk: Desk
-    opened: TurnOpened
-    row: TurnRow
-    bell: Bell
 
 
 class Runner:
@@ -60,6 +42,7 @@ class Runner:
     def __init__(self, rooms: Rooms) -> None:
         """Hold what turns need."""
         self._rooms = rooms
+        self._finishing = Finishing(rooms)
         self._running: dict[TurnId, Running] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
 
@@ -92,7 +75,7 @@ class Runner:
         begun = (
             begin(opened.limits) if opened.call is None else begin_tool(opened.call, opened.limits)
         )
-        await self._run(_Seat(desk=desk, opened=opened, row=row, bell=bell), *begun)
+        await self._run(Seat(desk=desk, opened=opened, row=row, bell=bell), *begun)
 
     async def resume(self, desk: Desk, bell: Bell) -> None:
         """Take up the open turn of this conversation and bring it to its end."""
@@ -105,21 +88,21 @@ class Runner:
             message = f"the turn `{opened.turn}` has no row"
             raise LookupError(message)
         row = turn_of(stored)
-        seat = _Seat(desk=desk, opened=opened, row=row, bell=bell)
+        seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             where = row.address.channel
             await self._rooms.tell_operators(
                 f"A turn in `{where}` failed: I was cut off again and again while I worked on it."
             )
             note = "I was cut off again and again while I worked on this; send `/retry` to try anew"
-            await self._run(seat, state, (), first=TurnFailed(text=note))
+            await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not _is_parked(state):
             # Waiting for a person crashes nothing, however often the process is restarted.
             now = self._rooms.clock.now()
             await desk.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
         again = resume(state, rerun=await self._rerun(desk, opened, row, state))
-        await self._run(seat, *again)
+        await self._run(seat, *again, resumed=True)
 
     def waits_for(self, conversation: ConversationId) -> tuple[str, ...]:
         """Return the tools whose calls wait for an answer in a conversation."""
@@ -135,11 +118,11 @@ class Runner:
         for running in self._running.values():
             running.show_note(note)
 
-    async def close_drafts(self) -> None:
+    async def drafts_at_rest(self) -> None:
         """Wait until what the drafts show last has arrived."""
         async with asyncio.TaskGroup() as group:
             for draft in self._drafts.values():
-                group.create_task(_closed(draft))
+                group.create_task(draft.at_rest())
 
     async def between(self, desk: Desk) -> None:
         """Serve the control lane while no turn runs."""
@@ -204,10 +187,11 @@ class Runner:
 
     async def _run(
         self,
-        seat: _Seat,
+        seat: Seat,
         state: MachineState,
         effects: tuple[Effect, ...],
         *,
+        resumed: bool = False,
         first: Event | None = None,
     ) -> None:
         rooms, desk, opened, row = self._rooms, seat.desk, seat.opened, seat.row
@@ -229,6 +213,7 @@ class Runner:
             address=row.address,
             on_ref=learned,
             refs=row.refs,
+            resumed=resumed,
         )
         controls = Controls(rooms, desk)
         running = Running(rooms, desk, opened, controls, address=row.address, show=draft.show)
@@ -239,7 +224,7 @@ class Runner:
             first = first or AbortRequested(cause="halt", by=halted)
         try:
             ended = await running.drive(state, effects, seat.bell, first=first)
-            await self._finish(replace(seat, row=known), controls, ended, draft)
+            await self._finishing.finish(replace(seat, row=known), controls, ended, draft)
         finally:
             del self._running[opened.turn], self._drafts[opened.turn]
             await draft.close()
@@ -268,138 +253,6 @@ class Runner:
                 continue
             return
 
-    # --- the end -------------------------------------------------------------------------------
-
-    async def _finish(
-        self, seat: _Seat, controls: Controls, ended: Ended, draft: DraftHandle
-    ) -> None:
-        rooms, done = self._rooms, ended.done
-        desk, opened, row = seat.desk, seat.opened, seat.row
-        fills, audited = await self._fills(seat, ended)
-        noted, joined = controls.note_held()
-        finished = TurnFinished(
-            reason=done.reason,
-            usage=done.usage,
-            at=rooms.clock.now(),
-            message=done.message,
-            fills=fills,
-            note=done.note,
-        )
-        text = await self._text(desk, opened, done)
-        final = final_row(
-            key=rooms.ids.ulid(),
-            conversation=desk.conversation,
-            turn=opened.turn,
-            address=row.address,
-            text=text,
-            refs=row.refs,
-            reply_to="" if row.address.direct else row.item.message,
-        )
-        state = _ITEM_STATES.get(done.reason, "failed")
-        writes: tuple[Write, ...] = (
-            item_put(row.item, state),
-            turn_put(row, desk.conversation, closed=True),
-            final,
-            *joined,
-            *ended.writes,
-        )
-        await self._end(desk, ended, (finished, *noted), audited, writes)
-        left = await draft.close()
-        rooms.outbox.announce(final, refs=left, uncertain=draft.uncertain, posted=draft.posted)
-        rooms.publish(
-            TurnEnded(
-                conversation=desk.conversation,
-                turn=opened.turn,
-                correlation=opened.correlation,
-                reason=done.reason,
-                usage=done.usage,
-                text=text,
-            )
-        )
-        rooms.log("turn_finished", turn=opened.turn, reason=done.reason)
-        await rooms.outbox.ended(final.key)
-
-    async def _end(
-        self,
-        desk: Desk,
-        ended: Ended,
-        journal: tuple[Entry, ...],
-        audited: tuple[audit.Entry, ...],
-        writes: tuple[Write, ...],
-    ) -> None:
-        """Commit the end; an answer that came first is read and its question left as it ended."""
-        asks = Asks(self._rooms, desk.conversation)
-        for tries_left in reversed(range(TRIES)):
-            stopped = await asks.stopped(ended.approvals, ended.by)
-            try:
-                await desk.commit(
-                    DurablePoint.FINISHED,
-                    journal=journal,
-                    audited=audited,
-                    writes=(*writes, *stopped),
-                )
-            except Conflict:
-                if not tries_left:
-                    raise
-                continue
-            self._rooms.outbox.announce_written(stopped)
-            self._rooms.outbox.announce_written(ended.writes)
-            return
-
-    async def _fills(
-        self, seat: _Seat, ended: Ended
-    ) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
-        """Sign and audit the results of calls that the end cut short."""
-        desk = seat.desk
-        calls = Calls(self._rooms, desk, seat.opened, direct=seat.row.address.direct)
-        fills: list[batch.Fill] = []
-        audited: list[audit.Entry] = []
-        for fill in ended.done.fills:
-            if fill.action is None:
-                fills.append(fill)
-                continue
-            frozen = await calls.frozen(fill.action)
-            refusal = self._rooms.refusals.refuse(
-                _call_of(fill),
-                fill.result.content,
-                conversation=desk.conversation,
-                action=fill.action,
-                arguments=frozen.action.canonical_arguments,
-                outcome=fill.outcome,
-                at=self._rooms.clock.now(),
-            )
-            fills.append(replace(fill, result=refusal.message, receipt=refusal.receipt))
-            audited.append(
-                audit.Entry(
-                    kind=AUDITED[fill.outcome],
-                    at=self._rooms.clock.now(),
-                    action=fill.action,
-                    tool=frozen.action.tool,
-                    hash=frozen.hash,
-                    by="turn",
-                )
-            )
-        return tuple(fills), tuple(audited)
-
-    async def _text(self, desk: Desk, opened: TurnOpened, done: Done) -> str:
-        """Return the whole final text for people; what a tool said is screened like the rest."""
-        text = done.text
-        if opened.call is not None and text:
-            verdicts = Verdicts(self._rooms, desk)
-            await verdicts.refresh()
-            text = screen.screen(text, verdicts.lookup)
-        note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
-        return "\n\n".join(part for part in (text, note) if part.strip()) or "_Nothing to say._"
-
 
 def _is_parked(state: MachineState) -> bool:
     return isinstance(state, Confirming) and bool(batch.pending(state.batch))
-
-
-def _call_of(fill: batch.Fill) -> ToolCall:
-    """Return the call that a fill echoes, without its arguments."""
-    return ToolCall(id=fill.result.tool_call_id, name=fill.result.tool_name, arguments="")
-
-
-async def _closed(draft: DraftHandle) -> None:
-    await draft.close()

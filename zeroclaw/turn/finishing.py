@@ -1,0 +1,179 @@
+"""How a turn ends: one commit, then its text is delivered.
+
+The commit holds the journal's last entry, the item's state, the questions that were open, the
+receipts of calls that the end cut short, and the outbox row that carries the text.
+"""
+
+from dataclasses import dataclass, replace
+
+from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.rows import final_row
+from zeroclaw.errors import Conflict
+from zeroclaw.events import TurnEnded
+from zeroclaw.gate import audit, screen
+from zeroclaw.message import ToolCall
+from zeroclaw.store import DurablePoint, Write
+from zeroclaw.turn import batch
+from zeroclaw.turn.asks import Asks
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.calls import Calls
+from zeroclaw.turn.controls import Controls
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened
+from zeroclaw.turn.inbox import State, item_put
+from zeroclaw.turn.open_turns import TurnRow, turn_put
+from zeroclaw.turn.results import AUDITED
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.running import Ended
+from zeroclaw.turn.states import Done, DoneReason
+from zeroclaw.turn.verdicts import Verdicts
+
+TRIES = 8
+"""Times that something is written anew because somebody else wrote in between."""
+
+_ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """One turn and what it is run with."""
+
+    desk: Desk
+    opened: TurnOpened
+    row: TurnRow
+    bell: Bell
+
+
+class Finishing:
+    """Ends turns; one for the whole daemon."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        """Hold what turns need."""
+        self._rooms = rooms
+
+    async def finish(
+        self, seat: Seat, controls: Controls, ended: Ended, draft: DraftHandle
+    ) -> None:
+        """Record the end, and return when its text is delivered or refused."""
+        rooms, done = self._rooms, ended.done
+        desk, opened, row = seat.desk, seat.opened, seat.row
+        fills, audited = await self._fills(seat, ended)
+        noted, joined = controls.note_held()
+        finished = TurnFinished(
+            reason=done.reason,
+            usage=done.usage,
+            at=rooms.clock.now(),
+            message=done.message,
+            fills=fills,
+            note=done.note,
+        )
+        text = await self._text(desk, opened, done)
+        final = final_row(
+            key=rooms.ids.ulid(),
+            conversation=desk.conversation,
+            turn=opened.turn,
+            address=row.address,
+            text=text,
+            refs=row.refs,
+            reply_to="" if row.address.direct else row.item.message,
+        )
+        state = _ITEM_STATES.get(done.reason, "failed")
+        writes: tuple[Write, ...] = (
+            item_put(row.item, state),
+            turn_put(row, desk.conversation, closed=True),
+            final,
+            *joined,
+            *ended.writes,
+        )
+        await self._end(desk, ended, (finished, *noted), audited, writes)
+        left = await draft.close()
+        rooms.outbox.announce(final, refs=left, uncertain=draft.uncertain, posted=draft.posted)
+        rooms.publish(
+            TurnEnded(
+                conversation=desk.conversation,
+                turn=opened.turn,
+                correlation=opened.correlation,
+                reason=done.reason,
+                usage=done.usage,
+                text=text,
+            )
+        )
+        rooms.log("turn_finished", turn=opened.turn, reason=done.reason)
+        await rooms.outbox.ended(final.key)
+
+    async def _end(
+        self,
+        desk: Desk,
+        ended: Ended,
+        journal: tuple[Entry, ...],
+        audited: tuple[audit.Entry, ...],
+        writes: tuple[Write, ...],
+    ) -> None:
+        """Commit the end; an answer that came first is read and its question left as it ended."""
+        asks = Asks(self._rooms, desk.conversation)
+        for tries_left in reversed(range(TRIES)):
+            stopped = await asks.stopped(ended.approvals, ended.by)
+            try:
+                await desk.commit(
+                    DurablePoint.FINISHED,
+                    journal=journal,
+                    audited=audited,
+                    writes=(*writes, *stopped),
+                )
+            except Conflict:
+                if not tries_left:
+                    raise
+                continue
+            self._rooms.outbox.announce_written(stopped)
+            self._rooms.outbox.announce_written(ended.writes)
+            return
+
+    async def _fills(
+        self, seat: Seat, ended: Ended
+    ) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
+        """Sign and audit the results of calls that the end cut short."""
+        desk = seat.desk
+        calls = Calls(self._rooms, desk, seat.opened, direct=seat.row.address.direct)
+        fills: list[batch.Fill] = []
+        audited: list[audit.Entry] = []
+        for fill in ended.done.fills:
+            if fill.action is None:
+                fills.append(fill)
+                continue
+            frozen = await calls.frozen(fill.action)
+            refusal = self._rooms.refusals.refuse(
+                _call_of(fill),
+                fill.result.content,
+                conversation=desk.conversation,
+                action=fill.action,
+                arguments=frozen.action.canonical_arguments,
+                outcome=fill.outcome,
+                at=self._rooms.clock.now(),
+            )
+            fills.append(replace(fill, result=refusal.message, receipt=refusal.receipt))
+            audited.append(
+                audit.Entry(
+                    kind=AUDITED[fill.outcome],
+                    at=self._rooms.clock.now(),
+                    action=fill.action,
+                    tool=frozen.action.tool,
+                    hash=frozen.hash,
+                    by="turn",
+                )
+            )
+        return tuple(fills), tuple(audited)
+
+    async def _text(self, desk: Desk, opened: TurnOpened, done: Done) -> str:
+        """Return the whole final text for people; what a tool said is screened like the rest."""
+        text = done.text
+        if opened.call is not None and text:
+            verdicts = Verdicts(self._rooms, desk)
+            await verdicts.refresh()
+            text = screen.screen(text, verdicts.lookup)
+        note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
+        return "\n\n".join(part for part in (text, note) if part.strip()) or "_Nothing to say._"
+
+
+def _call_of(fill: batch.Fill) -> ToolCall:
+    """Return the call that a fill echoes, without its arguments."""
+    return ToolCall(id=fill.result.tool_call_id, name=fill.result.tool_name, arguments="")
