@@ -7,8 +7,10 @@ W3C Fetch Metadata, read 2026-11). A page on another port of this machine counts
 so the cookie's `SameSite=Strict` alone does not keep it out.
 """
 
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from urllib.parse import parse_qs, quote
 
@@ -16,8 +18,15 @@ HTTP_PORT = 80
 LONGEST_SIZE_DIGITS = 18
 """A longer number is no size, and reading thousands of digits is slow."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+STYLE = (
+    "body{max-width:30rem;margin:20vh auto;padding:0 1.5rem;"
+    "font:16px/1.6 ui-sans-serif,system-ui,sans-serif}"
+    "h1{font-size:1.25rem}code{padding:.1em .35em;border-radius:.3em;background:#8883}"
+)
+"""Of the pages here, which come before a browser may load anything; allowed by its hash."""
+STYLE_HASH = f"sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    f"default-src 'none'; script-src 'self'; style-src 'self' '{STYLE_HASH}'; connect-src 'self'; "
     "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = (
@@ -173,7 +182,7 @@ def page(title: str, *paragraphs: str, go_to: str = "") -> bytes:
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f'<meta name="color-scheme" content="light dark">{refresh}'
-        f"<title>{escape(title)}</title><h1>{escape(title)}</h1>{body}</html>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>{body}</html>"
     ).encode()
 
 

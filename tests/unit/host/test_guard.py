@@ -181,6 +181,7 @@ def test_a_page_of_ours_shows_text_as_text() -> None:
 
 def test_the_policy_lets_nothing_in_but_our_own() -> None:
     assert POLICY == (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; "
+        "style-src 'self' 'sha256-t+jLs7q/WqHlY9N+hxYDCVQhKCEWDkNXHBFbmo53o9Q='; connect-src 'self'; "
         "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )

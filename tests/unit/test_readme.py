@@ -1,0 +1,218 @@
+"""What the README shows works: its examples are taken out of it and run."""
+
+import re
+import sys
+import tomllib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from importlib import invalidate_caches
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.contract import test_provider
+from tests.contract.provider_implementations import Opener, Stage, ask
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    ChannelManifest,
+    ConversationId,
+    Principal,
+    Provider,
+    Tool,
+    ToolArgumentsInvalid,
+    ToolContext,
+)
+from zeroclaw.config import channel_settings, parse
+from zeroclaw.gate import statement
+from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.shipped import assemble
+from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.host import shelves
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ANN = Principal(id="ann", sender="ann", channel="web", display="Ann", roles=frozenset())
+
+
+def section(title: str) -> dict[str, str]:
+    """Return the examples below a heading, by language."""
+    text = README.split(f"\n### {title}\n", 1)[1].split("\n##", 1)[0]
+    return {match[1]: match[2] for match in BLOCKS.finditer(text)}
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of installed packages; what is imported from it is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    invalidate_caches()
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def install(place: Path, file: str, examples: Mapping[str, str]) -> None:
+    """Install an example as its reader would: the module, and the entry point of its package."""
+    module = place / file
+    module.parent.mkdir(exist_ok=True)
+    module.write_text(examples["python"], encoding="utf-8")
+    tables = tomllib.loads(examples["toml"])["project"]["entry-points"]
+    lines = [
+        line
+        for group, points in cast("Mapping[str, Mapping[str, str]]", tables).items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in points.items()))
+    ]
+    about = place / "example-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.fixture
+def tool(installed: Path) -> Tool:
+    """The example, found by its entry point."""
+    install(installed, "counting.py", section("A tool"))
+    found = shelves.load(shelves.TOOLS, "counting", key="tools.counting")
+    assert callable(found)
+    (only,) = cast("tuple[Tool, ...]", found())
+    return only
+
+
+async def test_the_tool_counts_words_and_may_run_without_asking(
+    tool: Tool, installed: Path
+) -> None:
+    """It checks its arguments, runs, and policy knows what it does."""
+    context = ToolContext(
+        conversation=ConversationId("c"),
+        principal=ANN,
+        workspace=installed,
+        clock=ManualClock(),
+        spawned=nothing_spawned,
+    )
+    arguments = tool.check({"text": "one two three"})
+    assert (await tool.run(arguments, context)).text == "3"
+    assert tool.describe(arguments)
+    with pytest.raises(ToolArgumentsInvalid):
+        tool.check({})
+    asked = Query(principal=ANN, action="tool:count_words", now=NOW, facts=facts_of(tool.spec))
+    assert assemble("supervised", (), approvers=()).decide(asked).effect == "allow"
+
+
+async def nothing_spawned(_: object) -> None:
+    """The example starts no process."""
+
+
+@pytest.fixture
+def provider(installed: Path) -> Provider:
+    """The example, found by its entry point."""
+    install(installed, "echo.py", section("A provider"))
+    found = shelves.load(shelves.PROVIDERS, "echo", key="provider.kind")
+    assert callable(found)
+    return cast("Provider", found(parse("").provider, None))
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        test_provider.test_an_answer_is_typed_events_with_the_finish_last_and_once,
+        test_provider.test_an_answer_left_early_disturbs_no_other,
+        test_provider.test_a_cancelled_answer_disturbs_no_other,
+        test_provider.test_a_request_that_does_not_fit_is_an_overflow,
+        test_provider.test_calls_at_the_same_time_do_not_mix,
+        test_provider.test_a_provider_can_be_closed_twice_and_unused,
+    ],
+)
+async def test_the_provider_keeps_the_contract(
+    promise: Callable[[Opener, Path], Awaitable[None]], provider: Provider, tmp_path: Path
+) -> None:
+    """The suite of all providers passes over it."""
+
+    @asynccontextmanager
+    async def opened(_: Path) -> AsyncGenerator[Stage]:
+        yield Stage(
+            provider=provider,
+            short=ask("hello there"),
+            endless=ask("on and " * 4_000),
+            overlong=ask("too much " * 10_000),
+        )
+
+    await promise(opened, tmp_path)
+
+
+def test_the_condition_denies_large_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named in the registry, it is checked and obeyed; without the argument it holds as well."""
+    examples = section("A policy condition")
+    names: dict[str, object] = {}
+    exec(examples["python"], names)
+    condition = cast("Condition", names["argument_above"])
+    known = {**CONDITIONS, "argument_above": condition}
+    monkeypatch.setattr(statement, "CONDITIONS", known)
+    entries = parse(examples["toml"]).policy.statement
+    with pytest.raises(ValueError, match="must be a table"):
+        condition(50)
+    policy = PolicySet((*configured(entries), ALLOWED), conditions=known)
+    effects = [
+        policy.decide(order(amount)).effect for amount in ({"amount": 50}, {"amount": 51}, {})
+    ]
+    assert effects == ["allow", "deny", "deny"]
+
+
+ALLOWED = Statement(id="orders", effect="allow", principals=("anyone",), actions=("tool:order",))
+
+
+def order(arguments: Mapping[str, object]) -> Query:
+    facts = ToolFacts(effects=frozenset({"network"}), risk="medium", declared=True)
+    return Query(principal=ANN, action="tool:order", now=NOW, facts=facts, arguments=arguments)
+
+
+def test_the_channel_can_be_configured(installed: Path) -> None:
+    """Its manifest is found, and its settings are checked with everything else."""
+    install(installed, "zeroclaw_irc/__init__.py", section("A channel"))
+    manifest = shelves.load(shelves.CHANNELS, "irc", key="channels.irc")
+    assert isinstance(manifest, ChannelManifest)
+    model = shelves.resolve(manifest.settings, key="channels.irc")
+    config = parse('[channels.irc]\nserver = "irc.example.org"\nport = 1')
+    settings, faults = channel_settings(config, {"irc": model})  # pyright: ignore[reportArgumentType]  resolved by name
+    assert settings == {}
+    assert faults == (
+        "channels.irc.port: unknown key; `zeroclaw config schema` lists what is allowed",
+    )
+
+
+def test_the_stronger_model_is_a_configuration() -> None:
+    """The lines can be pasted as they stand."""
+    (lines,) = [text for _, text in BLOCKS.findall(README) if text.startswith("[provider]")]
+    assert parse(lines).provider.kind == "openai"
+
+
+def test_what_the_readme_names_is_there() -> None:
+    """Every path that stands in backticks exists."""
+    named = re.findall(
+        r"`((?:zeroclaw|channels|tests|deploy|docs)/[\w./]*|[\w.]+\.(?:toml|py))`", README
+    )
+    known = ("", "zeroclaw", "zeroclaw/gate")
+    lost = [
+        one
+        for one in named
+        if not any((ROOT / place / one).exists() for place in known) and one not in EXAMPLES
+    ]
+    assert lost == []
+    assert (ROOT / "docs" / "conversation.png").stat().st_size < 200_000
+
+
+EXAMPLES = {"decode.py", "render.py", "adapter.py", "__init__.py"}
+"""Names of files in any channel's folder."""
+
+
+def test_every_room_stands_in_the_map() -> None:
+    """Whoever adds a folder to the way of a message says what happens there."""
+    rooms = {
+        place.name for place in (ROOT / "zeroclaw").iterdir() if (place / "__init__.py").exists()
+    }
+    assert {room for room in rooms if f"`{room}/`" not in README} == set()
