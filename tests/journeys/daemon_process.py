@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
+# Longer than its grace time and all that it may wait for; less than a test's own time limit.
+PATIENCE_S = 30.0
 # Of a log that is shown when a journey fails.
 SHOWN_CHARS = 6_000
 
@@ -110,7 +112,12 @@ class DaemonProcess:
     async def ended(self) -> int:
         """Wait for its end and return its exit code."""
         self._is_asked_to_end = True
-        await self._ended.wait()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._ended.wait()
+        except TimeoutError:
+            message = f"the daemon did not end within {PATIENCE_S:g} s\n{self.account()}"
+            raise AssertionError(message) from None
         assert self.exit_code is not None
         return self.exit_code
 
