@@ -1,0 +1,97 @@
+"""What a call came to is redacted before it is cut, kept as far as a store takes it, and signed."""
+
+import hashlib
+from datetime import UTC, datetime
+
+import pytest
+
+from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
+from zeroclaw.errors import ToolFailed
+from zeroclaw.foreign import Raised
+from zeroclaw.gate import receipt
+from zeroclaw.gate.action import Action
+from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.receipt import Key
+from zeroclaw.redact import Redactor
+from zeroclaw.tool import ToolOutput
+from zeroclaw.turn.results import LONGEST_CHARS, Results, Settled, TimedOut
+
+SECRET = "correct horse battery 7431"
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+KEY = Key(id="k", secret=b"s" * 32)
+ACTION = Action(
+    id=ActionId("01A"),
+    conversation=ConversationId("01C"),
+    principal=Principal(
+        id="person:ann", roles=frozenset(), channel="chat", sender="ann", display="ann"
+    ),
+    turn=TurnId("01T"),
+    tool="peek",
+    canonical_arguments="{}",
+    resources=(),
+)
+RESULTS = Results(
+    keys=Keys(current=KEY, every=(KEY,)), redactor=Redactor((SECRET,)), cap_chars=1_000
+)
+
+
+def returned(text: str) -> Settled:
+    return RESULTS.of_run(ACTION, ToolOutput(text=text), AT)
+
+
+def test_what_fits_is_whole_and_ends_with_its_receipt() -> None:
+    """No blob is kept. S2-15."""
+    settled = returned(f"milk and {SECRET}")
+    text, token = receipt.detach(settled.result.content)
+    assert "milk and" in text
+    assert SECRET not in text
+    assert (token, settled.blob, settled.outcome) == (settled.receipt, None, "ok")
+
+
+def test_what_does_not_fit_is_kept_whole_without_its_secrets() -> None:
+    """The model reads head and tail; a secret across the cut is redacted first. K17."""
+    text = "a " * 245 + SECRET + " b" * 1_000
+    settled = returned(text)
+    assert settled.blob is not None
+    kept = settled.blob.body.decode()
+    assert settled.blob.digest == hashlib.sha256(settled.blob.body).hexdigest()
+    assert SECRET not in kept
+    assert kept.startswith("a a a")
+    assert kept.endswith(" b b b")
+    assert "the whole is kept" in settled.result.content
+    assert len(settled.result.content) < 1_500
+
+
+@pytest.mark.parametrize("place", [-20, -13, -1, 0])
+def test_of_a_far_too_long_output_no_half_of_a_secret_is_left(place: int) -> None:
+    """Only both ends are read; at the cut enough is dropped to hide what it went through."""
+    half = LONGEST_CHARS // 2
+    head = "a " * (half // 2)
+    text = head[: half + place] + SECRET + " b" * 2 * half
+    settled = returned(text)
+    assert settled.blob is not None
+    kept = settled.blob.body.decode()
+    assert len(kept) < LONGEST_CHARS
+    assert ("correct" in kept, "7431" in kept) == (False, False)
+    assert "characters dropped" in kept
+    assert "its ends are kept" in settled.result.content
+
+
+def test_a_long_failure_is_capped_like_an_output() -> None:
+    """A tool's own words are as long as it likes. S1-21."""
+    settled = RESULTS.of_run(ACTION, Raised(error=ToolFailed("no " * 1_000)), AT)
+    assert settled.outcome == "failed"
+    assert settled.blob is not None
+    assert len(settled.result.content) < 1_500
+
+
+def test_a_fault_in_a_tool_tells_nothing_of_its_text() -> None:
+    settled = RESULTS.of_run(ACTION, Raised(error=ValueError(SECRET)), AT)
+    assert "fault in the tool" in settled.result.content
+    assert (SECRET in settled.result.content, settled.outcome) == (False, "failed")
+
+
+def test_a_run_that_took_too_long_says_how_long_it_had() -> None:
+    settled = RESULTS.of_run(ACTION, TimedOut(after_s=2.5), AT)
+    assert "longer than 2.5 s" in settled.result.content
+    assert (settled.outcome, settled.audited.detail) == ("failed", "timeout")
