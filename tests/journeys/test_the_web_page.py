@@ -293,6 +293,9 @@ async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> 
         await page.say(wide)
         await expect(page.answers.locator("table")).to_be_visible()
         await asks_to_run(here, page, f"echo {wide}")
+        await expect(page.button("Approve")).to_be_in_viewport()
+        await page.page.set_viewport_size({"width": 360, "height": 420})
+        await expect(page.button("Approve")).to_be_in_viewport()
         await page.shot("small-and-dark")
         widths = await page.page.evaluate(
             "() => [document.documentElement.scrollWidth, document.getElementById('scroller').scrollWidth]"

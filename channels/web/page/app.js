@@ -167,7 +167,15 @@ function changed(wasNear) {
   by("latest").hidden = isNear();
 }
 
-scroller.addEventListener("scroll", () => { by("latest").hidden = isNear(); }, { passive: true });
+let isAtEnd = true;
+scroller.addEventListener("scroll", () => {
+  isAtEnd = isNear();
+  by("latest").hidden = isAtEnd;
+}, { passive: true });
+// The window is turned, or a phone's keyboard comes up.
+new ResizeObserver(() => {
+  if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
+}).observe(scroller);
 by("latest").addEventListener("click", () => { scroller.scrollTop = scroller.scrollHeight; });
 
 /* --- the composer -------------------------------------------------------------------------------- */
