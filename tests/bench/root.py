@@ -4,6 +4,7 @@ Run as `python -m tests.bench.root CONFIG`; at SIGUSR1 it prints the store's sta
 """
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -35,6 +36,7 @@ def main(config: Path) -> None:
         return opened
 
     def ready(_facts: daemon.ReadyFacts) -> None:
+        gc.freeze()  # as `zeroclaw run` does
         print("zeroclaw is ready", flush=True)
 
     loaded = load(config)
