@@ -89,7 +89,8 @@ def places_of(
         config: As `find_config` returned it.
         data_dir: As configured or given on the command line, empty for the usual place. Relative
             paths count from the working directory.
-        workspace_dir: Likewise.
+        workspace_dir: Likewise; usually beside the data, so that a second data directory has
+            workspaces of its own.
         environment: `os.environ`.
         home: The user's home directory.
 
@@ -97,8 +98,8 @@ def places_of(
         ConfigError: The data directory lies inside the workspaces, where tools could reach it.
     """
     usual = _xdg(environment, "XDG_DATA_HOME", home / ".local" / "share")
-    beside = usual.with_name("zeroclaw-workspaces")
     data = expand(data_dir, home=home).absolute() if data_dir else usual
+    beside = data.with_name(f"{data.name}-workspaces")
     workspaces = expand(workspace_dir, home=home).absolute() if workspace_dir else beside
     if data.resolve().is_relative_to(workspaces.resolve()):
         fault = f"data_dir: `{data}` is inside `{workspaces}`, where tools write; move it out"

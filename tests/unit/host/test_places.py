@@ -54,6 +54,12 @@ def test_configured_directories_leave_the_models_where_they_are() -> None:
     )
 
 
+def test_a_second_data_directory_has_workspaces_of_its_own() -> None:
+    """Two daemons of one user never share what their tools write."""
+    found = places_of(config=None, data_dir="/two", workspace_dir="", environment={}, home=HOME)
+    assert (found.data, found.workspaces) == (Path("/two"), Path("/two-workspaces"))
+
+
 @pytest.mark.parametrize("data_dir", ["/w", "/w/data", "/w/../w/x"])
 def test_data_inside_the_workspaces_is_refused(data_dir: str) -> None:
     """Tools write there, and would reach the keys and the store."""
