@@ -109,7 +109,8 @@ async def scripted(_: Path) -> AsyncGenerator[Stage, None]:
 def local_provider(model: Path) -> LocalProvider:
     """The real model, in its child."""
     return LocalProvider(
-        rules=LocalRules(model_file=model, context_tokens=2048, calls_tools=False),
+        # One thread, as other tests run beside it: two would spin, each waiting for the other.
+        rules=LocalRules(model_file=model, context_tokens=2048, threads=1, calls_tools=False),
         wrap=over,
         token=CountingIds().token,
         clock=LoopClock(),

@@ -7,7 +7,7 @@ from random import Random
 from types import ModuleType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spec.policy_cases import Case, draw_case
@@ -24,6 +24,7 @@ cases = st.randoms(use_true_random=False).map(draw_case)
 seeds = st.integers(0, 2**32)
 
 
+@settings(settings.get_profile("thorough"))
 @given(case=cases)
 def test_the_policy_decides_as_its_sentences_say(case: Case) -> None:
     """Effect and reasons equal those of a second implementation written from the design."""

@@ -249,6 +249,13 @@ class World(RuleBasedStateMachine):
         self.succeed()
         self.show(parts, 0, 1)
 
+    @rule(parts=TEXTS, arrives=st.booleans())
+    def show_more_and_lose_the_answer(self, parts: tuple[str, ...], arrives: bool) -> None:
+        self.show(parts, 0, 1)
+        self.wait(5.0)
+        if self.flight is not None:
+            self.lose_the_answer(arrives)
+
     @rule()
     def everything_comes_to_rest(self) -> None:
         """With a platform that behaves, the chat shows the newest text after so many calls."""
@@ -263,7 +270,12 @@ class World(RuleBasedStateMachine):
             assert self.ended.messages == known, "the final gets every message"
 
 
-TestDraft = World.TestCase
+@pytest.mark.slow
+class TestDraft(World.TestCase):
+    """Whatever comes, and in whatever order, the draft keeps its promises (P6)."""
+
+    settings = settings.get_profile("thorough")
+
 
 MUTANTS = [
     pytest.param(
@@ -339,7 +351,10 @@ def find_the_fault(mutated: type[World]) -> None:
         run_state_machine_as_test(
             mutated,
             settings=settings(
-                max_examples=500, derandomize=True, database=None, phases=[Phase.generate]
+                max_examples=10_000,  # it stops at the first that breaks a promise
+                derandomize=True,
+                database=None,
+                phases=[Phase.generate],
             ),
         )
 

@@ -226,7 +226,7 @@ class Races(RuleBasedStateMachine):
 class TestRaces(Races.TestCase):
     """However presses, timers and stops meet, a question is answered once. P5."""
 
-    settings = settings(stateful_step_count=25)
+    settings = settings(settings.get_profile("thorough"), stateful_step_count=25)
 
 
 MUTANTS = {
@@ -270,7 +270,7 @@ def test_the_races_bite(name: str) -> None:
     """Each planted fault breaks an invariant."""
     machine = type("Planted", (Races,), {"functions": mutant(room, *MUTANTS[name])})
     enough = settings(
-        max_examples=500,
+        max_examples=10_000,  # it stops at the first that breaks something
         stateful_step_count=25,
         phases=(Phase.generate,),
         database=None,

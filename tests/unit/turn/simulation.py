@@ -60,7 +60,7 @@ LUCK = st.builds(
 class World(Watch):
     """One conversation, turn after turn."""
 
-    @initialize(rounds=st.integers(1, 3), tokens=st.sampled_from([None, None, 60]))
+    @initialize(rounds=st.integers(1, 3), tokens=st.sampled_from([None, None, 25, 60]))
     def configured(self, rounds: int, tokens: int | None) -> None:
         self.limits = Limits(max_rounds=rounds, max_tokens=tokens)
 

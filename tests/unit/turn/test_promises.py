@@ -15,7 +15,7 @@ ONE_CONVERSATION = settings(
 )
 UNTIL_FOUND = settings(
     ONE_CONVERSATION,
-    max_examples=2000,
+    max_examples=20_000,  # it stops at the first that breaks the promise
     derandomize=True,
     database=None,
     phases=[Phase.generate],
@@ -24,7 +24,6 @@ UNTIL_FOUND = settings(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # a thousand conversations in CI
 def test_a_turn_keeps_its_promises_whatever_happens() -> None:
     """Every call has one result, nothing unapproved runs, and the journal resumes to the same.
 
