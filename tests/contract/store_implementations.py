@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
+from zeroclaw.daemon.watched import Watched
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 
@@ -45,8 +46,15 @@ async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
         yield store
 
 
+@asynccontextmanager
+async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
+    async with _memory(directory, clock) as store:
+        yield Watched(store, failed=lambda error: None)
+
+
 IMPLEMENTATIONS = (
     Implementation(name="sqlite", opened=_sqlite, durable=True),
     Implementation(name="memory", opened=_memory, durable=False),
+    Implementation(name="watched", opened=_watched, durable=False),
 )
 DURABLE = tuple(one for one in IMPLEMENTATIONS if one.durable)

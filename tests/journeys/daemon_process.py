@@ -53,7 +53,7 @@ class DaemonProcess:
         self.exit_code: int | None = None
         self.said: list[str] = []
 
-    def twin(self, log: Path) -> "DaemonProcess":
+    def twin(self, log: Path, *, command: tuple[str, ...] = ()) -> "DaemonProcess":
         """Return another process of the same kind, which has not been started."""
         return DaemonProcess(
             group=self._group,
@@ -61,7 +61,7 @@ class DaemonProcess:
             log=log,
             environment=self._environment,
             changed=self._changed,
-            command=self._command,
+            command=command or self._command,
         )
 
     @property

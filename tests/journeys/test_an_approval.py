@@ -257,3 +257,34 @@ async def test_what_the_policy_allows_runs_without_a_question(tmp_path: Path) ->
         await here.answered("ann", "Blue.")
         assert here.bench.ran("peek") == ["the sky"]
         assert here.chat("olga").cards == []
+
+
+async def test_presses_at_the_deadlines_instant_count_or_lose_but_never_both(
+    tmp_path: Path,
+) -> None:
+    """Twelve questions end at nearly one instant, and every button is pressed in that instant.
+
+    Each call ran if and only if its card says that it was approved, and the presser was told so.
+    """
+    people = [f"p{number}" for number in range(12)]
+    open_door = {"loopback": {"allowed_users": ["*"]}}
+    async with world(tmp_path, channels=open_door, approvals={"timeout_s": 1.5}) as here:
+        here.platform.hold()
+        for who in people:
+            here.model.call("knock", {"what": who}, round=0, key=f"for {who}.")
+            here.model.say("So be it.", round=1, key=f"for {who}.")
+            await here.say(who, f"for {who}.")
+        here.platform.release()
+        await here.until(lambda: len(here.chat("olga").cards) == len(people))
+        cards = here.chat("olga").cards
+        await here.until(lambda: any(card.hows == ["expired"] for card in cards))
+        presses = [await here.platform.press("olga", card) for card in cards]
+        await here.until(lambda: all(press.confirmed for press in presses))
+        for who in people:
+            await here.answered(who, "So be it.")
+        await here.until(lambda: here.chat("olga").open_cards == [])
+        asked = [card.asked.calls[0].arguments for card in cards]
+        ran = [any(f'"{what}"' in arguments for what in here.bench.ran()) for arguments in asked]
+        assert [card.hows == ["approved"] for card in cards] == ran
+        assert ["approved" in press.toast for press in presses] == ran
+        assert not all(ran)

@@ -11,11 +11,12 @@ import asyncio
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
+from zeroclaw.daemon.watched import Watched
 from zeroclaw.daemon.wiring import Answer, Wired
-from zeroclaw.errors import ZeroclawError
+from zeroclaw.errors import StoreUnusable, ZeroclawError
 from zeroclaw.host.processes import reap
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put, read_halt
@@ -89,10 +90,11 @@ class Daemon:
 
     def __init__(self, parts: Parts, hooks: Hooks, group: asyncio.TaskGroup) -> None:
         """Wire the rooms; `group` owns every task."""
-        self._parts = parts
         self._hooks = hooks
         self._group = group
-        self.rooms = Wired(parts, group, announce=self._announce)
+        self._gave_up = False
+        self._parts = replace(parts, store=Watched(parts.store, failed=self._give_up))
+        self.rooms = Wired(self._parts, group, announce=self._announce)
 
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""
@@ -106,6 +108,16 @@ class Daemon:
         await self._hooks.stop.wait()
         await self._end()
         raise _Stopped
+
+    def _give_up(self, error: StoreUnusable) -> None:
+        """End the daemon: what can't be stored can't be promised, and somebody has to be told."""
+
+        async def end() -> None:
+            raise error
+
+        if not self._gave_up:
+            self._gave_up = True
+            self._group.create_task(end(), name="store failed")
 
     # --- the start -----------------------------------------------------------------------------
 

@@ -1,0 +1,73 @@
+"""A full disk stops the daemon with one line; what had been admitted is answered when there is room.
+
+The data directory is a small file system of its own, in a mount namespace that ends with the
+daemon; a directory that is held open keeps its files within reach.
+"""
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.daemon_process import PROGRAM
+from tests.journeys.world import World, world
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("unshare")]
+
+SIZE = "4m"
+
+
+def on_a_small_disk(data: Path) -> tuple[str, ...]:
+    """Mount a small file system on the data directory, then become the daemon."""
+    data.mkdir()
+    script = f'mount -t tmpfs -o size={SIZE} tmpfs "$0" && exec "$@"'
+    return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(data), PROGRAM)
+
+
+@contextmanager
+def small_disk(here: World) -> Generator[Path]:
+    """The daemon's data directory as the daemon sees it, for longer than the daemon lives."""
+    held = os.open(f"/proc/{here.daemon.pid}/root{here.data}", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield Path(f"/proc/self/fd/{held}")
+    finally:
+        os.close(held)
+
+
+def fill(disk: Path) -> None:
+    """Take every byte that is left."""
+    with (disk / "filler").open("wb", buffering=0) as filler:
+        while True:
+            try:
+                filler.write(b"\0" * 4096)
+            except OSError:
+                return
+
+
+async def test_a_full_disk(tmp_path: Path) -> None:
+    """Nothing is confirmed that could not be stored, and nothing that was stored is damaged."""
+    async with world(tmp_path, command=on_a_small_disk(tmp_path / "data")) as here:
+        here.model.say("Hello.", key="hi")
+        await here.say("ann", "hi")
+        await here.answered("ann", "Hello.")
+        with small_disk(here) as disk:
+            fill(disk)
+            event = await here.say("ann", "and now?")
+            assert await here.daemon.ended() == 1
+            assert not event.confirmed
+            (line,) = [
+                one for one in here.daemon.stderr.splitlines() if one.startswith("zeroclaw: ")
+            ]
+            assert "full" in line
+            assert "Traceback" not in here.daemon.stderr
+            (disk / "filler").unlink()
+            no_sockets = shutil.ignore_patterns("*.sock")
+            shutil.copytree(disk, here.data, dirs_exist_ok=True, ignore=no_sockets)
+        second = here.daemon.twin(tmp_path / "second.log", command=(PROGRAM,))
+        here.model.say("Now there is room.", key="and now?")
+        await second.start()
+        await here.answered("ann", "Hello.", "Now there is room.")
+        await second.kill()

@@ -1,0 +1,91 @@
+"""Watches the store for the day when it can't be written, which ends the daemon (§9).
+
+A commit that fails so is somebody's in the middle of a conversation, and would be tried again for
+ever where nobody looks. What was stored stays as it was, and goes on after the next start.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Row, RowKind, Store
+
+
+class Watched:
+    """A store that tells when it could not write; in all else the one behind it."""
+
+    def __init__(self, store: Store, *, failed: Callable[[StoreUnusable], None]) -> None:
+        """Call `failed` each time, before the one who wrote is told."""
+        self._store = store
+        self._failed = failed
+
+    async def commit(self, commit: Commit) -> None:
+        """Write everything or nothing; see `Store.commit`."""
+        try:
+            await self._store.commit(commit)
+        except StoreUnusable as error:
+            self._failed(error)
+            raise
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        """Take the conversation; see `Store.lease`."""
+        try:
+            return await self._store.lease(conversation)
+        except StoreUnusable as error:
+            self._failed(error)
+            raise
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        """Return one row; see `Rows.get`."""
+        return await self._store.get(kind, key)
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        """Return rows; see `Rows.find`."""
+        return await self._store.find(
+            kind,
+            conversation=conversation,
+            state=state,
+            place=place,
+            due_before=due_before,
+            after=after,
+            newest_first=newest_first,
+            limit=limit,
+        )
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        """Return entries; see `Logs.read`."""
+        return await self._store.read(log, stream, after=after, limit=limit)
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        """Return the newest entry; see `Logs.last`."""
+        return await self._store.last(log, stream)
+
+    async def streams(self, log: LogKind) -> tuple[str, ...]:
+        """Return the names of streams; see `Logs.streams`."""
+        return await self._store.streams(log)
+
+    async def blob(self, digest: str) -> bytes | None:
+        """Return bytes; see `Blobs.blob`."""
+        return await self._store.blob(digest)
+
+    async def size_bytes(self) -> int:
+        """Return how much disk the store takes."""
+        return await self._store.size_bytes()
+
+    async def aclose(self) -> None:
+        """Finish what is queued, then close; safe twice."""
+        await self._store.aclose()
