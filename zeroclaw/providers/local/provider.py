@@ -50,8 +50,9 @@ PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 8.0  # somebody waits for an answer
 # A cut connection is seen before the child's death is; the kernel tells both within milliseconds.
-DEATH_NOTICE_S = 1.0
+DEATH_NOTICE_S = 3.0  # but a machine under load takes its time to free a model's memory
 STOP_S = 2.0
+KILLED_S = 30.0  # of a process that was killed, for the same reason
 MOST_THREADS = 8  # more gain nothing for models that fit a machine without a GPU
 
 
@@ -343,5 +344,5 @@ async def _stop(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
-        async with asyncio.timeout(STOP_S):
+        async with asyncio.timeout(KILLED_S):
             await process.wait()
