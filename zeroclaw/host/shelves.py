@@ -1,7 +1,9 @@
 """Finds what is installed on a shelf: channels, tools, providers and stores, by entry point."""
 
+import sys
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 
 from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call_now
@@ -10,11 +12,12 @@ CHANNELS = "zeroclaw.channels"
 TOOLS = "zeroclaw.tools"
 PROVIDERS = "zeroclaw.providers"
 STORES = "zeroclaw.stores"
+SHELVES = (CHANNELS, TOOLS, PROVIDERS, STORES)
 
 
 def names(shelf: str) -> tuple[str, ...]:
     """Return the names on a shelf, sorted."""
-    return tuple(sorted({point.name for point in entry_points(group=shelf)}))
+    return tuple(sorted({point.name for point in _on(shelf)}))
 
 
 def load(shelf: str, name: str, *, key: str) -> object:
@@ -28,7 +31,7 @@ def load(shelf: str, name: str, *, key: str) -> object:
     Raises:
         ConfigError: Nothing stands there, or it can't be imported.
     """
-    for point in entry_points(group=shelf):
+    for point in _on(shelf):
         if point.name == name:
             found = call_now(point.load)
             if isinstance(found, Raised):
@@ -51,3 +54,14 @@ def resolve(target: str, *, key: str) -> object:
         fault = f"{key}: `{target}` can't be loaded ({found.line}); is its extra installed?"
         raise ConfigError((fault,)) from found.error
     return found
+
+
+def _on(shelf: str) -> EntryPoints:
+    return _installed(tuple(sys.path)).select(group=shelf)
+
+
+@lru_cache(maxsize=1)
+def _installed(_path: tuple[str, ...]) -> EntryPoints:
+    """Read what every package on the path brings; once, as modules are imported once."""
+    # Before Python 3.12 `entry_points()` is a table by group, and only this form is the same.
+    return EntryPoints(point for group in SHELVES for point in entry_points(group=group))
