@@ -27,7 +27,7 @@ class OpenTurn:
     Attributes:
         opened: How it began.
         state: Where it stands; hand it to `machine.resume` after a restart.
-        resumed: Restarts since its newest entry of another kind.
+        resumed: Restarts since the newest entry that brought it further.
     """
 
     opened: entries.TurnOpened
@@ -116,9 +116,11 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
     if isinstance(entry, entries.TurnResumed):
         return replace(history, turn=replace(turn, resumed=turn.resumed + 1))
     state = advance(turn.state, entry)
+    # A call that starts once more has come no further than it was before the restart.
+    resumed = turn.resumed if state == turn.state else 0
     after = replace(
         _joined(history, _brought(turn.state, state, entry)),
-        turn=replace(turn, state=state, resumed=0),
+        turn=replace(turn, state=state, resumed=resumed),
         receipts=history.receipts + issued(turn.state, entry),
     )
     match entry:
