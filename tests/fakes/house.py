@@ -14,7 +14,7 @@ import concurrent.futures
 import itertools
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -26,7 +26,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_channel import ScriptedChannel, Shown
 from tests.fakes.scripted_model import ScriptedModel
-from zeroclaw.channel import Capabilities, Card, Channel, ChannelManifest, Outcome
+from zeroclaw.channel import Capabilities, Card, Channel, ChannelManifest, Outcome, TranscriptItem
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
 from zeroclaw.daemon.life import Daemon, Hooks
 from zeroclaw.daemon.parts import ChannelPart, Openers, Parts, Start
@@ -44,8 +44,8 @@ from zeroclaw.envelope import (
     Said,
     Sender,
 )
-from zeroclaw.errors import StoreUnusable
-from zeroclaw.gate import audit, receipt
+from zeroclaw.events import Event
+from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.protection import Protected
 from zeroclaw.host.control import Answer, Control
@@ -135,6 +135,11 @@ class World:
         made = ScriptedChannel(clock=self.clock, capabilities=capabilities, name=name)
         self.platforms[name] = made
         return made
+
+    def add_channel(self, name: str) -> None:
+        """Configure one more platform, for the next process."""
+        self.configure(channels={**self.config.channels, name: ChannelSettings()})
+        self.add_platform(name)
 
     def configure(self, **settings: object) -> None:
         """Change keys of the configuration, for the next process."""
@@ -287,11 +292,32 @@ class House:
         told = await self.event(pressed, who, channel=channel)
         return told.text if isinstance(told, Answered) else ""
 
+    def command(self, name: str, rest: str = "") -> Command:
+        return Command(name=name, rest=rest)
+
+    def pressed(self, choice: Choice = "once", *, call: int = 0) -> Pressed:
+        """A press on Ada's newest card."""
+        return Pressed(approval=self.card().calls[call].approval, choice=choice)
+
+    async def say_and_die(self, text: str) -> None:
+        """Write a message; some commit never returns, see `MemoryStore.cut_after`."""
+        await self._and_die(self.envelope(Said(text=text)))
+
+    def watch(self) -> list[Event]:
+        """All events of the turns from now on."""
+        seen: list[Event] = []
+        self.rooms.bus.subscribe(seen.append)
+        return seen
+
     async def press_and_die(self) -> None:
-        """Press approve, and be killed in the commit, which `MemoryStore.cut_after` cuts."""
-        pressed = Pressed(approval=self.card().calls[0].approval, choice="once")
-        with suppress(StoreUnusable):
-            await self.event(pressed)
+        """Press approve; some commit never returns, see `MemoryStore.cut_after`."""
+        await self._and_die(self.envelope(self.pressed()))
+
+    async def _and_die(self, envelope: Envelope) -> None:
+        async with asyncio.TaskGroup() as group:
+            said = group.create_task(self.rooms.door.admit(envelope))
+            await self.settle()
+            said.cancel()
 
     async def event(
         self, body: Body, who: str = "ada", *, room: str = "", channel: str = "chat", key: str = ""
@@ -353,6 +379,16 @@ class House:
         told = await control.ask(name, **fields)
         await self.settle()
         return told
+
+    async def transcript(self) -> tuple[TranscriptItem, ...]:
+        """What stands in Ada's own chat."""
+        return await self.rooms.transcript.read(self.place(), "")
+
+    async def numbers(self) -> tuple[int, ...]:
+        """The numbers that open questions have in their approvers' chats, in order."""
+        rows = await self.rows(RowKind.APPROVAL, "pending")
+        read = [approval.decode(row.body) for row in rows]
+        return tuple(sorted(given.number for one in read for given in one.numbers))
 
     async def rows(self, kind: RowKind, state: str | None = None) -> tuple[Row, ...]:
         return await self.world.store.find(kind, state=state)

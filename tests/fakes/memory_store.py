@@ -10,7 +10,7 @@ from typing import assert_never
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused, StoreUnusable
+from zeroclaw.errors import AlreadyClaimed, Conflict, Fenced, StoreRefused
 from zeroclaw.store import (
     UNFENCED,
     Append,
@@ -63,29 +63,29 @@ class MemoryStore:
         self.before: Callable[[Commit], None] | None = None
         self.after: Callable[[Commit], None] | None = None
         self.blob_cap_bytes = BLOB_CAP_BYTES
+        self._is_dead = False
 
     def points(self) -> list[DurablePoint]:
         """The points of all commits, in order."""
         return [commit.point for commit in self.commits]
 
     def cut_after(self, point: DurablePoint) -> None:
-        """Write the next commit of this point, and nothing more: the process dies there."""
+        """Write the next commit of this point, and return from no commit until `heal`."""
 
         def die(commit: Commit) -> None:
-            if commit.point is point:
-                self.before = dead
-                message = "the process is dead"
-                raise StoreUnusable(message)
-
-        def dead(_commit: Commit) -> None:
-            message = "the process is dead"
-            raise StoreUnusable(message)
+            self._is_dead = self._is_dead or commit.point is point
 
         self.after = die
 
     def heal(self) -> None:
         """Commit as usual again."""
         self.before = self.after = None
+        self._is_dead = False
+
+    def forget(self, kind: RowKind) -> None:
+        """Lose every row of a kind."""
+        rows = self._tables.rows
+        self._tables.rows = {place: row for place, row in rows.items() if row.kind is not kind}
 
     def touch(self, kind: RowKind) -> None:
         """Give every row of a kind a newer version, as somebody else's write would."""
@@ -95,6 +95,7 @@ class MemoryStore:
 
     async def commit(self, commit: Commit) -> None:
         await asyncio.sleep(0)
+        await self._die()
         if self.before is not None:
             self.before(commit)
         self._check_fence(commit)
@@ -110,6 +111,11 @@ class MemoryStore:
         self.commits.append(commit)
         if self.after is not None:
             self.after(commit)
+        await self._die()
+
+    async def _die(self) -> None:
+        if self._is_dead:
+            await asyncio.get_running_loop().create_future()
 
     def _check_fence(self, commit: Commit) -> None:
         if commit.fence is None:

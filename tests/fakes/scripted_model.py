@@ -54,6 +54,10 @@ class ScriptedModel:
     def will(self, *answers: Answer) -> None:
         self._answers.extend(answers)
 
+    def otherwise(self, *answers: Answer) -> None:
+        """Forget what was to be said, and say this."""
+        self._answers = deque(answers)
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         self.requests.append(request)
         answer = self._answers.popleft() if self._answers else says("ok")

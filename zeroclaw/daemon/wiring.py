@@ -97,6 +97,9 @@ class Wired:
         leases = Leases(parts.store)
         self.live = Live(account_of=self._shows_drafts, group=group)
         turn_log = EventLog("turn")
+        self.bus = Bus(
+            lambda raised: turn_log("subscriber_failed", why=raised.line, level="warning")
+        )
         rooms = self._turn_rooms(leases, turn_log)
         self.outbox = rooms.outbox
         self.notices = Notices(self.operators, parts.store, self.outbox, parts.ids)
@@ -240,7 +243,6 @@ class Wired:
     def _turn_rooms(self, leases: Leases, log: EventLog) -> Rooms:
         parts, config = self._parts, self._parts.start.config
         refusals = Refusals(parts.redactor, parts.keys.current)
-        bus = Bus(lambda raised: log("subscriber_failed", why=raised.line, level="warning"))
         gate = Gate(
             tools=parts.tools,
             policy=self.policy,
@@ -283,7 +285,7 @@ class Wired:
             numbers=Numbers(parts.store),
             clock=parts.clock,
             ids=parts.ids,
-            publish=bus.publish,
+            publish=self.bus.publish,
             log=log,
             limits=Limits(
                 max_rounds=config.runtime.max_iterations,

@@ -20,7 +20,7 @@ from zeroclaw.envelope import (
     Said,
     Sender,
 )
-from zeroclaw.errors import Conflict, ShuttingDown, StoreUnusable
+from zeroclaw.errors import Conflict, ShuttingDown
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, RowKind
 
@@ -101,17 +101,18 @@ async def test_a_daemon_that_ends_admits_nothing_more(world: World) -> None:
         assert await house.say("hello") == Accepted()
 
 
-async def test_a_full_disk_is_told_to_the_adapter_alone(world: World) -> None:
-    """What could not be stored is not confirmed, and can be sent again (P1, P10)."""
+async def test_what_was_not_stored_is_not_confirmed(world: World) -> None:
+    """The adapter sees the failure, and the same event can be sent again (P1)."""
 
-    def full(commit: Commit) -> None:
-        message = "the disk is full"
-        raise StoreUnusable(message)
+    def fail(commit: Commit) -> None:
+        message = "no room"
+        raise RuntimeError(message)
 
     async with world.running() as house:
-        world.store.before = full
-        with pytest.raises(StoreUnusable, match="the disk is full"):
-            await house.event(Said(text="hello"), key="k")
+        world.store.before = fail
+        event = house.envelope(Said(text="hello"), key="k")
+        with pytest.raises(RuntimeError, match="no room"):
+            await house.rooms.door.admit(event)
         world.store.before = None
         assert await house.event(Said(text="hello"), key="k") == Accepted()
         assert house.texts() == ["ok"]

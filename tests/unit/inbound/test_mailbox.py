@@ -1,0 +1,180 @@
+"""One conversation at a time, whatever goes wrong in it."""
+
+import asyncio
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.errors import Fenced
+from zeroclaw.inbound.mailbox import FIRST_WAIT_S, LONGEST_WAIT_S
+from zeroclaw.store import Commit, DurablePoint, RowKind
+
+
+async def test_messages_of_a_conversation_are_answered_in_order(world: World) -> None:
+    """Never two at the same time, however fast they come (P2)."""
+    first = asyncio.Event()
+    world.model.will((first, *says("to one")), says("to two"))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        assert len(world.model.requests) == 1
+        first.set()
+        await house.settle()
+        assert house.texts() == ["to one", "to two"]
+        assert len(house.rooms.mailboxes) == 0
+
+
+async def test_conversations_do_not_wait_for_each_other(world: World) -> None:
+    """One that hangs delays nobody (P2, P9)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two", "ben")
+        assert house.texts("ben") == ["ok"]
+        assert len(house.rooms.mailboxes) == 1
+
+
+async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
+    """With growing pauses, and nobody else is touched (P1, P9)."""
+    failing = {"turn": True}
+
+    def fail(commit: Commit) -> None:
+        if commit.point is DurablePoint.TURN_STARTED and failing["turn"]:
+            message = "a fault"
+            raise LookupError(message)
+
+    async with world.running() as house:
+        world.store.before = fail
+        await house.say("one")
+        assert world.clock.sleeping()[0] == FIRST_WAIT_S
+        assert await house.states() == ["queued"]
+        await house.advance(FIRST_WAIT_S)
+        assert world.clock.sleeping()[0] == 2 * FIRST_WAIT_S
+        await house.advance(10 * LONGEST_WAIT_S)
+        assert world.clock.sleeping()[0] <= LONGEST_WAIT_S
+        failing["turn"] = False
+        await house.advance(LONGEST_WAIT_S)
+        assert house.texts() == ["ok"]
+
+
+async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:
+    """From its journal, as after a restart (P1)."""
+    world.model.will(says("lost"), says("kept"))
+    failing = {"turn": True}
+
+    def fail(commit: Commit) -> None:
+        if commit.point is DurablePoint.FINISHED and failing.pop("turn", False):
+            message = "a fault"
+            raise LookupError(message)
+
+    async with world.running() as house:
+        world.store.before = fail
+        await house.say("one")
+        assert await house.states() == ["taken"]
+        await house.advance(FIRST_WAIT_S)
+        assert house.texts() == ["kept"]
+        assert await house.states() == ["answered"]
+
+
+async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> None:
+    """After three tries that came no further, to person and operator (P1, S4-19)."""
+
+    def fail(commit: Commit) -> None:
+        if commit.point is DurablePoint.ASSISTANT_RECEIVED:
+            message = "this never works"
+            raise LookupError(message)
+
+    async with world.running() as house:
+        world.model.will(*[asks_for(("look", "{}"))] * 4)
+        world.store.before = fail
+        await house.say("one", "ben")
+        await house.advance(10 * LONGEST_WAIT_S)
+        assert house.texts() == [
+            "A turn in `chat` failed: I was cut off again and again while I worked on it."
+        ]
+        assert house.texts("ben")[-1] == (
+            "_I was cut off again and again while I worked on this; send `/retry` to try anew._"
+        )
+        assert await house.states() == ["failed"]
+
+
+async def test_whoever_lost_the_conversation_leaves_it_alone(world: World) -> None:
+    """A newer holder goes on; this one takes it anew when something new comes (P2)."""
+    async with world.running() as house:
+        await house.say("one")
+        [row] = await house.rows(RowKind.INBOX)
+        assert row.conversation is not None
+        await world.store.lease(row.conversation)
+        await house.say("two")
+        assert await house.states() == ["answered", "queued"]
+        assert len(house.rooms.mailboxes) == 0
+        await house.say("three")
+        assert await house.states() == ["answered"] * 3
+
+
+async def test_a_conversation_that_cannot_go_on_holds_up_no_new_one(world: World) -> None:
+    """`/new` is a way out of it."""
+    poisoned: list[str] = []
+
+    def fail(commit: Commit) -> None:
+        if commit.conversation in poisoned and commit.fence is not None:
+            message = "damaged"
+            raise LookupError(message)
+
+    held = asyncio.Event()
+    world.model.will((held,))
+    async with world.running() as house:
+        await house.say("one")
+        [row] = await house.rows(RowKind.INBOX)
+        poisoned.append(str(row.conversation))
+        world.store.before = fail
+        await house.say("/new")
+        await house.say("two")
+        held.set()
+        await house.settle()
+        assert house.texts()[-1] == "ok"
+        assert await house.states("answered") == ["answered"]
+
+
+async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
+    """Even in the middle of a turn: the newer holder resumes it."""
+
+    def fence(commit: Commit) -> None:
+        if commit.point is DurablePoint.FINISHED:
+            message = "somebody newer"
+            raise Fenced(message)
+
+    async with world.running() as house:
+        world.store.before = fence
+        await house.say("one")
+        assert len(house.rooms.mailboxes) == 0
+        assert await house.states() == ["taken"]
+        world.store.before = None
+        await house.say("two")
+        assert await house.states() == ["answered", "answered"]
+
+
+async def test_a_closed_house_starts_no_turn(world: World) -> None:
+    """What runs may end; what waits is answered after the next start (P1)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("to one")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        house.rooms.mailboxes.close()
+        await house.say("three", "ben")
+        held.set()
+        await house.rooms.mailboxes.emptied()
+        assert await house.states() == ["answered", "queued", "queued"]
+    async with world.running() as house:
+        assert house.texts() == ["to one", "ok"]
+        assert house.texts("ben") == ["ok"]
+
+
+async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
+    """Nothing is lost: the message is there at the next start."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("one")
+        house.rooms.mailboxes.close()
+        await house.rooms.mailboxes.emptied()
+        assert await house.states() == ["queued"]

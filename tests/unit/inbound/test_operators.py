@@ -1,0 +1,183 @@
+"""Where approvers and operators are reached."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import CAPABILITIES, CHAT, World
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.scripted_channel import ScriptedChannel
+from zeroclaw.channel import Channel
+from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.envelope import Address, Principal, Sender
+from zeroclaw.inbound.operators import Operators
+from zeroclaw.inbound.people import People, Seat
+
+ADA = PersonSettings(name="ada", ids=("chat:1", "mail:ada@x"), roles=("operator",))
+BEN = PersonSettings(name="ben", ids=("chat:2",), roles=("admin",))
+ALLOWED = {"chat": ("1", "2"), "mail": ("*",), "web": (), "terminal": ()}
+PEOPLE = People((ADA, BEN), allowed=ALLOWED, local=("web", "terminal"))
+
+
+class Rude(ScriptedChannel):
+    """Breaks down when asked for an address."""
+
+    def direct_address(self, sender: str) -> Address | None:
+        message = "oops"
+        raise RuntimeError(message)
+
+
+class Shy(ScriptedChannel):
+    """Can write to nobody first."""
+
+    def direct_address(self, sender: str) -> Address | None:
+        return None
+
+
+def channel(name: str, kind: type[ScriptedChannel] = ScriptedChannel) -> ScriptedChannel:
+    return kind(clock=ManualClock(), capabilities=CAPABILITIES, name=name)
+
+
+def operators(
+    *there: Channel,
+    approvers: tuple[str, ...] = ("role:operator",),
+    requester_may_answer: bool = True,
+    people: People = PEOPLE,
+) -> Operators:
+    by_name = {one.name: one for one in there}
+    return Operators(
+        people,
+        by_name.get,
+        requester_may_answer=requester_may_answer,
+        approvers=approvers,
+    )
+
+
+def places(addresses: tuple[Address, ...]) -> list[str]:
+    return [f"{address.channel}:{address.chat}" for address in addresses]
+
+
+def who(channel_name: str, sender: str) -> Principal:
+    found = PEOPLE.admit(channel_name, Sender(id=sender, verified=True))
+    assert found is not None
+    return found
+
+
+def at(name: str, chat: str, *, direct: bool = True) -> Address:
+    return Address(channel=name, account="bot", chat=chat, direct=direct)
+
+
+ALL = (channel("chat"), channel("mail"), channel("web"), channel("terminal"))
+
+
+@pytest.mark.parametrize(
+    ("asked_by", "here", "found"),
+    [
+        (("chat", "1"), at("chat", "1"), ["chat:1"]),
+        (("chat", "1"), at("chat", "room", direct=False), ["chat:1"]),
+        (("chat", "2"), at("chat", "2"), ["chat:1"]),
+        (("mail", "eve@x"), at("mail", "eve@x"), ["mail:ada@x"]),
+        (("web", "operator"), at("web", "operator"), ["web:operator"]),
+        (("web", "operator"), at("web", "room", direct=False), ["web:operator"]),
+    ],
+)
+def test_a_question_is_put_where_an_approver_is_nearest(
+    asked_by: tuple[str, str], here: Address, found: list[str]
+) -> None:
+    """In the very chat when it is an approver's own, else beside it, and never in a group (P5)."""
+    assert places(operators(*ALL).approvers(who(*asked_by), here)) == found
+
+
+def test_without_an_approver_near_all_others_are_asked() -> None:
+    """Whoever sits at this machine comes last (P5)."""
+    here = at("pager", "room", direct=False)
+    ben = who("chat", "2")
+    assert places(operators(*ALL).approvers(ben, here)) == ["chat:1", "mail:ada@x"]
+    assert places(operators(*ALL[2:]).approvers(ben, here)) == ["web:operator"]
+    assert operators().approvers(ben, here) == ()
+
+
+def test_a_requester_is_passed_over_on_every_channel() -> None:
+    """One person with two ids does not approve their own call by the other one (P5)."""
+    others = operators(*ALL, requester_may_answer=False)
+    assert places(others.approvers(who("mail", "ada@x"), at("mail", "ada@x"))) == ["web:operator"]
+    assert others.approvers(who("web", "operator"), at("web", "operator")) != ()
+    alone = People((), allowed=ALLOWED, local=("web", "terminal"))
+    nobody = operators(*ALL, requester_may_answer=False, people=alone)
+    assert nobody.approvers(who("web", "operator"), at("web", "operator")) == ()
+
+
+def test_approvers_are_whom_the_configuration_names() -> None:
+    """By role, by name, or by a bare id of a channel (P5)."""
+    here = at("pager", "1")
+    ada = who("chat", "1")
+    assert places(operators(*ALL, approvers=("role:admin",)).approvers(ada, here)) == ["chat:2"]
+    assert places(operators(*ALL, approvers=("person:ben",)).approvers(ada, here)) == ["chat:2"]
+    bare = operators(*ALL, approvers=("mail:eve@x", "chat:1", "nowhere:9"))
+    assert places(bare.approvers(ada, here)) == ["mail:eve@x"]
+
+
+def test_a_channel_that_reaches_nobody_is_passed_over() -> None:
+    """Whether it says so or breaks down (P9)."""
+    found = operators(channel("chat", Rude), channel("mail", Shy), ALL[2]).addresses()
+    assert places(found) == ["web:operator"]
+
+
+def test_trouble_is_told_to_everybody_but_the_trouble() -> None:
+    """A channel that fails, or a chat that refused, is left out."""
+    everyone = operators(*ALL)
+    assert places(everyone.addresses()) == ["chat:1", "mail:ada@x"]
+    assert places(everyone.addresses(but=at("chat", "1").key())) == ["mail:ada@x"]
+    assert places(everyone.addresses(but_channel="mail")) == ["chat:1"]
+    only_chat = operators(ALL[0], ALL[2])
+    assert places(only_chat.addresses(but_channel="chat")) == ["web:operator"]
+
+
+def test_people_are_known_by_the_platforms_word() -> None:
+    """Listed, starred or local; a person of the configuration keeps name and roles (P4)."""
+    assert who("chat", "1").id == "person:ada"
+    assert who("mail", "eve@x") == Principal(
+        id="mail:eve@x", roles=frozenset(), channel="mail", sender="eve@x", display="eve@x"
+    )
+    assert who("web", "anybody").id == "person:operator"
+    assert PEOPLE.admit("chat", Sender(id="3", verified=True)) is None
+    assert PEOPLE.admit("web", Sender(id="x", verified=False)) is None
+    assert PEOPLE.admit("unheard-of", Sender(id="1", verified=True)) is None
+
+
+def test_a_person_at_this_machine_is_the_operator_by_name() -> None:
+    """A local id may belong to a person of the configuration."""
+    dora = PersonSettings(name="dora", ids=("web:operator",))
+    people = People((dora,), allowed={"web": ()}, local=("web",))
+    found = people.admit("web", Sender(id="operator", verified=True, display="D"))
+    assert found == Principal(
+        id="person:dora",
+        roles=frozenset({"operator"}),
+        channel="web",
+        sender="operator",
+        display="D",
+    )
+    assert people.operators() == (Seat(person="person:operator", channel="web", sender="operator"),)
+    named = PersonSettings(name="dora", ids=("web:operator",), roles=("operator",))
+    once = People((named,), allowed={"web": ()}, local=("web",)).operators()
+    assert once == (Seat(person="person:dora", channel="web", sender="operator"),)
+
+
+async def test_an_operator_without_a_chat_is_told_nothing(tmp_path: Path) -> None:
+    """Nothing is written when there is nobody to read it."""
+    world = World(tmp_path, Config(people=(), channels={"chat": CHAT}))
+    async with world.running() as house:
+        await house.rooms.notices.tell("trouble")
+        assert world.store.commits == []
+
+
+async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:
+    """It keeps what was said while nobody looked."""
+    channels = {"terminal": ChannelSettings(), "web": ChannelSettings()}
+    world = World(tmp_path, Config(people=(), channels=channels))
+    world.local = ("terminal", "web")
+    async with world.running() as house:
+        await house.rooms.notices.tell("trouble")
+        await house.settle()
+        assert house.texts("operator", channel="web") == ["trouble"]
+        assert house.texts("operator", channel="terminal") == []

@@ -1,0 +1,203 @@
+"""Every channel keeps receiving, and a broken one stays alone with it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+import pytest
+
+from tests.fakes.house import CAPABILITIES, Facts
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.scripted_channel import ScriptedChannel
+from zeroclaw.channel import Admit, Channel
+from zeroclaw.envelope import Accepted, Admission, Envelope
+from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable
+from zeroclaw.inbound.supervisor import LONGEST_WAIT_S, STEADY_S, Supervisor, contain, fault_line
+
+
+class Frail(ScriptedChannel):
+    """Ends `receive` by the next fault, after so many seconds up.
+
+    Attributes:
+        ends: What ends each life; None returns, and nothing left to raise keeps it up.
+        up_s: How long it is up before that.
+        closing: What `aclose` raises.
+    """
+
+    def __init__(self, clock: ManualClock, *ends: Exception | None, name: str = "chat") -> None:
+        super().__init__(clock=clock, capabilities=CAPABILITIES, name=name)
+        self.ends = deque(ends)
+        self.clock = clock
+        self.up_s = 0.0
+        self.closing: Exception | None = None
+        self.closed = 0
+        self.lives = 0
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        self.lives += 1
+        ready()
+        if not self.ends:
+            await asyncio.get_running_loop().create_future()
+        await self.clock.sleep(self.up_s)
+        error = self.ends.popleft()
+        if error is not None:
+            raise error
+
+    async def aclose(self) -> None:
+        self.closed += 1
+        await asyncio.sleep(0)
+        if self.closing is not None:
+            raise self.closing
+
+
+class Rig:
+    """A supervisor, and what it told."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.told: list[tuple[str, str]] = []
+        self.log = Facts()
+        self.supervisor = Supervisor(
+            admit=self.admit, clock=self.clock, tell_operators=self.tell, log=self.log
+        )
+
+    async def admit(self, _envelope: Envelope) -> Admission:
+        return Accepted()
+
+    async def tell(self, name: str, text: str) -> None:
+        self.told.append((name, text))
+
+    async def keep(self, channel: Frail, make: Callable[[], Channel] | None = None) -> None:
+        await self.supervisor.keep(channel.name, make or (lambda: channel), lambda _channel: None)
+
+    def state(self, name: str = "chat") -> tuple[str, str]:
+        found = self.supervisor.states[name]
+        return found.condition, found.why
+
+
+CUT = ChannelUnavailable("the line was cut")
+
+
+async def test_a_channel_that_is_cut_is_started_again_with_growing_pauses() -> None:
+    """1, 2, 4 … s, at most a minute; after a steady time it begins anew."""
+    rig = Rig()
+    channel = Frail(rig.clock, *[CUT] * 9)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        assert rig.state() == ("waiting", "the line was cut")
+        pauses: list[float] = []
+        for _ in range(8):
+            pauses.append(rig.clock.sleeping()[0])
+            await rig.clock.advance(pauses[-1])
+        assert pauses == [1, 2, 4, 8, 16, 32, LONGEST_WAIT_S, LONGEST_WAIT_S]
+        channel.ends.extend([CUT])
+        channel.up_s = STEADY_S
+        await rig.clock.advance(rig.clock.sleeping()[0])
+        assert rig.state() == ("up", "")
+        await rig.clock.advance(STEADY_S)
+        assert rig.clock.sleeping() == (1.0,)
+        task.cancel()
+
+
+async def test_the_operator_is_told_once_that_a_channel_keeps_failing() -> None:
+    """One cut line is no news; the third in a row is, the fourth is not again."""
+    rig = Rig()
+    channel = Frail(rig.clock, *[CUT] * 5)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.advance(1)
+        assert rig.told == []
+        await rig.clock.advance(60)
+        assert rig.told == [("chat", "`chat` keeps failing: the line was cut. I go on trying.")]
+        assert channel.lives == 6
+        assert channel.closed == 5
+        task.cancel()
+
+
+async def test_a_channel_whose_key_was_refused_waits_for_a_person() -> None:
+    """It is not started again by itself, and the operator is told at once."""
+    rig = Rig()
+    await rig.keep(Frail(rig.clock, ChannelUnauthorized("the token was refused")))
+    assert rig.state() == ("down", "the token was refused")
+    assert rig.told == [("chat", "`chat` is down until you act: the token was refused")]
+
+
+async def test_a_fault_in_a_channels_code_is_told_by_its_kind() -> None:
+    """A stranger's text may hold anything, secrets included (P8)."""
+    rig = Rig()
+    channel = Frail(rig.clock, ValueError("token=hunter2"), None)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        assert rig.state()[1].startswith("a fault in its code (ValueError at test_supervisor.py:")
+        await rig.clock.advance(1)
+        assert rig.state() == ("waiting", "it stopped receiving by itself")
+        task.cancel()
+
+
+async def test_a_channel_that_cannot_be_made_is_tried_again() -> None:
+    """As one that failed later."""
+    rig = Rig()
+
+    def make() -> Channel:
+        message = "no such module"
+        raise ImportError(message)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(Frail(rig.clock), make))
+        await rig.clock.settle()
+        assert rig.state()[0] == "waiting"
+        task.cancel()
+
+
+async def test_an_adapter_that_cannot_close_is_left_behind() -> None:
+    """Its fault ends nobody (P9)."""
+    rig = Rig()
+    channel = Frail(rig.clock, CUT)
+    channel.closing = RuntimeError("stuck")
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.advance(1)
+        assert rig.state() == ("up", "")
+        assert "channel_left_open" in rig.log.events()
+        task.cancel()
+
+
+async def test_an_adapter_that_closes_for_ever_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It gets its time and no more."""
+    monkeypatch.setattr("zeroclaw.inbound.supervisor.CLOSE_S", 0.0)
+    rig = Rig()
+
+    class Hanging(Frail):
+        async def aclose(self) -> None:
+            await asyncio.get_running_loop().create_future()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(Hanging(rig.clock, CUT)))
+        await rig.clock.advance(1)
+        assert rig.state() == ("up", "")
+        assert rig.log.seen[0][1]["why"] == "no end within 0 s"
+        task.cancel()
+
+
+async def test_one_conversations_fault_is_handed_back() -> None:
+    """Unwrapped from its task group, for whoever decides what to do about it (P9)."""
+
+    async def fail() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_raise())
+
+    async def _raise() -> None:
+        message = "x"
+        raise LookupError(message)
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+
+    error = await contain(fail)
+    assert isinstance(error, LookupError)
+    assert await contain(work) is None
+    assert fault_line(LookupError("secret")) == "a fault in its code (LookupError)"

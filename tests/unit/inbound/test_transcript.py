@@ -1,0 +1,68 @@
+"""What stands in a chat, read back."""
+
+import asyncio
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.channel import TranscriptItem
+from zeroclaw.store import RowKind
+
+POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
+
+
+def lines(items: tuple[TranscriptItem, ...]) -> list[tuple[str, str]]:
+    return [(item.kind, item.text) for item in items]
+
+
+async def test_a_chat_reads_as_it_was_written(world: World) -> None:
+    """People, answers, commands' replies; what was withdrawn is gone."""
+    held = asyncio.Event()
+    world.model.will((held, *says("to one")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        await house.withdraw("p2")
+        held.set()
+        await house.settle()
+        await house.say("/whoami")
+        await house.say("/tool look {}")
+        await house.say("/retry")
+        read = house.rooms.transcript.read
+        seen = await read(house.place(), "")
+        kinds = [item.kind for item in seen]
+        assert lines(seen)[:2] == [("person", "one"), ("bot", "to one")]
+        assert kinds == ["person", "bot", "note", "person", "bot", "person", "note"]
+        assert lines(seen)[3] == ("person", "/tool look {}")
+        assert lines(seen)[5] == ("person", "/retry")
+        assert [item.cursor for item in seen] == sorted(item.cursor for item in seen)
+        assert lines(await read(house.place(), seen[4].cursor)) == lines(seen[5:])
+
+
+async def test_an_open_draft_stands_last(world: World) -> None:
+    """It reads from where the reader is, even when nothing else is new there."""
+    world.model.will((*says("half of it ")[:1], asyncio.Event()))
+    async with world.running() as house:
+        await house.say("one")
+        seen = await house.rooms.transcript.read(house.place(), "")
+        assert lines(seen) == [("person", "one"), ("bot", "half of it ")]
+        assert seen[-1].draft
+        again = await house.rooms.transcript.read(house.place(), seen[-1].cursor)
+        assert again == seen[-1:]
+
+
+async def test_a_card_shows_how_it_ended(world: World) -> None:
+    """As its questions stand now; ones that are gone are left out (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        [card] = [one for one in await house.transcript() if one.kind == "card"]
+        assert card.outcome is not None
+        assert card.outcome.endings == ()
+        await house.press("deny")
+        [card] = [one for one in await house.transcript() if one.kind == "card"]
+        assert card.outcome is not None
+        assert [(end.how, end.by) for end in card.outcome.endings] == [("denied", "Ada")]
+        world.store.forget(RowKind.APPROVAL)
+        [card] = [one for one in await house.transcript() if one.kind == "card"]
+        assert card.outcome is not None
+        assert card.outcome.endings == ()

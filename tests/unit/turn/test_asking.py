@@ -1,0 +1,178 @@
+"""One request to the model, and what each way of failing means to a person."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.house import SECRET, World
+from tests.fakes.scripted_model import Answer, asks_for, says
+from zeroclaw.config import RuntimeSettings
+from zeroclaw.errors import (
+    ContextOverflow,
+    ProviderOverloaded,
+    ProviderRejected,
+    ProviderUnauthorized,
+    ProviderUnusable,
+    StreamBroken,
+)
+from zeroclaw.gate import receipt
+from zeroclaw.message import AssistantMessage, Usage
+from zeroclaw.provider import Finished, ProviderFacts, ReasoningDelta, TextDelta
+from zeroclaw.turn.entries import AssistantReceived, TurnFinished
+
+LOOK = asks_for(("look", "{}"))
+FORGED = "zc-receipt-1767268800-" + "A" * 43
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (
+            ProviderOverloaded("busy", retry_after_s=1.0),
+            "_The model is busy and did not answer; send `/retry` in a while._",
+        ),
+        (
+            ProviderUnauthorized("401"),
+            "_The model refused the key; the operator has to look at `[provider] api_key`._",
+        ),
+        (ProviderRejected("no such model"), "_The model can't answer: no such model._"),
+        (ProviderUnusable("no file"), "_The model can't answer: no file._"),
+        (
+            RuntimeError(SECRET),
+            "_The model can't answer: a fault in its provider (raised RuntimeError)._",
+        ),
+    ],
+)
+async def test_a_model_that_fails_is_told_in_a_sentence(
+    world: World, error: Exception, note: str
+) -> None:
+    """The conversation stays usable (P10, S2-05)."""
+    world.model.will((error,))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == [note]
+        assert await house.states() == ["failed"]
+        await house.say("again")
+        assert house.texts()[-1] == "ok"
+
+
+async def test_a_cut_stream_is_asked_again_once(world: World) -> None:
+    """The new text replaces what was shown of the cut one (K5)."""
+    cut: Answer = (TextDelta(text="half of "), StreamBroken("cut"))
+    world.model.will(cut, says("whole"))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == ["whole"]
+        assert len(world.model.requests) == 2
+
+
+async def test_a_conversation_that_is_too_long_says_so(world: World) -> None:
+    """Nothing is dropped silently (K13)."""
+    world.model.will((ContextOverflow("too long"),))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == [
+            "_The conversation is too long for the model: older messages can't be summarised; use "
+            "`/new`._"
+        ]
+
+
+async def test_a_secret_never_leaves_the_model(world: World) -> None:
+    """Cut at any byte: not the chat, not the journal, not the next request (P8, K16, S3-37)."""
+    world.model.will(says(*f"it is {SECRET}, yes"))
+    async with world.running() as house:
+        await house.say("hello")
+        assert SECRET not in "".join(house.texts())
+        assert house.texts()[0].startswith("it is ")
+        assert house.texts()[0].endswith(", yes")
+        assert SECRET not in repr(await house.journal())
+
+
+async def test_a_receipt_that_the_model_made_up_is_marked(world: World) -> None:
+    """A true one is shown with tool and time, and what is stored is what was said (P7)."""
+    async with world.running() as house:
+        world.model.will(LOOK, says("fine"))
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+        world.model.will(says(f"I looked: {token}, ", f"and {FORGED}."))
+        await house.say("prove it")
+        text = house.texts()[-1]
+        assert "receipt: look · ok · 12:00 UTC" in text
+        assert FORGED not in text
+        assert "false receipt" in text.lower() or "⚠" in text
+        last = (await house.journal())[-1]
+        assert isinstance(last, TurnFinished)
+        assert last.message is not None
+        assert token in last.message.content
+    async with world.running() as house:
+        world.model.will(says(f"again: {token} "))
+        await house.say("and now")
+        assert "look" in house.texts()[-1]
+
+
+async def test_reasoning_is_kept_and_sent_back_with_its_calls(world: World) -> None:
+    """Flat text and signed blocks, in order (S1-24, S1-25, S1-28)."""
+    thought = (ReasoningDelta(text="hm"), ReasoningDelta(details=('{"a":1}', '{"b":2}')))
+    world.model.will((*thought, *LOOK))
+    async with world.running() as house:
+        await house.say("look")
+        [received] = [one for one in await house.journal() if isinstance(one, AssistantReceived)]
+        assert received.message.reasoning == "hm"
+        assert received.message.reasoning_details == ('{"a":1}', '{"b":2}')
+        sent = [m for m in world.model.requests[1].messages if isinstance(m, AssistantMessage)]
+        assert sent[0].reasoning_details == ('{"a":1}', '{"b":2}')
+
+
+async def test_usage_of_all_requests_adds_up(world: World) -> None:
+    """The turn's end tells the whole (S4-17)."""
+    world.model.will((*LOOK[:-1], *says()[:1], LOOK[-1]), says("done"))
+    async with world.running() as house:
+        await house.say("look")
+        last = (await house.journal())[-1]
+        assert isinstance(last, TurnFinished)
+        assert last.usage == Usage(input_tokens=20, output_tokens=4)
+
+
+async def test_the_model_gets_the_tools_and_the_operators_words(world: World) -> None:
+    """Unless it can't call tools (S0-15, S2-05)."""
+    world.configure(runtime=RuntimeSettings(prompt="Be brief."))
+    async with world.running() as house:
+        await house.say("hello")
+        request = world.model.requests[0]
+        assert [tool.name for tool in request.tools] == ["look", "poke", "burn"]
+        assert request.messages[0].content.endswith("\n\nBe brief.")
+        world.model.facts = ProviderFacts(model="small", calls_tools=False)
+        await house.say("hello")
+        assert world.model.requests[1].tools == ()
+
+
+async def test_the_model_serves_so_many_at_once(world: World) -> None:
+    """First come, first served; the others wait (P2)."""
+    world.configure(runtime=RuntimeSettings(model_concurrency=1))
+    held = asyncio.Event()
+    world.model.will((held, *says("to ada")), says("to ben"))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two", "ben")
+        assert len(world.model.requests) == 1
+        held.set()
+        await house.settle()
+        assert house.texts("ben") == ["to ben"]
+
+
+async def test_a_limit_is_told(world: World) -> None:
+    """Rounds and tokens, each with its number (K1, S0-43)."""
+    world.configure(runtime=RuntimeSettings(max_iterations=1))
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        assert house.texts()[0].startswith("_Stopped after 1 rounds of tool calls")
+        assert await house.states() == ["failed"]
+
+
+async def test_an_empty_answer_is_not_silent(world: World) -> None:
+    """There is always something to read."""
+    world.model.will((Finished(reason="stop"),))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == ["_The model finished without a text._"]

@@ -1,0 +1,184 @@
+"""The control lane: what steers a running turn, and what comes between turns."""
+
+import asyncio
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.store import DurablePoint
+
+LOOK = asks_for(("look", "{}"))
+POKE = asks_for(("poke", '{"a": 1}'))
+
+
+async def test_a_stop_mid_stream_keeps_what_was_shown(world: World) -> None:
+    """The turn ends at once, and the call of the model with it (S4-20)."""
+    world.model.will((*says("half ")[:1], asyncio.Event()))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("/stop")
+        assert house.texts() == ["half \n\n_Stopped by Ada._"]
+        assert await house.states() == ["stopped", "answered"]
+        assert world.model.closed == 1
+
+
+async def test_a_stop_mid_tool_says_that_it_may_have_run(world: World) -> None:
+    """The run is cancelled; its slot is filled, signed and audited (K24)."""
+    world.model.will(LOOK)
+    world.look.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("/stop")
+        assert world.look.ended == 0
+        assert await house.audited() == ["proposed", "evaluated", "unknown"]
+        await house.say("what happened")
+        [result] = [line for line in world.model.asked() if line.startswith("tool:")]
+        assert "may have run" in result
+
+
+async def test_a_call_that_must_not_be_cancelled_is_waited_for(world: World) -> None:
+    """The turn's end comes after it."""
+    world.model.will(asks_for(("burn", "{}")))
+    world.burn.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("burn it")
+        await house.press()
+        await house.say("/stop")
+        assert await house.states() == ["taken", "answered", "control"]
+        world.burn.hold.set()
+        await house.settle()
+        assert world.burn.ended == 1
+        assert await house.states() == ["stopped", "answered", "answered"]
+
+
+async def test_a_stop_while_it_waits_for_an_approval_ends_the_question(world: World) -> None:
+    """Its card shows it; a later press runs nothing (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/stop")
+        assert house.endings() == [("stopped", "Ada")]
+        assert await house.press() == "too late: the turn was stopped by Ada"
+        assert world.poke.runs == []
+        assert await house.audited() == ["proposed", "evaluated", "cancelled"]
+
+
+async def test_only_its_person_or_an_operator_may_stop_a_turn(world: World) -> None:
+    """Somebody else is told who may, and the turn goes on."""
+    held = asyncio.Event()
+    world.model.will((held, *says("done")), (asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one", "ben", room="lobby")
+        await house.say("/stop", "cleo", room="lobby")
+        assert house.texts(room="lobby") == ["Only Ben or an operator may stop this."]
+        held.set()
+        await house.settle()
+        assert house.texts(room="lobby")[-1] == "done"
+        await house.say("two", "ben", room="lobby")
+        await house.say("/stop", "ada", room="lobby")
+        assert house.texts(room="lobby")[-1] == "_Stopped by Ada._"
+
+
+async def test_ones_own_turn_may_be_stopped(world: World) -> None:
+    """By anybody who was admitted (S4-20)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one", "ben", room="lobby")
+        await house.say("/stop", "ben", room="lobby")
+        assert house.texts(room="lobby") == ["_Stopped by Ben._"]
+
+
+async def test_two_stops_end_one_turn(world: World) -> None:
+    """The second finds nothing running, and what waited is answered."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        admit = house.rooms.door.admit
+        await admit(house.envelope(house.command("stop")))
+        await admit(house.envelope(house.command("stop")))
+        await house.settle()
+        assert house.texts() == ["_Stopped by Ada._", "Nothing is running.", "ok"]
+
+
+async def test_an_approved_call_that_has_not_started_does_not_run(world: World) -> None:
+    """The answer is on record, the turn ended first (K24)."""
+    world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.press()
+        await house.say("/stop")
+        assert world.poke.runs == []
+        assert house.endings() == [("approved", "Ada"), ("stopped", "Ada")]
+
+
+async def test_an_answer_whose_turn_is_over_is_on_record_only(world: World) -> None:
+    """It was admitted before the end and read after it: audited as late (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        door = house.rooms.door
+        stop = house.envelope(house.command("stop"))
+        press = house.envelope(house.pressed())
+        await door.admit(stop)
+        await door.admit(press)
+        await house.settle()
+        assert world.poke.runs == []
+        assert await house.states() == ["stopped", "answered", "answered"]
+        assert "answered" in await house.audited()
+        assert house.endings() == [("approved", "Ada")]
+
+
+# --- edits ---------------------------------------------------------------------------------------
+
+
+async def test_an_edit_while_the_turn_runs_joins_it_after_the_batch(world: World) -> None:
+    """The running turn reads it with the results, in one commit."""
+    world.model.will(LOOK, says("done"))
+    world.look.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("look")
+        await house.edit("p1", "look closely")
+        world.look.hold.set()
+        await house.settle()
+        told = "user: [Ada edited their message. It now reads:]\nlook closely"
+        assert world.model.asked()[-1] == told
+        assert DurablePoint.STEERED in world.store.points()
+        assert await house.states() == ["answered", "joined"]
+
+
+async def test_an_edit_that_no_batch_took_is_a_note(world: World) -> None:
+    """It starts no turn; the next one reads it."""
+    held = asyncio.Event()
+    world.model.will((held, *says("done")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.edit("p1", "two")
+        held.set()
+        await house.settle()
+        assert await house.states() == ["answered", "joined"]
+        assert len(world.model.requests) == 1
+        await house.say("three")
+        assert world.model.asked()[2] == "user: [Ada edited their message. It now reads:]\ntwo"
+
+
+async def test_a_message_withdrawn_while_it_is_answered_is_a_note(world: World) -> None:
+    """What has begun is answered."""
+    world.model.will(LOOK, says("done"))
+    world.look.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("look")
+        await house.withdraw("p1")
+        world.look.hold.set()
+        await house.settle()
+        assert world.model.asked()[-1] == "user: [Ada deleted their message.]"
+        assert await house.states() == ["answered", "joined"]
+
+
+async def test_an_edit_of_a_stopped_turn_is_not_lost(world: World) -> None:
+    """Held for a batch that never came, it joins the history with the end."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.edit("p1", "poke it twice")
+        await house.say("/stop")
+        assert await house.states() == ["stopped", "joined", "answered"]

@@ -1,0 +1,77 @@
+"""What the end of a delivery means to questions, answers and operators."""
+
+from dataclasses import replace
+
+from tests.fakes.house import CAPABILITIES, World
+from tests.fakes.scripted_model import asks_for
+from zeroclaw.errors import ChannelRejected, ChannelUnavailable
+from zeroclaw.store import DurablePoint, RowKind
+
+POKE = asks_for(("poke", '{"a": 1}'))
+TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
+
+
+async def test_a_card_that_arrives_after_its_question_ended_is_settled(world: World) -> None:
+    """All its calls are shown on it, ended or open (P5)."""
+    world.model.will(TWO_POKES)
+    platform = world.platforms["chat"]
+    platform.will("ask", *[ChannelUnavailable("down")] * 3)
+    async with world.running() as house:
+        await house.say("poke both", "ben")
+        number, _ = await house.numbers()
+        await house.say(f"/deny {number}")
+        assert [shown for shown in platform.standing(house.place()) if shown.card] == []
+        await house.advance(60)
+        outcome = house.outcome()
+        assert outcome is not None
+        assert len(outcome.card.calls) == 2
+        assert house.endings() == [("denied", "Ada")]
+        await house.press(call=1)
+        assert house.endings() == [("denied", "Ada"), ("approved", "Ada")]
+
+
+async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) -> None:
+    """The question stays until its deadline."""
+    world.local = ("web",)
+    world.add_channel("web")
+    world.model.will(POKE)
+    world.platforms["chat"].will("ask", ChannelRejected("too long"))
+    async with world.running() as house:
+        await house.say("poke it")
+        assert house.texts("operator", channel="web") == [
+            "An approval card in `chat` was refused by the platform: too long."
+        ]
+        await house.advance(900)
+        assert await house.states() == ["answered"]
+
+
+async def test_a_refused_note_is_told_but_a_refused_report_is_not(world: World) -> None:
+    """Or reports about reports would never end."""
+    refused = ChannelRejected("no")
+    world.platforms["chat"].will("send", refused, refused, refused)
+    async with world.running() as house:
+        await house.say("/whoami", "ben")
+        assert house.texts() == []
+        assert [row.state for row in await house.rows(RowKind.OUTBOX)] == ["refused", "refused"]
+        assert world.store.points().count(DurablePoint.REFUSED) == 2
+
+
+async def test_a_final_that_was_refused_fails_its_message(world: World) -> None:
+    """The operator reads where and why (P1)."""
+    world.add_platform("chat", replace(CAPABILITIES, can_edit=False))
+    async with world.running() as house:
+        world.platforms["chat"].will("send", ChannelRejected("blocked"))
+        await house.say("hello", "ben")
+        assert await house.states() == ["failed"]
+        assert house.texts() == ["An answer in `chat` was refused by the platform: blocked."]
+
+
+async def test_an_approval_that_is_gone_is_passed_over(world: World) -> None:
+    """A card whose question was deleted by retention is shown and forgotten."""
+    world.model.will(POKE)
+    world.platforms["chat"].will("ask", ChannelUnavailable("down"))
+    async with world.running() as house:
+        await house.say("poke it")
+        world.store.forget(RowKind.APPROVAL)
+        await house.advance(10)
+        assert house.card().calls[0].tool == "poke"
