@@ -28,8 +28,8 @@ from tests.fakes.scripted_channel import ScriptedChannel, Shown
 from tests.fakes.scripted_model import ScriptedModel
 from zeroclaw.channel import Capabilities, Card, Channel, ChannelManifest, Outcome, TranscriptItem
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
-from zeroclaw.daemon.life import Daemon, Hooks
-from zeroclaw.daemon.parts import ChannelPart, Openers, Parts, Start
+from zeroclaw.daemon.life import Daemon, Hooks, Stopped
+from zeroclaw.daemon.parts import ChannelPart, Openers, Parts, ReadyFacts, Start
 from zeroclaw.envelope import (
     Address,
     Admission,
@@ -109,7 +109,8 @@ class World:
     Attributes:
         config: As the next process reads it.
         local: The names of platforms whose every sender is the operator.
-        facts: What the parts logged.
+        facts: What the parts logged, and `stopped` for a process that ended as it should.
+        ready: What each process told when it was up.
     """
 
     def __init__(self, path: Path, config: Config = CONFIG) -> None:
@@ -123,6 +124,7 @@ class World:
         self.platforms: dict[str, ScriptedChannel] = {}
         self.local: tuple[str, ...] = ()
         self.facts = Facts()
+        self.ready: list[ReadyFacts] = []
         self.numbers = itertools.count(1)
         self.path = path
         self._processes = itertools.count(1)
@@ -160,12 +162,15 @@ class World:
             made: asyncio.Future[House] = loop.create_future()
 
             async def process() -> None:
-                async with asyncio.TaskGroup() as group:
-                    hooks = Hooks(on_ready=lambda _facts: None, stop=asyncio.Event())
-                    parts = self._parts()
-                    daemon = Daemon(parts, hooks, group)
-                    made.set_result(House(self, daemon, parts, hooks, threads))
-                    await daemon.live()
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        hooks = Hooks(on_ready=self.ready.append, stop=asyncio.Event())
+                        parts = self._parts()
+                        daemon = Daemon(parts, hooks, group)
+                        made.set_result(House(self, daemon, parts, hooks, threads))
+                        await daemon.live()
+                except* Stopped:
+                    self.facts("stopped")
 
             task = owner.create_task(process(), name="process")
             try:
@@ -250,6 +255,11 @@ class House:
         await self.world.clock.advance(seconds)
         await self.settle()
 
+    async def stop(self) -> None:
+        """Send SIGTERM."""
+        self.hooks.stop.set()
+        await self.settle()
+
     # --- people --------------------------------------------------------------------------------
 
     def place(self, who: str = "ada", room: str = "", channel: str = "chat") -> Address:
@@ -291,6 +301,9 @@ class House:
         )
         told = await self.event(pressed, who, channel=channel)
         return told.text if isinstance(told, Answered) else ""
+
+    def said(self, text: str) -> Said:
+        return Said(text=text)
 
     def command(self, name: str, rest: str = "") -> Command:
         return Command(name=name, rest=rest)

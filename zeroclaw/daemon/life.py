@@ -35,8 +35,8 @@ WAITING = (
 PAUSED = "_I was restarted while writing this; the answer follows._"
 
 
-class _Stopped(Exception):
-    """Raised inside the task group to end it."""
+class Stopped(Exception):
+    """Raised inside the task group to end it, as it should end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
             async with asyncio.TaskGroup() as group:
                 daemon = Daemon(parts, hooks, group)
                 group.create_task(daemon.live(), name="daemon")
-        except* _Stopped:
+        except* Stopped:
             pass
         except* ZeroclawError as errors:
             raise _first(errors) from None
@@ -107,7 +107,7 @@ class Daemon:
         self._hooks.on_ready(rooms.ready_facts())
         await self._hooks.stop.wait()
         await self._end()
-        raise _Stopped
+        raise Stopped
 
     def _give_up(self, error: StoreUnusable) -> None:
         """End the daemon: what can't be stored can't be promised, and somebody has to be told."""

@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
 from zeroclaw.channel import Channel, ChannelContext, ChannelLog, ChannelManifest
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config import Config, ProviderSettings, SecretReference, channel_settings
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.keys import Keys, open_keys
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
@@ -37,6 +38,8 @@ from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import files, shell
+
+T = TypeVar("T")
 
 API_KEY = "provider.api_key"
 
@@ -327,7 +330,18 @@ def _open_provider(start: Start, checked: Checked, clock: Clock, ids: Ids) -> Pr
         models=start.places.models,
         open_endpoint=open_endpoint,
     )
-    return opener(settings, context)
+    return _opened(lambda: opener(settings, context), settings.kind, key=key)
+
+
+def _opened(opener: Callable[[], T], name: str, *, key: str) -> T:
+    """Call an opener that may be a stranger's; what it has to say in our own errors is kept."""
+    found = call_now(opener)
+    if not isinstance(found, Raised):
+        return found
+    if isinstance(found.error, ZeroclawError):
+        raise found.error
+    fault = f"{key}: `{name}` can't be opened (it {found.line})"
+    raise ConfigError((fault,)) from found.error
 
 
 async def _open_tools(start: Start) -> tuple[dict[str, Tool], str]:
@@ -361,8 +375,11 @@ async def _open_tools(start: Start) -> tuple[dict[str, Tool], str]:
         )
     for name in shelves.names(shelves.TOOLS):
         if name not in {"files", "shell"}:
-            opener = shelves.load(shelves.TOOLS, name, key=f"tools.{name}")
-            found += cast("Callable[[], tuple[Tool, ...]]", opener)()
+            key = f"tools.{name}"
+            opener = cast(
+                "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, name, key=key)
+            )
+            found += _opened(opener, name, key=key)
     return {tool.spec.name: tool for tool in found}, note
 
 

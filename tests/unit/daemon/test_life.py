@@ -1,0 +1,313 @@
+"""The daemon from its start to its end."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.scripted_channel import Call
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw import daemon
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.config import Config, RuntimeSettings, parse
+from zeroclaw.daemon.life import PAUSED, Hooks
+from zeroclaw.daemon.parts import Openers, ReadyFacts, Start
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.events import Event
+from zeroclaw.host.control import connect
+from zeroclaw.host.places import Places
+from zeroclaw.record import encode
+from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
+from zeroclaw.stores.sqlite import open_store
+from zeroclaw.tool import Spawned
+
+LOOK = asks_for(("look", "{}"))
+POKE = asks_for(("poke", "{}"))
+
+
+# --- the start -----------------------------------------------------------------------------------
+
+
+async def test_a_start_tells_what_is_up(world: World) -> None:
+    """Model, channels, a halt; once."""
+    await world.halt("Ada")
+    async with world.running():
+        assert world.ready == [
+            ReadyFacts(
+                model="scripted", note="", web_url="", channels=("chat",), shell="", halted="Ada"
+            )
+        ]
+
+
+async def test_what_was_to_be_said_is_said_after_a_start(world: World) -> None:
+    """A final whose delivery was cut off goes out once (P1)."""
+    async with world.running() as house:
+        world.store.cut_after(DurablePoint.FINISHED)
+        await house.say_and_die("hello")
+    world.store.heal()
+    async with world.running() as house:
+        assert house.texts()[-1] == "ok"
+        assert await house.states() == ["answered"]
+        assert len(world.model.requests) == 1
+
+
+@pytest.mark.slow
+async def test_more_than_a_page_waits_and_all_of_it_is_found(world: World) -> None:
+    """However many conversations have something to do, each is opened (P1)."""
+    many = 1001
+    waiting = tuple(
+        Put(kind=RowKind.INBOX, key=f"i{n}", body=b"", conversation=conversation(n), state="queued")
+        for n in range(many)
+    )
+    await world.halt("Ada")
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=waiting))
+    async with world.running() as house:
+        assert len(house.rooms.mailboxes) == many
+
+
+def conversation(number: int) -> ConversationId:
+    return ConversationId(f"c{number}")
+
+
+# --- the end -------------------------------------------------------------------------------------
+
+
+async def test_a_stop_with_nothing_to_do_is_immediate(world: World) -> None:
+    """Nothing is admitted any more, and the audit is anchored."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        await house.stop()
+        assert "stopped" in world.facts.events()
+        assert "daemon" in await world.store.streams(LogKind.AUDIT)
+
+
+async def test_a_stop_gives_turns_their_time(world: World) -> None:
+    """What ends in it is answered before the end."""
+    held = asyncio.Event()
+    world.model.will((held, *says("done")))
+    async with world.running() as house:
+        await house.say("hello")
+        await house.stop()
+        assert not house.rooms.door.open
+        assert "stopped" not in world.facts.events()
+        held.set()
+        await house.settle()
+        assert house.texts() == ["done"]
+        assert "stopped" in world.facts.events()
+
+
+async def test_what_takes_longer_is_noted_and_goes_on_after_the_start(world: World) -> None:
+    """The draft says so; no entry is lost, and the answer replaces the note (P1, P6)."""
+    world.configure(runtime=RuntimeSettings(grace_s=0.0))
+    world.model.will((*says("half ")[:1], asyncio.Event()), says("whole"))
+    async with world.running() as house:
+        await house.say("hello")
+        await house.stop()
+        assert house.texts() == [f"half \n\n{PAUSED}"]
+        assert "stopped" in world.facts.events()
+    async with world.running() as house:
+        assert house.texts() == ["whole"]
+
+
+async def test_a_platform_that_hangs_does_not_hold_up_the_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has not shown by then is left (P9)."""
+    monkeypatch.setattr("zeroclaw.daemon.life.STOP_S", 0.0)
+    world.configure(runtime=RuntimeSettings(grace_s=0.0))
+    world.model.will((*says("half ")[:1], asyncio.Event()))
+
+    async def hang(_call: Call) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async with world.running() as house:
+        world.platforms["chat"].before = hang
+        await house.say("hello")
+        await house.stop()
+        assert world.facts.events()[-2:] == ["drafts_left", "stopped"]
+
+
+async def test_a_stop_while_a_question_waits_keeps_it(world: World) -> None:
+    """It is answered after the next start (P5)."""
+    world.configure(runtime=RuntimeSettings(grace_s=0.0))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.stop()
+    async with world.running() as house:
+        await house.press()
+        assert world.poke.runs == [{}]
+
+
+async def test_a_full_disk_ends_the_daemon(world: World) -> None:
+    """What can't be stored can't be promised; once, with the store's own words (P10)."""
+
+    def full(commit: Commit) -> None:
+        message = "the disk is full; make room"
+        raise StoreUnusable(message)
+
+    async def talk() -> None:
+        async with world.running() as house:
+            world.store.before = full
+            await house.say("hello")
+            await house.say("hello?")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await talk()
+    found = caught.value.subgroup(StoreUnusable)
+    assert found is not None
+    world.store.heal()
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == ["ok"]
+
+
+# --- the control socket --------------------------------------------------------------------------
+
+
+async def test_the_command_line_halts_and_resumes(world: World) -> None:
+    """As `/halt` does, in the name of whoever asked."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+        assert await house.ask("halt", by="root") == {"halted": True}
+        assert house.texts() == ["_Stopped: everything was halted by root._"]
+        await house.say("two")
+        assert (await house.ask("status"))["halted"] == "root"
+        assert await house.ask("resume") == {"halted": False}
+        assert house.texts()[-1] == "ok"
+        await house.ask("halt")
+        assert house.rooms.policy.halted_by == "the console"
+
+
+async def test_status_is_told_as_json(world: World) -> None:
+    """For the command line; strangers are a number (P4)."""
+    async with world.running() as house:
+        await house.say("hello", "mallory")
+        report = await house.ask("status")
+        assert report["dropped"] == {"chat": 1}
+        assert report["model"] == "scripted"
+        assert report["login_url"] == ""
+
+
+async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:
+    """What it raises stops nobody (P9, S0-52)."""
+
+    def break_down(_event: Event) -> None:
+        message = "oops"
+        raise RuntimeError(message)
+
+    async with world.running() as house:
+        unsubscribe = house.rooms.bus.subscribe(break_down)
+        await house.say("hello")
+        assert house.texts() == ["ok"]
+        unsubscribe()
+
+
+# --- the real thing ------------------------------------------------------------------------------
+
+
+def start_in(directory: Path, more: str = "") -> Start:
+    """A start with a terminal and a script, over real files."""
+    script = directory / "script.toml"
+    script.write_text('otherwise = "hello"\n')
+    config: Config = parse(
+        f'provider = {{kind = "scripted", script = "{script}"}}\n'
+        f"tools = {{shell = {{enabled = false}}}}\n{more}"
+        "[channels.terminal]\n"
+    )
+    places = Places(
+        config=None,
+        data=directory / "data",
+        workspaces=directory / "workspaces",
+        models=directory / "models",
+    )
+    return Start(config=config, places=places, environment={}, version="1")
+
+
+async def test_it_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> None:
+    """The control socket answers while it runs, and everything is closed after it."""
+    start = start_in(tmp_path)
+    ready, stop = asyncio.Event(), asyncio.Event()
+    hooks = Hooks(on_ready=lambda _facts: ready.set(), stop=stop)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(daemon.serve(start, hooks, Openers()))
+        await ready.wait()
+        lines = await connect(start.places.data)
+        await lines.send({"call": "status"})
+        told = await lines.receive()
+        await lines.aclose()
+        stop.set()
+    assert told is not None
+    assert told["model"] == "scripted"
+
+
+async def test_what_tools_of_an_earlier_life_left_running_is_forgotten(world: World) -> None:
+    """After it was ended, or was found gone (P3)."""
+    start = start_in(world.path)
+    store = await open_store(start.places.data, clock=world.clock, log=world.facts)
+    gone = Spawned(pgid=2**22 + 1, start_ticks=1, boot="another")
+    row = Put(kind=RowKind.PROCESS, key="a", body=encode(gone))
+    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(row,)))
+    await store.aclose()
+    stop = asyncio.Event()
+    stop.set()
+    await daemon.serve(start, Hooks(on_ready=lambda _facts: None, stop=stop), Openers())
+    store = await open_store(start.places.data, clock=world.clock, log=world.facts)
+    assert await store.find(RowKind.PROCESS) == ()
+    await store.aclose()
+
+
+def test_sigterm_ends_it(tmp_path: Path) -> None:
+    """With the interpreter's own signal handling, and without a traceback."""
+    told: list[ReadyFacts] = []
+
+    def ready(facts: ReadyFacts) -> None:
+        told.append(facts)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    daemon.run(start_in(tmp_path), on_ready=ready)
+    assert told[0].channels == ("terminal",)
+
+
+async def _open_read_only(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+    """The real store, until something is to be written."""
+    await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
+    store = MemoryStore(clock=clock)
+
+    def refuse(commit: Commit) -> None:
+        message = "read only"
+        raise StoreUnusable(message)
+
+    store.before = refuse
+    return store
+
+
+async def test_a_store_that_fails_ends_it_with_one_error(tmp_path: Path) -> None:
+    """Not with a group of them: it is what a person reads (P10)."""
+    start = start_in(tmp_path)
+    ready = asyncio.Event()
+    hooks = Hooks(on_ready=lambda _facts: ready.set(), stop=asyncio.Event())
+    asked = asyncio.Event()
+
+    async def ask() -> None:
+        await ready.wait()
+        lines = await connect(start.places.data)
+        await lines.send({"call": "halt"})
+        await lines.receive()
+        await lines.aclose()
+        asked.set()
+
+    failing = Openers(store=_open_read_only)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(ask())
+        with pytest.raises(StoreUnusable, match="read only"):
+            await daemon.serve(start, hooks, failing)
+        await asked.wait()
