@@ -1,5 +1,7 @@
 """The fences of the conversations that this process holds, shared by whoever writes for one."""
 
+import asyncio
+
 from zeroclaw.envelope import ConversationId
 from zeroclaw.store import Fence, Store
 
@@ -11,12 +13,21 @@ class Leases:
         """Hold none yet."""
         self._store = store
         self._held: dict[ConversationId, Fence] = {}
+        self._taking: dict[ConversationId, asyncio.Lock] = {}
 
     async def fence_of(self, conversation: ConversationId) -> Fence:
-        """Return the fence, taking the conversation if this process doesn't hold it."""
+        """Return the fence, taking the conversation if this process doesn't hold it.
+
+        Everybody who asks meanwhile waits for the one who takes it: a second lease would make the
+        first worthless, and whoever holds the conversation by that one would think it lost.
+        """
         held = self._held.get(conversation)
-        if held is None:
-            held = self._held[conversation] = await self._store.lease(conversation)
+        if held is not None:
+            return held
+        async with self._taking.setdefault(conversation, asyncio.Lock()):
+            held = self._held.get(conversation)
+            if held is None:
+                held = self._held[conversation] = await self._store.lease(conversation)
         return held
 
     def lost(self, conversation: ConversationId) -> None:
