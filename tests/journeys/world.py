@@ -10,6 +10,7 @@ one, so journeys configure short times and wait for what happens, never for time
 """
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -208,7 +209,7 @@ def _environment(directory: Path, bench: Bench) -> dict[str, str]:
         "HOME": str(directory / "home"),
         "XDG_CONFIG_HOME": str(directory / "home" / "config"),
         "XDG_DATA_HOME": str(directory / "home" / "data"),
-        "PYTHONPATH": str(installed.parent),
+        "PYTHONPATH": os.pathsep.join((str(installed.parent), os.environ.get("PYTHONPATH", ""))),
         "JOURNEY_MODEL_KEY": MODEL_KEY,
         "JOURNEY_SIGNING_SECRET": KNOWN_SECRET,
         "JOURNEY_BENCH_PORT": str(bench.port),
