@@ -223,6 +223,8 @@ class Outbox:
                 if not later.paced:
                     await self._wait(wait_s)
                     wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+                # Its channel may have been started anew meanwhile, with an adapter of its own.
+                posting.go_by(await self._account(rows.address_of(item)))
 
     async def _account(self, address: Address) -> Account:
         """Return the account once its channel is there."""

@@ -78,6 +78,10 @@ class Posting:
         self._save = save
         self._lost = 0
 
+    def go_by(self, account: Account) -> None:
+        """Go on over this account; what was learned about the row stays."""
+        self._account = account
+
     async def run(self) -> None:
         """Deliver it, or record that it was refused.
 
