@@ -10,24 +10,36 @@ clock stands still until `advance`, so a deadline or a back-off never passes by 
 """
 
 import asyncio
-import concurrent.futures
 import itertools
-from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
-
-from pydantic import BaseModel
 
 from tests.fakes.counting_ids import CountingIds
+from tests.fakes.house_parts import (
+    CAPABILITIES,
+    CONFIG,
+    SECRET,
+    Facts,
+    NoSettings,
+    QuietControl,
+    Threads,
+)
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.plain_tool import BURN, LOOK, POKE, PlainTool
 from tests.fakes.scripted_channel import ScriptedChannel, Shown
 from tests.fakes.scripted_model import ScriptedModel
-from zeroclaw.channel import Capabilities, Card, Channel, ChannelManifest, Outcome, TranscriptItem
-from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.channel import (
+    Capabilities,
+    Card,
+    Channel,
+    ChannelContext,
+    ChannelManifest,
+    Outcome,
+    TranscriptItem,
+)
+from zeroclaw.config import ChannelSettings, Config
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
 from zeroclaw.daemon.parts import ChannelPart, Openers, Parts, ReadyFacts, Start
 from zeroclaw.envelope import (
@@ -48,59 +60,11 @@ from zeroclaw.events import Event
 from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.protection import Protected
-from zeroclaw.host.control import Answer, Control
 from zeroclaw.host.places import Places
 from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.turn import entries
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-SECRET = "hunter2-and-then-some"
-CAPABILITIES = Capabilities(max_length=2000, can_edit=True, can_delete=True, has_buttons=True)
-PEOPLE = (
-    PersonSettings(name="ada", ids=("chat:ada",), roles=("operator",)),
-    PersonSettings(name="ben", ids=("chat:ben",)),
-)
-CHAT = ChannelSettings(allowed_users=("ada", "ben", "cleo"))
-CONFIG = Config(people=PEOPLE, channels={"chat": CHAT})
-
-
-class _NoSettings(BaseModel):
-    """What a platform of these tests is configured with."""
-
-
-class Facts:
-    """What rooms and channels wrote into the log, in order."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, dict[str, object]]] = []
-
-    def __call__(self, event: str, /, **fields: object) -> None:
-        self.seen.append((event, fields))
-
-    def events(self) -> list[str]:
-        return [event for event, _ in self.seen]
-
-
-class QuietControl(Control):
-    """The control socket without a socket; `ask` calls what was registered."""
-
-    def __init__(self, directory: Path, *, log: Facts) -> None:
-        super().__init__(directory, log=log)
-        self._registered: dict[str, Answer] = {}
-
-    def call(self, name: str, answer: Answer) -> None:
-        self._registered[name] = answer
-
-    async def serve(self, ready: Callable[[], None]) -> None:
-        ready()
-        await asyncio.get_running_loop().create_future()
-
-    async def ask(self, name: str, **fields: object) -> dict[str, object]:
-        return dict(await self._registered[name](fields))
 
 
 class World:
@@ -111,6 +75,7 @@ class World:
         local: The names of platforms whose every sender is the operator.
         facts: What the parts logged, and `stopped` for a process that ended as it should.
         ready: What each process told when it was up.
+        contexts: What each platform's adapter was handed last.
     """
 
     def __init__(self, path: Path, config: Config = CONFIG) -> None:
@@ -125,6 +90,7 @@ class World:
         self.local: tuple[str, ...] = ()
         self.facts = Facts()
         self.ready: list[ReadyFacts] = []
+        self.contexts: dict[str, ChannelContext] = {}
         self.numbers = itertools.count(1)
         self.path = path
         self._processes = itertools.count(1)
@@ -156,7 +122,7 @@ class World:
     async def running(self) -> AsyncGenerator["House"]:
         """One process; leaving it kills it."""
         loop = asyncio.get_running_loop()
-        threads = _Threads()
+        threads = Threads()
         loop.set_default_executor(threads)
         async with asyncio.TaskGroup() as owner:
             made: asyncio.Future[House] = loop.create_future()
@@ -216,10 +182,11 @@ class World:
             kind=name, adapter="", settings="", local_operator=name in self.local
         )
 
-        def make(_context: object) -> Channel:
+        def make(context: ChannelContext) -> Channel:
+            self.contexts[name] = context
             return self.platforms[name]
 
-        return ChannelPart(name=name, manifest=manifest, settings=_NoSettings(), make=make)
+        return ChannelPart(name=name, manifest=manifest, settings=NoSettings(), make=make)
 
 
 class House:
@@ -230,7 +197,7 @@ class House:
     """
 
     def __init__(
-        self, world: World, daemon: Daemon, parts: Parts, hooks: Hooks, threads: "_Threads"
+        self, world: World, daemon: Daemon, parts: Parts, hooks: Hooks, threads: "Threads"
     ) -> None:
         self.world = world
         self.daemon = daemon
@@ -397,6 +364,12 @@ class House:
         """What stands in Ada's own chat."""
         return await self.rooms.transcript.read(self.place(), "")
 
+    def streams(self) -> list[str]:
+        """Who serves connections of the control socket."""
+        control = self.parts.control
+        assert isinstance(control, QuietControl)
+        return control.streams
+
     async def numbers(self) -> tuple[int, ...]:
         """The numbers that open questions have in their approvers' chats, in order."""
         rows = await self.rows(RowKind.APPROVAL, "pending")
@@ -423,24 +396,3 @@ class House:
             read = [audit.read(body) for body in bodies]
             kinds += [one.kind for one in read if isinstance(one, audit.Entry)]
         return kinds
-
-
-class _Threads(ThreadPoolExecutor):
-    """One thread, and whether it was given something since the last look."""
-
-    def __init__(self) -> None:
-        super().__init__(max_workers=1)
-        self._given = 0
-        self._seen = 0
-
-    def submit(
-        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> concurrent.futures.Future[T]:
-        self._given += 1
-        return super().submit(fn, *args, **kwargs)
-
-    def has_news(self) -> bool:
-        return self._given != self._seen
-
-    def forget(self) -> None:
-        self._seen = self._given

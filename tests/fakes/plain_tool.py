@@ -32,6 +32,7 @@ class PlainTool:
         hold: Waited for inside each run, when set.
         does: Replaces the run, when set.
         touches: Its resources.
+        resolving: Waited for before they are told, when set.
     """
 
     def __init__(self, spec: ToolSpec) -> None:
@@ -40,6 +41,7 @@ class PlainTool:
         self.ended = 0
         self.hold: asyncio.Event | None = None
         self.does: Callable[[ToolContext], Awaitable[ToolOutput]] | None = None
+        self.resolving: asyncio.Event | None = None
         self.touches: tuple[str, ...] = ("file:/notes/1",)
 
     def check(self, arguments: Arguments) -> Arguments:
@@ -51,6 +53,8 @@ class PlainTool:
         return f"{self.spec.name} {sorted(arguments)}"
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        if self.resolving is not None:
+            await self.resolving.wait()
         await asyncio.sleep(0)
         return self.touches
 

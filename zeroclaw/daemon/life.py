@@ -1,6 +1,6 @@
 """The composition root: opens every room, hands each what it needs, and runs until told to stop.
 
-Start:  store → process groups left by a crash → overdue questions → outbox, open turns → channels
+Start:  store → process groups left by a crash → outbox, overdue questions → channels → open turns
 Stop:   admit nothing → give turns a grace time → note below open drafts → close
 
 One TaskGroup owns every task. What a channel or a conversation raises stays with it; what the
@@ -104,6 +104,7 @@ class Daemon:
         await self._expire()
         await self._wake()
         await rooms.start(self._control())
+        rooms.mailboxes.start()
         self._hooks.on_ready(rooms.ready_facts())
         await self._hooks.stop.wait()
         await self._end()
@@ -134,7 +135,7 @@ class Daemon:
             )
 
     async def _wake(self) -> None:
-        """Open the mailbox of every conversation that has something to do."""
+        """Wake every conversation that has something to do, those with an open turn first."""
         store = self._parts.store
         waiting = {
             row.conversation: None
@@ -142,7 +143,6 @@ class Daemon:
             async for row in find_all(store, kind, state=state)
             if row.conversation is not None
         }
-        # All at once, so that each sees whether what came before it is still open.
         for conversation in waiting:
             self.rooms.mailboxes.wake(conversation)
 

@@ -178,8 +178,6 @@ class Wired:
         if parts.listener is not None:
             self._group.create_task(parts.listener.serve(), name="listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
-        if isinstance(parts.provider, Preloading):
-            self._group.create_task(self._preload(parts.provider), name="model")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
@@ -198,6 +196,9 @@ class Wired:
                 self.supervisor.keep(part.name, self._maker(part, context), self._up),
                 name=f"channel {part.name}",
             )
+        # Last, because what is wrong with a model is told by the channels.
+        if isinstance(parts.provider, Preloading):
+            self._group.create_task(self._preload(parts.provider), name="model")
         await ready.wait()
 
     def ready_facts(self) -> ReadyFacts:
@@ -328,8 +329,9 @@ class Wired:
 
     def _shows_drafts(self, name: str) -> Account | None:
         """Return the account of a channel whose answers are shown while they are written."""
-        streams = self._parts.start.config.channels[name].stream
-        return self._accounts.get(name) if streams else None
+        # An answer may still be due in a chat of a channel that was taken out since.
+        settings = self._parts.start.config.channels.get(name)
+        return self._accounts.get(name) if settings is not None and settings.stream else None
 
     def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
         return lambda: self._parts.openers.channel(part.make(context))

@@ -66,6 +66,7 @@ class Mailboxes:
         self._open: dict[ConversationId, Bell] = {}
         self._failing: set[ConversationId] = set()
         self._emptied = asyncio.Condition()
+        self._early: dict[ConversationId, None] | None = {}
         self._admitting = True
         self.held = False
 
@@ -75,6 +76,9 @@ class Mailboxes:
 
     def wake(self, conversation: ConversationId) -> None:
         """Something is new in the inbox of a conversation; never waits."""
+        if self._early is not None:
+            self._early[conversation] = None
+            return
         bell = self._open.get(conversation)
         if bell is None:
             if not self._admitting:
@@ -82,6 +86,15 @@ class Mailboxes:
             bell = self._open[conversation] = Bell()
             self._group.create_task(self._serve(conversation, bell), name=f"mailbox {conversation}")
         bell.ring()
+
+    def start(self) -> None:
+        """Open the mailboxes that were woken so far, in that order, and all others from now on.
+
+        Called when the channels are there: a turn that a restart cut off may have to ask somebody.
+        """
+        early, self._early = self._early or {}, None
+        for conversation in early:
+            self.wake(conversation)
 
     def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
         """While held no turn starts; messages wait (`/halt`)."""

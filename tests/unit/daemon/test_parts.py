@@ -1,11 +1,12 @@
 """What the daemon is made of, and every fault of it at once."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.house import Facts
+from tests.fakes.house_parts import Facts
 from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.daemon.test_life import start_in
@@ -167,3 +168,25 @@ class NoDoors:
 
 async def nothing(_address: Address, _after: str) -> tuple[TranscriptItem, ...]:
     return ()
+
+
+async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Path) -> None:
+    """As the data directory is; the workspaces are not (S3-23)."""
+    start = start_in(tmp_path)
+    config = tmp_path / "config.toml"
+    config.write_text("")
+    start = replace(start, places=replace(start.places, config=config))
+    async with AsyncExitStack() as stack:
+        parts = await open_parts(start, Openers(), stack)
+        assert parts.protected.closed == (str(start.places.data), str(config))
+        assert parts.protected.open == (str(start.places.workspaces),)
+
+
+async def test_a_tool_that_is_switched_off_is_not_there(tmp_path: Path) -> None:
+    """Nothing is left when all are off."""
+    off = start_in(tmp_path).config.tools.files.model_copy(update={"enabled": False})
+    start = start_in(tmp_path)
+    tools = start.config.tools.model_copy(update={"files": off})
+    start = replace(start, config=start.config.model_copy(update={"tools": tools}))
+    async with AsyncExitStack() as stack:
+        assert (await open_parts(start, Openers(), stack)).tools == {}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.house import CAPABILITIES, CHAT, World
+from tests.fakes.house import World
+from tests.fakes.house_parts import CAPABILITIES, CHAT
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel

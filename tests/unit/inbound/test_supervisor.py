@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fakes.house import CAPABILITIES, Facts
+from tests.fakes.house_parts import CAPABILITIES, Facts
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel

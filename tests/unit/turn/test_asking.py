@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.fakes.house import SECRET, World
+from tests.fakes.house import World
+from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import Answer, asks_for, says
 from zeroclaw.config import RuntimeSettings
 from zeroclaw.errors import (
@@ -176,3 +177,23 @@ async def test_an_empty_answer_is_not_silent(world: World) -> None:
     async with world.running() as house:
         await house.say("hello")
         assert house.texts() == ["_The model finished without a text._"]
+
+
+async def test_a_model_that_is_stopped_in_its_batch_leaves_a_whole_history(world: World) -> None:
+    """Every call of it gets a result, gated or not (S1-17, K24)."""
+    held = asyncio.Event()
+    world.look.resolving = held
+    world.model.will(asks_for(("look", "{}"), ("look", "{}")))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("/stop")
+        await house.say("and now")
+        lines = world.model.asked()
+        assert [line.partition(":")[0] for line in lines] == [
+            "user",
+            "assistant",
+            "tool",
+            "tool",
+            "user",
+        ]
+        assert await house.audited() == []

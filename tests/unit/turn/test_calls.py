@@ -5,16 +5,24 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.house import SECRET, World
+from tests.fakes.house import World
+from tests.fakes.house_parts import SECRET
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.plain_tool import LOOK as LOOK_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import RuntimeSettings
-from zeroclaw.errors import ToolFailed
-from zeroclaw.gate.receipt import find_tokens
-from zeroclaw.store import PutBlob, RowKind
+from tests.fakes.tool_calls import SOMEBODY
+from zeroclaw.config import ApprovalSettings, RuntimeSettings
+from zeroclaw.envelope import ActionId, ConversationId, TurnId
+from zeroclaw.errors import Conflict, ToolFailed
+from zeroclaw.gate.action import Action, propose
+from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.receipt import Key, find_tokens
+from zeroclaw.redact import Redactor
+from zeroclaw.store import Commit, DurablePoint, PutBlob, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
+from zeroclaw.turn.results import LONGEST_CHARS, Results
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -221,3 +229,73 @@ async def test_a_process_group_is_on_record_while_it_runs(world: World) -> None:
     async with world.running() as house:
         await house.say("look")
         assert seen == [1, 0]
+
+
+async def test_an_unreachable_approver_denies_only_what_asks(world: World) -> None:
+    """The rest of the batch goes on (K2)."""
+    world.configure(approvals=ApprovalSettings(approvers=("person:nobody",)))
+    world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
+    async with world.running() as house:
+        await house.say("both")
+        looked, poked = results(world)
+        assert looked.startswith("`look` returned")
+        assert "no operator can be reached" in poked
+        assert world.poke.runs == []
+
+
+async def test_a_conflict_that_nobody_expected_is_not_swallowed(world: World) -> None:
+    """The turn stays the conversation's open one, and goes on after a pause (P1, P2)."""
+    clashes: list[DurablePoint] = []
+
+    def clash(commit: Commit) -> None:
+        if commit.point is DurablePoint.CALL_STARTED and not clashes:
+            clashes.append(commit.point)
+            message = "raced"
+            raise Conflict(message)
+
+    world.model.will(LOOK, says("done"))
+    async with world.running() as house:
+        world.store.before = clash
+        await house.say("look")
+        await house.say("next")
+        assert await house.states() == ["taken", "queued"]
+        await house.advance(1)
+        assert await house.states() == ["answered", "answered"]
+        assert world.look.runs == [{}]
+
+
+async def test_a_damaged_store_runs_nothing(world: World) -> None:
+    """A call without its row is nobody's call."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.store.forget(RowKind.ACTION)
+        await house.press()
+        assert world.poke.runs == []
+        assert await house.states("taken") == ["taken"]
+
+
+def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
+    """So that redacting it can't take a minute (P8)."""
+    key = Key(id="k", secret=b"k" * 32)
+    results = Results(
+        keys=Keys(current=key, every=(key,)), redactor=Redactor((SECRET,)), cap_chars=1000
+    )
+    text = f"begin {SECRET} " + "x " * LONGEST_CHARS + f"{SECRET} end"
+    settled = results.of_run(action(), ToolOutput(text=text), EPOCH)
+    assert settled.blob is not None
+    assert b"characters dropped" in settled.blob.body
+    assert SECRET.encode() not in settled.blob.body
+    assert "its ends are kept" in settled.result.content
+
+
+def action() -> Action:
+    return propose(
+        id=ActionId("a"),
+        conversation=ConversationId("c"),
+        principal=SOMEBODY,
+        turn=TurnId("t"),
+        tool="look",
+        arguments={},
+        resources=(),
+    )

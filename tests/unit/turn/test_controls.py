@@ -1,10 +1,15 @@
 """The control lane: what steers a running turn, and what comes between turns."""
 
 import asyncio
+from dataclasses import replace
+
+import pytest
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.store import DurablePoint
+from zeroclaw.envelope import ItemId
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.turn.inbox import Ask, Stop, item_of, item_put
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -182,3 +187,42 @@ async def test_an_edit_of_a_stopped_turn_is_not_lost(world: World) -> None:
         await house.edit("p1", "poke it twice")
         await house.say("/stop")
         assert await house.states() == ["stopped", "joined", "answered"]
+
+
+# --- what never happens --------------------------------------------------------------------------
+
+
+async def test_an_answer_without_its_question_is_dropped(world: World) -> None:
+    """Retention may have taken the question; the lane goes on."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.rooms.door.admit(house.envelope(house.command("stop")))
+        await house.rooms.door.admit(house.envelope(house.pressed()))
+        world.store.forget(RowKind.APPROVAL)
+        await house.settle()
+        assert await house.states() == ["stopped", "answered", "answered"]
+
+
+@pytest.mark.parametrize("busy", [True, False])
+async def test_an_item_in_the_wrong_lane_is_a_fault(world: World, busy: bool) -> None:
+    """The conversation is tried again and again, and nothing runs that should not (P9)."""
+    held = asyncio.Event()
+    world.model.will(*([(held, *says("ok"))] if busy else []))
+    async with world.running() as house:
+        await house.say("one")
+        row = (await house.rows(RowKind.INBOX))[0]
+        item = replace(item_of(row), id=ItemId("0"), content=Ask(text="x"))
+        state = "control" if busy else "queued"
+        wrong = replace(item, content=Ask(text="x") if busy else Stop(cause="stop"))
+        await world.store.commit(
+            Commit(
+                point=DurablePoint.ADMITTED,
+                conversation=item.conversation,
+                writes=(item_put(wrong, state),),
+            )
+        )
+        house.rooms.mailboxes.wake(item.conversation)
+        await house.settle()
+        assert world.clock.sleeping()[0] == 1.0
+        assert len(world.model.requests) == 1

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tests.fakes.house import CAPABILITIES, World
+from tests.fakes.house import World
+from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint, RowKind

@@ -3,15 +3,19 @@
 import asyncio
 from dataclasses import replace
 
-import pytest
-
-from tests.fakes.house import CAPABILITIES, World
-from tests.fakes.scripted_model import Answer, asks_for, says
+from tests.fakes.house import World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.envelope import ItemId
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
-from zeroclaw.message import AssistantMessage, ToolMessage
+from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.turn.entries import TurnFinished, TurnResumed
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.desk import open_desk
+from zeroclaw.turn.entries import TurnFinished
+from zeroclaw.turn.inbox import item_of
+from zeroclaw.turn.leases import Leases
+from zeroclaw.turn.open_turns import turn_of
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
@@ -63,137 +67,6 @@ async def test_one_draft_grows_across_a_tool_call(world: World) -> None:
         await house.settle()
         assert house.texts() == ["looking \n\ndone now"]
         assert len(world.platforms["chat"].called("send")) == 1
-
-
-@pytest.mark.parametrize(
-    ("point", "left"),
-    [
-        (DurablePoint.ADMITTED, (LOOK, says("done"))),
-        (DurablePoint.TURN_STARTED, (LOOK, says("done"))),
-        (DurablePoint.REF_KNOWN, (says("done"),)),
-        (DurablePoint.ASSISTANT_RECEIVED, (says("done"),)),
-        (DurablePoint.GATED, (says("done"),)),
-        (DurablePoint.CALL_STARTED, (says("done"),)),
-        (DurablePoint.CALL_FINISHED, (says("done"),)),
-        (DurablePoint.BATCH_APPENDED, (says("done"),)),
-        (DurablePoint.FINISHED, ()),
-        (DurablePoint.DELIVERED, ()),
-    ],
-)
-async def test_a_kill_after_any_point_leaves_one_answer(
-    world: World, point: DurablePoint, left: tuple[Answer, ...]
-) -> None:
-    """What was committed counts; nothing is asked, gated or run twice that has ended (P1, P3)."""
-    world.add_platform("chat", replace(CAPABILITIES, idempotent_send=True))
-    world.model.will(LOOK, says("done"))
-    async with world.running() as house:
-        world.store.cut_after(point)
-        await house.say_and_die("look")
-    world.store.heal()
-    world.model.otherwise(*left)
-    async with world.running() as house:
-        assert await house.states() == ["answered"]
-        assert world.look.ended == 1
-        assert house.texts() == ["looking \n\ndone"]
-        assert (await house.audited()).count("executed") == 1
-
-
-async def test_a_call_whose_end_was_lost_is_not_repeated(world: World) -> None:
-    """It may have run: the model and the operators are told, and nothing else happens (P3)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it", "ben")
-        world.poke.hold = asyncio.Event()
-        await house.press()
-        assert world.poke.runs == [{"a": 1}]
-    async with world.running() as house:
-        assert world.poke.runs == [{"a": 1}]
-        assert "may have run" in world.model.asked()[-1]
-        assert house.texts()[-1] == (
-            "`poke` had started when I was cut off, and may have run. I did not repeat it."
-        )
-        assert await house.audited() == ["proposed", "evaluated", "answered", "unknown"]
-
-
-async def test_an_idempotent_call_runs_again(world: World) -> None:
-    """Its tool says that twice is as good as once (P3)."""
-    world.model.will(LOOK)
-    world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("look")
-    world.look.hold = None
-    async with world.running() as house:
-        assert world.look.runs == [{}, {}]
-        assert await house.audited() == ["proposed", "evaluated", "executed"]
-
-
-async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:
-    """The fourth start tells person and operator; `/retry` begins anew (P1, S4-19)."""
-    world.model.will(*[(asyncio.Event(),)] * 4)
-    async with world.running() as house:
-        await house.say("hello", "ben")
-    for _ in range(3):
-        async with world.running() as house:
-            assert await house.states() == ["taken"]
-    async with world.running() as house:
-        assert await house.states() == ["failed"]
-        assert house.texts("ben") == [
-            "_I was cut off again and again while I worked on this; send `/retry` to try anew._"
-        ]
-        assert len(house.texts()) == 1
-        assert len([one for one in await house.journal() if isinstance(one, TurnResumed)]) == 3
-        await house.say("/retry", "ben")
-        assert house.texts("ben")[-1] == "ok"
-
-
-async def test_a_turn_that_is_given_up_ends_its_calls_too(world: World) -> None:
-    """Unfilled slots get their results, signed and audited (P1, K24)."""
-    world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
-    world.look.hold = asyncio.Event()
-    async with world.running() as house:
-        await house.say("both")
-        await house.press()
-    for _ in range(4):
-        async with world.running() as house:
-            await house.settle()
-    async with world.running() as house:
-        assert await house.states() == ["failed", "answered"]
-        kinds = await house.audited()
-        assert kinds.count("proposed") == 2
-        assert len([kind for kind in kinds if kind in {"executed", "unknown"}]) == 2
-        await house.say("and now?")
-        results = [m for m in world.model.requests[-1].messages if isinstance(m, ToolMessage)]
-        assert len(results) == 2
-        assert all("[receipt: zc-receipt-" in result.content for result in results)
-
-
-async def test_waiting_for_a_person_is_no_crash(world: World) -> None:
-    """However often the daemon is restarted meanwhile, the question stays (P5)."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-    for _ in range(5):
-        async with world.running() as house:
-            assert await house.states() == ["taken"]
-    async with world.running() as house:
-        await house.press()
-        assert world.poke.runs == [{"a": 1}]
-
-
-async def test_a_turn_without_its_row_is_not_made_up(world: World) -> None:
-    """A damaged store is logged and tried again, and nothing is answered wrongly."""
-    world.model.will((asyncio.Event(),))
-    async with world.running() as house:
-        await house.say("hello")
-    world.store.forget(RowKind.TURN)
-    await house_wakes(world)
-
-
-async def house_wakes(world: World) -> None:
-    async with world.running() as house:
-        await house.say("again")
-        assert world.clock.sleeping() != ()
-        assert house.texts() == []
 
 
 async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: World) -> None:
@@ -317,15 +190,50 @@ async def test_what_was_shown_when_it_was_stopped_stays_in_the_history(world: Wo
         assert finished.reason == "user_abort"
 
 
-async def test_a_call_that_brings_the_process_down_each_time_is_given_up(world: World) -> None:
-    """Starting once more is no progress, even for a tool that may run twice (S4-19)."""
-    world.model.will(LOOK)
-    world.look.hold = asyncio.Event()
+async def test_a_draft_that_learns_of_its_message_as_the_turn_changes(world: World) -> None:
+    """It is written anew over what was written first, and is given up when it never fits (P6)."""
+    clashes: list[Commit] = []
+
+    def clash(commit: Commit) -> None:
+        if commit.point is DurablePoint.REF_KNOWN and not clashes:
+            clashes.append(commit)
+            world.store.touch(RowKind.TURN)
+
     async with world.running() as house:
-        await house.say("look")
-    for _ in range(4):
-        async with world.running() as house:
-            await house.settle()
+        world.store.before = clash
+        await house.say("hello")
+        assert house.texts() == ["ok"]
+        [row] = await house.rows(RowKind.TURN)
+        assert len(turn_of(row).refs) == 1
+
+
+async def test_a_draft_that_never_fits_is_given_up(world: World) -> None:
+    """The final is sent all the same (P6)."""
+
+    def clash(commit: Commit) -> None:
+        if commit.point is DurablePoint.REF_KNOWN:
+            world.store.touch(RowKind.TURN)
+
     async with world.running() as house:
-        assert await house.states() == ["failed"]
-        assert len(world.look.runs) == 4
+        world.store.before = clash
+        await house.say("hello")
+        assert await house.states() == ["answered"]
+        assert house.texts()[-1] == "ok"
+
+
+async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
+    world: World,
+) -> None:
+    """The turn reads what is on disk, or nothing at all."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("tow")
+        [row] = await house.rows(RowKind.INBOX)
+        stale = item_of(row)
+        await house.edit("p2", "two")
+        desk = await open_desk(world.store, Leases(world.store), stale.conversation)
+        await house.rooms.runner.run(desk, stale, Bell())
+        await house.rooms.runner.run(desk, replace(stale, id=ItemId("gone")), Bell())
+        await house.rooms.runner.resume(desk, Bell())
+        assert await house.states() == ["queued"]
+        assert desk.history.turn is None

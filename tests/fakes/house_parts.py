@@ -1,0 +1,86 @@
+"""What a house of tests is made of besides its rooms: who lives there, its log, its threads."""
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from pydantic import BaseModel
+
+from zeroclaw.channel import Capabilities
+from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.host.control import Answer, Control, Serve
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SECRET = "hunter2-and-then-some"
+CAPABILITIES = Capabilities(max_length=2000, can_edit=True, can_delete=True, has_buttons=True)
+PEOPLE = (
+    PersonSettings(name="ada", ids=("chat:ada",), roles=("operator",)),
+    PersonSettings(name="ben", ids=("chat:ben",)),
+)
+CHAT = ChannelSettings(allowed_users=("ada", "ben", "cleo"))
+CONFIG = Config(people=PEOPLE, channels={"chat": CHAT})
+
+
+class NoSettings(BaseModel):
+    """What a platform of these tests is configured with."""
+
+
+class Facts:
+    """What rooms and channels wrote into the log, in order."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, object]]] = []
+
+    def __call__(self, event: str, /, **fields: object) -> None:
+        self.seen.append((event, fields))
+
+    def events(self) -> list[str]:
+        return [event for event, _ in self.seen]
+
+
+class QuietControl(Control):
+    """The control socket without a socket; `ask` calls what was registered."""
+
+    def __init__(self, directory: Path, *, log: Facts) -> None:
+        super().__init__(directory, log=log)
+        self._registered: dict[str, Answer] = {}
+        self.streams: list[str] = []
+
+    def stream(self, name: str, serve: Serve) -> None:
+        self.streams.append(name)
+
+    def call(self, name: str, answer: Answer) -> None:
+        self._registered[name] = answer
+
+    async def serve(self, ready: Callable[[], None]) -> None:
+        ready()
+        await asyncio.get_running_loop().create_future()
+
+    async def ask(self, name: str, **fields: object) -> dict[str, object]:
+        return dict(await self._registered[name](fields))
+
+
+class Threads(ThreadPoolExecutor):
+    """One thread, and whether it was given something since the last look."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self._given = 0
+        self._seen = 0
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> concurrent.futures.Future[T]:
+        self._given += 1
+        return super().submit(fn, *args, **kwargs)
+
+    def has_news(self) -> bool:
+        return self._given != self._seen
+
+    def forget(self) -> None:
+        self._seen = self._given

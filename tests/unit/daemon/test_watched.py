@@ -1,0 +1,52 @@
+"""The store, watched for the day when it can't be written."""
+
+import pytest
+
+from tests.fakes.memory_store import MemoryStore
+from zeroclaw.daemon.watched import Watched
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, RowKind
+
+EMPTY = Commit(point=DurablePoint.HOUSEKEEPING, writes=())
+HERE = ConversationId("here")
+
+
+class Broken(MemoryStore):
+    """Can't be written at all."""
+
+    async def commit(self, commit: Commit) -> None:
+        message = "read only"
+        raise StoreUnusable(message)
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        message = "read only"
+        raise StoreUnusable(message)
+
+
+async def test_what_cannot_be_written_is_told_and_raised() -> None:
+    """A commit and a lease alike; whoever wrote is told, too (P10)."""
+    told: list[str] = []
+    store = Watched(Broken(), failed=lambda error: told.append(str(error)))
+    with pytest.raises(StoreUnusable):
+        await store.commit(EMPTY)
+    with pytest.raises(StoreUnusable):
+        await store.lease(HERE)
+    assert told == ["read only", "read only"]
+
+
+async def test_in_all_else_it_is_the_store_behind_it() -> None:
+    """Reads and writes pass through."""
+    behind = MemoryStore()
+    store = Watched(behind, failed=lambda _error: None)
+    await store.commit(EMPTY)
+    assert behind.commits == [EMPTY]
+    assert (await store.lease(HERE)).token == 1
+    assert await store.get(RowKind.SWITCH, "x") is None
+    assert await store.find(RowKind.SWITCH) == ()
+    assert await store.read(LogKind.AUDIT, "x") == ()
+    assert await store.last(LogKind.AUDIT, "x") is None
+    assert await store.streams(LogKind.AUDIT) == ()
+    assert await store.blob("x") is None
+    assert await store.size_bytes() == 0
+    await store.aclose()

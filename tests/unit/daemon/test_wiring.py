@@ -1,0 +1,171 @@
+"""Who is handed what."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.house_parts import CAPABILITIES
+from tests.fakes.scripted_channel import ScriptedChannel
+from tests.fakes.scripted_model import ScriptedModel, says
+from zeroclaw.channel import Admit, LineStream
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import Envelope, Position, Said
+from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, PortInUse, ProviderUnusable
+
+
+class SlowModel(ScriptedModel):
+    """Has to be loaded first.
+
+    Attributes:
+        fault: What loading it runs into.
+    """
+
+    def __init__(self, fault: Exception | None = None) -> None:
+        super().__init__()
+        self.fault = fault
+        self.loaded = 0
+
+    async def start(self) -> None:
+        await asyncio.sleep(0)
+        if self.fault is not None:
+            raise self.fault
+        self.loaded += 1
+
+
+async def test_a_slow_model_is_loaded_before_the_first_question(world: World) -> None:
+    """Nobody waits for it but the question."""
+    model = world.model = SlowModel()
+    async with world.running():
+        assert model.loaded == 1
+
+
+async def test_a_model_that_cannot_be_loaded_is_told_to_the_operator(world: World) -> None:
+    """At the start, not at the first question; the daemon runs all the same (P10)."""
+    world.model = SlowModel(ProviderUnusable("no model file; run `make run`"))
+    async with world.running() as house:
+        assert house.texts() == ["The model can't be used: no model file; run `make run`"]
+        assert "model_failed" in world.facts.events()
+        await house.say("hello")
+        assert house.texts()[-1] == "ok"
+
+
+async def test_an_adapter_gets_its_own_positions(world: World) -> None:
+    """Those that were committed with its admissions, and nobody else's (P1)."""
+    world.add_channel("chat2")
+    async with world.running() as house:
+        envelope = house.envelope(Said(text="hello"))
+        await house.rooms.door.admit(replace_position(envelope, "17"))
+        await house.settle()
+    async with world.running():
+        assert world.contexts["chat"].positions == {"inbox": "17"}
+        assert world.contexts["chat2"].positions == {}
+
+
+def replace_position(envelope: Envelope, cursor: str) -> Envelope:
+    return replace(envelope, position=Position(scope="inbox", cursor=cursor))
+
+
+async def test_the_doors_of_the_house_are_handed_to_adapters(world: World) -> None:
+    """Connections of the control socket are theirs to serve; without a listener there is no page."""
+    served: list[str] = []
+
+    async def serve(_stream: LineStream) -> None:
+        served.append("one")
+
+    async with world.running() as house:
+        mount = world.contexts["chat"].mount
+        mount.stream("chat", serve)
+        assert house.streams() == ["chat"]
+        with pytest.raises(PortInUse, match="there is no local listener"):
+            mount.web("/chat", object())
+
+
+async def test_a_channel_can_do_without_drafts(world: World) -> None:
+    """With `stream = false` an answer comes whole."""
+    settings = world.config.channels["chat"].model_copy(update={"stream": False})
+    world.configure(channels={"chat": settings})
+    held = asyncio.Event()
+    world.model.will((*says("half ")[:1], held, *says("whole")))
+    async with world.running() as house:
+        await house.say("hello")
+        assert house.texts() == []
+        held.set()
+        await house.settle()
+        assert house.texts() == ["half whole"]
+
+
+async def test_a_turn_of_a_channel_that_is_gone_ends_all_the_same(world: World) -> None:
+    """Its text waits for the channel, and nobody else does (P9)."""
+    world.add_channel("chat2")
+    people = world.config.channels["chat"]
+    world.configure(channels={"chat": people, "chat2": people})
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("hello", channel="chat2")
+    channels = world.config.channels
+    world.configure(channels={"chat": people})
+    async with world.running() as house:
+        assert await house.states() == ["answered"]
+        await house.say("hello")
+        assert house.texts() == ["ok"]
+    world.configure(channels=channels)
+    async with world.running() as house:
+        await house.advance(60)
+        assert house.texts(channel="chat2") == ["ok"]
+
+
+class Dying(ScriptedChannel):
+    """Its connection can be lost; nothing goes out by it any more."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock=clock, capabilities=CAPABILITIES, name="chat")
+        self.lost = asyncio.Event()
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            talking = group.create_task(super().receive(admit, ready))
+            await self.lost.wait()
+            talking.cancel()
+        message = "the line was cut"
+        raise ChannelUnavailable(message)
+
+
+async def test_what_waited_for_a_channel_goes_out_by_its_next_adapter(world: World) -> None:
+    """The one that lost its connection is not asked for ever (P1)."""
+    first = world.platforms["chat"] = Dying(world.clock)
+    first.will("send", *[ChannelUnavailable("closed")] * 100)
+    async with world.running() as house:
+        await house.say("/whoami")
+        second = world.add_platform("chat")
+        first.lost.set()
+        await house.advance(60)
+        assert len(second.chat(house.place())) == 1
+        await house.say("hello")
+        assert house.texts()[-1] == "ok"
+
+
+async def test_an_operator_of_a_lost_channel_is_told_elsewhere(world: World) -> None:
+    """By whoever sits at this machine when nobody else is there."""
+    world.local = ("web",)
+    world.add_channel("web")
+    world.platforms["chat"] = Broken(world.clock)
+    async with world.running() as house:
+        assert house.texts("operator", channel="web") == [
+            "`chat` is down until you act: the token was refused"
+        ]
+        await house.say("/status", "operator", channel="web")
+        assert (
+            "`chat` down (the token was refused), `web` up"
+            in house.texts("operator", channel="web")[-1]
+        )
+
+
+class Broken(Dying):
+    """Its token is refused."""
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        message = "the token was refused"
+        raise ChannelUnauthorized(message)

@@ -1,0 +1,147 @@
+"""Answers by number, and the list of what waits for one."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import asks_for
+from zeroclaw.config import ApprovalSettings
+
+POKE = asks_for(("poke", '{"a": 1}'))
+TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
+DEADLINE_S = 900.0
+
+
+async def test_calls_are_answered_by_number(world: World) -> None:
+    """Each by its own; what is denied does not run, and the batch waits for all (P5, K2)."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both")
+        assert [call.number for call in house.card().calls] == [1, 2]
+        await house.say("/approve 1")
+        assert house.texts()[-1] == "`1`: approved: `poke`."
+        assert world.poke.runs == []
+        await house.say("/deny #2 because it hurts")
+        assert world.poke.runs == [{"a": 1}]
+        assert house.endings() == [("approved", "Ada"), ("denied", "Ada")]
+        assert "who said: because it hurts" in world.model.asked()[-1]
+
+
+async def test_both_calls_in_one_answer(world: World) -> None:
+    """`/approve 1 2` is one commit."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.say("/approve 1, 2")
+        assert world.poke.runs == [{"a": 1}, {"a": 2}]
+
+
+async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
+    """Unknown, ended, missing: each gets its sentence (P5, P10)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/approve 7")
+        assert house.texts()[-1] == "`7` is no call in this chat."
+        await house.say("/approve")
+        assert house.texts()[-1] == "Say which, for example `/approve 1`; `/pending` lists them."
+        await house.say("/approve 1")
+        await house.say("/approve 1")
+        assert house.texts()[-1] == "`1`: already approved by Ada."
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_numbers_are_not_for_everybody(world: World) -> None:
+    """A number counts in its own chat and for its own approver only (P5)."""
+    world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/approve 1", "ada")
+        assert house.texts()[-1] == "`1` is no call in this chat."
+        await house.say("/approve 1", "cleo")
+        assert house.texts("cleo") == ["`1` is no call in this chat."]
+        await house.say("/approve 1", "ben")
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_a_number_pressed_by_the_wrong_person_is_refused(world: World) -> None:
+    """In the approver's chat, but not by the approver (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say("/approve 1", "ben", room="ada")
+        assert "`1`: only an operator may answer this." in house.texts()
+        assert world.poke.runs == []
+
+
+async def test_calls_of_two_conversations_are_answered_one_by_one(world: World) -> None:
+    """One commit has one scope."""
+    world.model.will(POKE, POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("poke it", "cleo")
+        await house.say("/approve 1 2")
+        assert house.texts()[-1] == (
+            "Those calls belong to different conversations; answer them one by one."
+        )
+        assert world.poke.runs == []
+        await house.say("/approve 1")
+        await house.say("/deny 2")
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_numbers_go_on_after_a_restart(world: World) -> None:
+    """A number is never used again in a chat (P5)."""
+    world.model.will(TWO_POKES, POKE)
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.say("/stop")
+    async with world.running() as house:
+        await house.say("poke it")
+        assert [call.number for call in house.card().calls] == [3]
+
+
+async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
+    """As a press would be (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        world.clock.leap(timedelta(seconds=DEADLINE_S))
+        await house.say("/approve 1")
+        assert "`1`: too late: it expired at 12:15:00 UTC." in house.texts()
+        assert world.poke.runs == []
+
+
+# --- /pending ------------------------------------------------------------------------------------
+
+
+async def test_pending_lists_what_one_may_answer_or_asked_for(world: World) -> None:
+    """The approver sees the number, whoever asked sees whom it waits for."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("/pending")
+        await house.say("poke it", "ben")
+        await house.say("/pending")
+        await house.say("/pending", "ben")
+        await house.say("/pending", "cleo")
+        assert house.texts()[0] == "Nothing waits for an answer."
+        assert house.texts()[-1] == "- `1` `poke`: poke ['a'], open until 12:15:00 UTC"
+        hashed = house.card().calls[0].hash8
+        assert house.texts("ben")[-1] == (
+            f"- `{hashed}` `poke`: poke ['a'], open until 12:15:00 UTC, waiting for an operator"
+        )
+        assert house.texts("cleo") == ["Nothing waits for an answer."]
+
+
+@pytest.mark.parametrize("who", ["ben", "ada"])
+async def test_a_message_that_waits_for_an_approval_is_told_so(world: World, who: str) -> None:
+    """Whoever writes while the turn waits learns why nothing comes."""
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both", room="lobby")
+        await house.say("hello?", who, room="lobby")
+        assert house.texts(room="lobby")[-1] == (
+            "I wait for an approval of `poke`; your message is next."
+        )
