@@ -132,3 +132,16 @@ def _loopback_only(connect: Callable[..., object]) -> Callable[..., object]:
 # For the whole test process, so that a fixture cannot come too late.
 for _name in ("connect", "connect_ex"):
     setattr(socket.socket, _name, _loopback_only(getattr(socket.socket, _name)))
+
+
+# --- what a test has to tell ---------------------------------------------------------------------
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests recorded as `told`: the seed of random ones, and what they came to."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    told = [str(value) for one in reports for name, value in one.user_properties if name == "told"]
+    if told:
+        terminalreporter.section("told")
+        for line in sorted(told):
+            terminalreporter.write_line(line)

@@ -1,0 +1,228 @@
+"""The daemon with a test at its elbow: a composition root that asks before it goes on.
+
+    python -m tests.faults.killed_daemon run --config FILE
+
+Each commit and each call to a channel is told to the test (`tests/faults/instants.py`) before it
+is made and after, and the whole process stands still until the test says to go on, or kills it.
+Everything else is the product's own.
+"""
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+from zeroclaw.channel import (
+    Admit,
+    Capabilities,
+    Card,
+    Channel,
+    ChannelLog,
+    Outcome,
+)
+from zeroclaw.cli.loading import load
+from zeroclaw.clock import Clock
+from zeroclaw.daemon import Openers, Start, run
+from zeroclaw.daemon.parts import check
+from zeroclaw.envelope import (
+    Address,
+    Attachment,
+    ConversationId,
+    MessageRef,
+    Outgoing,
+    Rendered,
+)
+from zeroclaw.host import logs
+from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Put, Row, RowKind, Store
+from zeroclaw.stores.sqlite import open_store
+
+PORT_VARIABLE = "FAULTS_INSTANTS_PORT"
+T = TypeVar("T")
+
+
+class Elbow:
+    """The line to the test."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+
+    def nudge(self, what: str, name: str, when: str, **more: object) -> None:
+        """Tell of an instant, and stand still until it may pass; blocks on purpose."""
+        said = {"what": what, "name": name, "when": when, **more}
+        self._socket.sendall(json.dumps(said).encode() + b"\n")
+        if not self._socket.recv(1):
+            # The test has ended; nobody is left to run for.
+            os._exit(1)
+
+
+class WatchedStore:
+    """A store whose commits are told of."""
+
+    def __init__(self, store: Store, elbow: Elbow) -> None:
+        self._store = store
+        self._elbow = elbow
+
+    async def commit(self, commit: Commit) -> None:
+        self._tell(commit, "before")
+        ended = "failed"
+        try:
+            await self._store.commit(commit)
+            ended = "after"
+        finally:
+            self._tell(commit, ended)
+
+    def _tell(self, commit: Commit, when: str) -> None:
+        rows = [
+            (write.kind.value, write.key, write.state)
+            for write in commit.writes
+            if isinstance(write, Put)
+        ]
+        where = commit.conversation or ""
+        self._elbow.nudge("commit", commit.point.value, when, where=where, rows=rows)
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        return await self._store.get(kind, key)
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        return await self._store.find(
+            kind,
+            conversation=conversation,
+            state=state,
+            place=place,
+            due_before=due_before,
+            after=after,
+            newest_first=newest_first,
+            limit=limit,
+        )
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        return await self._store.read(log, stream, after=after, limit=limit)
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        return await self._store.last(log, stream)
+
+    async def streams(self, log: LogKind) -> tuple[str, ...]:
+        return await self._store.streams(log)
+
+    async def blob(self, digest: str) -> bytes | None:
+        return await self._store.blob(digest)
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        return await self._store.lease(conversation)
+
+    async def size_bytes(self) -> int:
+        return await self._store.size_bytes()
+
+    async def aclose(self) -> None:
+        await self._store.aclose()
+
+
+class WatchedChannel:
+    """A channel whose outgoing calls are told of."""
+
+    def __init__(self, channel: Channel, elbow: Elbow) -> None:
+        self._channel = channel
+        self._elbow = elbow
+
+    @property
+    def name(self) -> str:
+        return self._channel.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._channel.capabilities
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        await self._channel.receive(admit, ready)
+
+    def render(self, markdown: str) -> Rendered:
+        return self._channel.render(markdown)
+
+    def measure(self, rendered: Rendered) -> int:
+        return self._channel.measure(rendered)
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        return await self._told("send", to, self._channel.send(to, outgoing))
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        await self._told("edit", ref.address, self._channel.edit(ref, outgoing))
+
+    async def delete(self, ref: MessageRef) -> None:
+        await self._told("delete", ref.address, self._channel.delete(ref))
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        return await self._told("ask", to, self._channel.ask(to, card))
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        await self._told("settle", ref.address, self._channel.settle(ref, outcome))
+
+    async def typing(self, to: Address) -> None:
+        await self._channel.typing(to)
+
+    def direct_address(self, sender: str) -> Address | None:
+        return self._channel.direct_address(sender)
+
+    async def fetch(self, attachment: Attachment) -> bytes:
+        return await self._channel.fetch(attachment)
+
+    async def aclose(self) -> None:
+        await self._channel.aclose()
+
+    async def _told(self, name: str, to: Address, call: Awaitable[T]) -> T:
+        self._elbow.nudge("call", name, "before", where=to.chat)
+        ended = "failed"
+        try:
+            result = await call
+            ended = "after"
+        finally:
+            self._elbow.nudge("call", name, ended, where=to.chat)
+        return result
+
+
+def openers(environment: Mapping[str, str]) -> Openers:
+    """Return what opens the watched store and channels."""
+    elbow = Elbow(int(environment[PORT_VARIABLE]))
+
+    async def watched(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
+        return WatchedStore(await open_store(directory, clock=clock, log=log), elbow)
+
+    return Openers(store=watched, channel=lambda channel: WatchedChannel(channel, elbow))
+
+
+def main() -> None:
+    """Run the daemon; takes `run --config FILE` like the product's own command."""
+    loaded = load(Path(sys.argv[sys.argv.index("--config") + 1]))
+    redactor = check(loaded.config, os.environ).redactor
+    stop_logging = logs.set_up(redact=redactor.redact, form="lines", level="info")
+    start = Start(
+        config=loaded.config,
+        places=loaded.places,
+        environment=os.environ,
+        version=version("zeroclaw"),
+    )
+    try:
+        run(start, on_ready=lambda _facts: None, openers=openers(os.environ))
+    finally:
+        stop_logging()
+
+
+if __name__ == "__main__":
+    main()

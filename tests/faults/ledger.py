@@ -1,0 +1,58 @@
+"""Reads the store's file beside the daemon that writes it; written apart from the product's reads.
+
+The connection can neither write nor checkpoint, so it changes nothing for the daemon.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from zeroclaw.store import LogKind, RowKind
+from zeroclaw.stores.sqlite.opening import FILE_NAME
+
+
+class Ledger:
+    """The file of one data directory; a directory without one holds nothing."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FILE_NAME
+
+    def states(self, kind: RowKind) -> set[str]:
+        """Return every state that a row of a kind is in."""
+        return {state for (state,) in self._read(_STATES, kind.value)}
+
+    def keys(self, kind: RowKind, state: str, containing: str = "") -> list[str]:
+        """Return the keys of rows in a state, whose bodies hold a text."""
+        return [key for (key,) in self._read(_KEYS, kind.value, state, containing)]
+
+    def count(self, kind: RowKind, state: str) -> int:
+        """Return how many rows are in a state."""
+        return len(self.keys(kind, state))
+
+    def streams(self, log: LogKind) -> list[str]:
+        """Return the names of a log's streams."""
+        return [stream for (stream,) in self._read(_STREAMS, log.value)]
+
+    def log(self, log: LogKind, stream: str) -> list[bytes]:
+        """Return the bodies of a stream, in order."""
+        return [bytes.fromhex(body) for (body,) in self._read(_LOG, log.value, stream)]
+
+    def damage(self) -> str:
+        """Look through the whole file; `ok` for none."""
+        ((found,),) = self._read("PRAGMA integrity_check(1)")
+        return str(found)
+
+    def _read(self, sql: str, *values: str) -> list[tuple[str]]:
+        if not self._path.exists():
+            return []
+        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as connection:
+            return connection.execute(sql, values).fetchall()
+
+
+_STATES = "SELECT DISTINCT state FROM stored_row WHERE kind = ?"
+_KEYS = (
+    "SELECT key FROM stored_row WHERE kind = ? AND state = ?"
+    " AND CAST(body AS TEXT) LIKE '%' || ? || '%' ORDER BY key"
+)
+_STREAMS = "SELECT DISTINCT stream FROM log_entry WHERE log = ?"
+_LOG = "SELECT hex(body) FROM log_entry WHERE log = ? AND stream = ? ORDER BY sequence"

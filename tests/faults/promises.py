@@ -1,0 +1,172 @@
+"""What must hold once a daemon that was killed has come to rest: the promises, on one scene.
+
+Read from where people see them (the platform), from where tools ran (the bench), and from the
+store's own file.
+"""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from tests.faults.scene import DENIED, Scene
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate import audit
+from zeroclaw.inbound.anchors import STREAM
+from zeroclaw.store import LogKind, RowKind
+from zeroclaw.turn import entries
+from zeroclaw.turn.journal import fold
+
+REPEAT = "\n\n(possible repeat)"
+ENDED = {"answered", "joined", "superseded", "stopped", "failed"}
+ONCE = frozenset({"knock", "dig"})
+"""Tools of the bench that are not idempotent."""
+
+
+MOST_REPEATS = 2
+"""Kills in the life of one message: one at work, one in the recovery."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What was counted on a scene.
+
+    Attributes:
+        answers: Whole answers that stand, repeats included.
+        repeats: Those that say that they may be one.
+        fragments: Drafts that nobody could take away any more.
+        runs: Runs of tools and commands.
+        unknown: Calls whose outcome a kill hid.
+        cards: Endings that cards show, by how.
+    """
+
+    answers: int
+    repeats: int
+    fragments: int
+    runs: int
+    unknown: int
+    cards: dict[str, int]
+
+
+def counted(scene: Scene) -> Counted:
+    """Count."""
+    chats = scene.here.platform.desk.chats.values()
+    wholes = {part for one in scene.said for part in one.parts}
+    texts = [text for chat in chats for text in chat.answers]
+    chains = (scene.ledger.log(LogKind.AUDIT, one) for one in scene.ledger.streams(LogKind.AUDIT))
+    kinds = [entry.kind for chain in chains for entry in map(audit.read, chain) if _is_entry(entry)]
+    return Counted(
+        answers=sum(text.removesuffix(REPEAT) in wholes for text in texts),
+        repeats=sum(text.endswith(REPEAT) for text in texts),
+        fragments=len(_fragments(scene)),
+        runs=len(scene.here.bench.runs) + len(_commands(scene)),
+        unknown=kinds.count(audit.Kind.UNKNOWN),
+        cards=dict(Counter(how for chat in chats for card in chat.cards for how in card.hows)),
+    )
+
+
+def check(scene: Scene) -> None:
+    """Hold a scene that is quiet against every promise.
+
+    Where the platform can't tell a repeated send, a kill between a send and its record leaves the
+    window of the design (§7): an answer again, which says that it may be; a draft that nobody can
+    take away; a card twice, both settled once they are touched.
+    """
+    windows = 0 if scene.here.platform.settings.idempotent_send else scene.kills
+    _ended_once(scene)
+    _answered_once(scene, min(windows, MOST_REPEATS))
+    fragments = _fragments(scene)
+    assert len(fragments) <= windows, fragments
+    _ran_once(scene)
+    _cards_settled(scene, windows)
+    _on_record(scene)
+
+
+def _ended_once(scene: Scene) -> None:
+    """Every admitted message has one recorded end (P1)."""
+    ledger = scene.ledger
+    assert ledger.states(RowKind.INBOX) <= ENDED
+    assert all(event.confirmed for event in scene.events)
+    assert ledger.states(RowKind.OUTBOX) <= {"delivered", "refused"}
+    assert ledger.states(RowKind.TURN) <= {"closed"}
+
+
+def _answered_once(scene: Scene, windows: int) -> None:
+    """Whole answers are counted; only a possible repeat is one too many, and says so (P1)."""
+    for one in scene.said:
+        answers = scene.here.chat(one.who).answers
+        for part in one.parts:
+            plain, marked = answers.count(part), answers.count(part + REPEAT)
+            told = f"{part!r}: {plain} plain, {marked} marked"
+            assert plain + marked >= 1, told
+            assert plain <= 1, told
+            assert marked <= windows, told
+
+
+def _fragments(scene: Scene) -> list[str]:
+    """Return drafts that were left behind, and texts that are an answer's beginning (P6)."""
+    wholes = {part for one in scene.said for part in one.parts}
+    standing = [one for chat in scene.here.platform.desk.chats.values() for one in chat.said]
+    return [
+        message.text
+        for message in standing
+        if message.draft
+        or any(message.text != whole and whole.startswith(message.text) for whole in wholes)
+    ]
+
+
+def _ran_once(scene: Scene) -> None:
+    """No tool ran twice, and none that was denied (P3)."""
+    runs = Counter((run.tool, run.what) for run in scene.here.bench.runs if run.tool in ONCE)
+    assert set(runs.values()) <= {1}, runs
+    commands = Counter(_commands(scene))
+    assert set(commands.values()) <= {1}, commands
+    ran = {*(what for _, what in runs), *commands}
+    assert not [what for what in ran if DENIED in what]
+
+
+def _commands(scene: Scene) -> list[str]:
+    """Return the lines that commands wrote, one for each run."""
+    paths = (scene.here.directory / "workspaces").glob("*/runs.txt")
+    return [line for path in paths for line in path.read_text().splitlines()]
+
+
+def _cards_settled(scene: Scene, windows: int) -> None:
+    """Every card shows how it ended, and every copy of it the same (P5)."""
+    cards = [card for chat in scene.here.platform.desk.chats.values() for card in chat.cards]
+    shown: dict[str, set[str]] = {}
+    for card in cards:
+        for call, how in zip(card.asked.calls, card.hows, strict=True):
+            shown.setdefault(call.approval, set()).add(how)
+    assert all(len(hows) == 1 and "" not in hows for hows in shown.values()), shown
+    ended = {"approved", "denied", "expired", "stopped"}
+    assert scene.ledger.states(RowKind.APPROVAL) <= ended
+    assert len(cards) - len({card.asked.key for card in cards}) <= windows
+
+
+def _on_record(scene: Scene) -> None:
+    """The audit chains are whole, each action ended once, and the journals fold."""
+    ledger = scene.ledger
+    daemon = ledger.log(LogKind.AUDIT, STREAM)
+    for stream in ledger.streams(LogKind.AUDIT):
+        chain = ledger.log(LogKind.AUDIT, stream)
+        verified = audit.verify(chain, audit.anchors_of(daemon, ConversationId(stream)))
+        assert isinstance(verified, audit.Intact), verified
+        assert verified.open == ()
+        assert _actions_ended_once([audit.read(body) for body in chain])
+    for stream in ledger.streams(LogKind.JOURNAL):
+        journal = ledger.log(LogKind.JOURNAL, stream)
+        assert fold(entries.decode(body) for body in journal).turn is None
+    assert ledger.damage() == "ok"
+
+
+def _actions_ended_once(chain: Collection[audit.Entry | audit.Anchor]) -> bool:
+    kinds: Counter[str] = Counter()
+    for entry in chain:
+        if _is_entry(entry) and entry.action and entry.kind in audit.FINAL:
+            kinds[entry.action] += 1
+    return set(kinds.values()) <= {1}
+
+
+def _is_entry(entry: audit.Entry | audit.Anchor) -> TypeGuard[audit.Entry]:
+    return isinstance(entry, audit.Entry)

@@ -1,0 +1,122 @@
+"""What takes place while a daemon is killed: a handful of scenes, each with its whole script.
+
+A scene is played before the daemon's first start, so that everything waits for it; the people in
+it go on across a kill. Whatever happens, the same answers are expected.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from zeroclaw_test_platform.faults import Refuse
+
+from tests.faults.instants import Instant
+from tests.faults.scene import Scene
+from tests.journeys.bench import Holds
+
+LONG = ("The first part of a long answer.", "The second part of it is longer.", "And a third.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One of them.
+
+    Attributes:
+        play: Writes the scripts and lets people speak.
+        platform: What the platform can do.
+        channel: Keys of the channel's configuration.
+        told: What an operator must have been told, exactly once.
+    """
+
+    play: Callable[[Scene], Awaitable[None]]
+    platform: Mapping[str, object] = field(default_factory=dict[str, object])
+    channel: Mapping[str, object] = field(default_factory=dict[str, object])
+    told: str = ""
+
+
+async def _text(scene: Scene) -> None:
+    scene.write("hi", "Hello ", "to ", "Ann.")
+    await scene.say("ann", "hi", "Hello to Ann.")
+
+
+async def _long(scene: Scene) -> None:
+    scene.write("tell", "\n\n".join(LONG[:1]), "\n\n" + LONG[1], "\n\n" + LONG[2])
+    await scene.say("ann", "tell me", *LONG)
+
+
+async def _approved(scene: Scene) -> None:
+    scene.here.model.call("knock", {"what": "on wood"}, round=0, key="knock", times=None)
+    scene.hold_tools("knock")
+    scene.write("knock", "So ", "be it.", round=1)
+    await scene.say("ann", "please knock", "So be it.")
+
+
+async def _shell(scene: Scene) -> None:
+    command = {"command": "echo ran >> runs.txt"}
+    scene.here.model.call("shell", command, round=0, key="run", times=None)
+    scene.write("run", "It ", "ran.", round=1)
+    await scene.say("ann", "run it", "It ran.")
+
+
+async def _denied(scene: Scene) -> None:
+    scene.here.model.call("knock", {"what": "never"}, round=0, key="knock", times=None)
+    scene.write("knock", "Then ", "not.", round=1)
+    await scene.say("ann", "please knock", "Then not.")
+
+
+async def _batch(scene: Scene) -> None:
+    scene.here.model.calls(
+        ("peek", {"what": "the sky"}),
+        ("knock", {"what": "never"}),
+        ("knock", {"what": "on wood"}),
+        round=0,
+        key="all",
+        times=None,
+    )
+    scene.write("all", "Two ", "of three.", round=1)
+    await scene.say("ann", "do all", "Two of three.")
+
+
+async def _edited(scene: Scene) -> None:
+    scene.here.model.call("dig", {"what": "here"}, round=0, key="dig up", times=None)
+    scene.here.model.say("Dug.", round=1, key="dig up", times=None)
+    scene.here.model.say("Dug.", key="dig down", times=None)
+    event = await scene.say("ann", "dig up", "Dug.")
+
+    async def edit_meanwhile() -> None:
+        hold = Holds(text="a bone")
+        scene.here.bench.will("dig", hold)
+        await hold.reached()
+        changed = await scene.here.platform.edit(event, "dig down")
+        scene.events.append(changed)
+        await scene.here.until(lambda: changed.confirmed or scene.instants.last is not None)
+        await scene.instants.passed(Instant(what="tool", name="dig", when="during"))
+        hold.release()
+
+    scene.live(edit_meanwhile())
+
+
+async def _refused(scene: Scene) -> None:
+    scene.here.platform.will("send", Refuse(), chat="ann", times=None)
+    scene.here.model.say("A secret recipe.", key="cook", times=None)
+    await scene.say("ann", "cook")
+
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "text": Scenario(play=_text),
+    "long": Scenario(play=_long, platform={"max_length": 40}),
+    "long without edits": Scenario(play=_long, platform={"max_length": 40, "can_edit": False}),
+    "approved": Scenario(play=_approved),
+    "shell": Scenario(play=_shell),
+    "denied": Scenario(play=_denied),
+    "batch": Scenario(play=_batch),
+    "edited": Scenario(play=_edited),
+    "refused": Scenario(
+        play=_refused, channel={"stream": False}, told="was refused by the platform"
+    ),
+    # Platforms that don't know a repeated send, with drafts and without.
+    "unsure": Scenario(play=_text, platform={"idempotent_send": False}),
+    "unsure without edits": Scenario(
+        play=_text, platform={"idempotent_send": False, "can_edit": False}
+    ),
+    "unsure card": Scenario(play=_approved, platform={"idempotent_send": False}),
+}

@@ -1,0 +1,59 @@
+"""A command that was running when the daemon was killed is ended, and never run again (P3)."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.world import World, world
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
+
+# No other process of this machine sleeps this long.
+MARKER = "31536000.25"
+
+
+def sleepers() -> list[Path]:
+    """Return the processes of this machine that sleep for the marker."""
+    found: list[Path] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has just ended
+        if words[:2] == [b"sleep", MARKER.encode()]:
+            found.append(path.parent)
+    return found
+
+
+async def run_until_killed(here: World) -> None:
+    """Let Ann have a command run, and kill the daemon in the middle of it."""
+    command = f"echo ran >> runs.txt; echo > started; sleep {MARKER}"
+    here.model.call("shell", {"command": command}, round=0, key="wait", times=None)
+    here.model.say("I do not know.", round=1, key="wait", times=None)
+    await here.say("ann", "wait for it")
+    card = await here.carded()
+    (workspace,) = (here.directory / "workspaces").iterdir()
+    pipe = workspace / "started"
+    os.mkfifo(pipe)
+    await here.press("olga", card)
+    # The command opens the other end, which is how both know of each other.
+    await asyncio.to_thread(pipe.read_bytes)
+    await here.daemon.kill()
+
+
+async def test_a_command_that_runs_on_after_a_kill_is_ended_and_told_as_unknown(
+    tmp_path: Path,
+) -> None:
+    """Nothing of it is left, it ran once, and model and operator read that it may have run. K24."""
+    async with world(tmp_path) as here:
+        await run_until_killed(here)
+        await here.daemon.start()
+        await here.answered("ann", "I do not know.")
+        await here.until(lambda: any("may have run" in text for text in here.chat("olga").texts))
+        (result,) = here.tool_results()
+        assert "may have run" in result
+        assert sleepers() == []
+        ran = [path.read_text() for path in (tmp_path / "workspaces").glob("*/runs.txt")]
+        assert ran == ["ran\n"]

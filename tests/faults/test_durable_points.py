@@ -1,0 +1,104 @@
+"""Killed before and after each durable point, the daemon goes on as if nothing had been (P1-P3, P5).
+
+    pytest tests/faults/test_durable_points.py -k "gated and before"
+
+The list of points is the store's own, so a point that nobody thought of fails here.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.instants import nth
+from tests.faults.promises import check
+from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scene import Scene, scene
+from zeroclaw.store import DurablePoint
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
+
+NOT_PERFORMED = {
+    # The machine knows compaction; no room performs it yet.
+    DurablePoint.COMPACTED,
+}
+WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
+    # The second admission is the operator's press, or the edit; the third is the second press.
+    DurablePoint.ADMITTED: (("text", 1), ("approved", 2), ("edited", 2), ("batch", 3)),
+    DurablePoint.TURN_STARTED: (("text", 1),),
+    DurablePoint.ASSISTANT_RECEIVED: (("batch", 1),),
+    DurablePoint.GATED: (("batch", 1), ("edited", 1)),
+    DurablePoint.ASKED: (("approved", 1), ("batch", 1), ("unsure card", 1)),
+    DurablePoint.ANSWERED: (("approved", 1), ("denied", 1), ("batch", 2)),
+    DurablePoint.SETTLED: (("approved", 1), ("denied", 1), ("batch", 2)),
+    DurablePoint.CALL_STARTED: (("shell", 1), ("edited", 1), ("batch", 2)),
+    DurablePoint.CALL_FINISHED: (("shell", 1), ("edited", 1), ("batch", 1)),
+    DurablePoint.BATCH_APPENDED: (("approved", 1), ("batch", 1)),
+    DurablePoint.STEERED: (("edited", 1),),
+    DurablePoint.FINISHED: (("text", 1), ("refused", 1), ("unsure", 1)),
+    DurablePoint.REF_KNOWN: (("text", 1), ("long", 1), ("long", 2), ("long without edits", 1)),
+    DurablePoint.DELIVERED: (("text", 1), ("long", 1), ("unsure", 1), ("unsure without edits", 1)),
+    DurablePoint.REFUSED: (("refused", 1),),
+    # Where a platform can't tell a repeat, that a send begins is on record before it does.
+    DurablePoint.HOUSEKEEPING: (("unsure without edits", 1), ("unsure card", 1)),
+}
+CALLS = (
+    ("send", "text"),
+    ("send", "unsure"),
+    ("send", "unsure without edits"),
+    ("send", "long without edits"),
+    ("edit", "text"),
+    ("edit", "unsure"),
+    ("ask", "approved"),
+    ("ask", "unsure card"),
+    ("settle", "approved"),
+)
+
+
+async def kill_at(
+    directory: Path, scenario: Scenario, instant: tuple[str, str, str], number: int = 1
+) -> None:
+    """Play a scenario, kill the daemon at one instant, start it again, and hold it to account."""
+    async with scene(
+        directory, platform=scenario.platform, channels={"loopback": dict(scenario.channel)}
+    ) as here:
+        here.instants.ends_at = nth(*instant, number)
+        await scenario.play(here)
+        await here.start()
+        assert await here.ended(), f"the daemon never came to {instant}"
+        await here.start()
+        await here.quiet()
+        _hold_to_account(here, scenario)
+
+
+def _hold_to_account(here: Scene, scenario: Scenario) -> None:
+    check(here)
+    if scenario.told:
+        notes = [text for text in here.here.chat("olga").texts if scenario.told in text]
+        assert len(notes) == 1, notes
+
+
+def test_every_durable_point_is_walked() -> None:
+    """A point that the code exports is killed at, or said not to be performed yet."""
+    assert set(WALK) | NOT_PERFORMED == set(DurablePoint)
+    assert not set(WALK) & NOT_PERFORMED
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("point", "name", "n"),
+    [(point, name, n) for point, places in WALK.items() for name, n in places],
+)
+async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
+    tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
+) -> None:
+    """Answered once, run at most once, every card settled, the books in order. S4-16, K24."""
+    await kill_at(tmp_path, SCENARIOS[name], ("commit", point.value, when), n)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("call", "name"), CALLS)
+async def test_a_kill_around_a_call_to_the_platform_loses_and_repeats_nothing(
+    tmp_path: Path, call: str, name: str, when: str
+) -> None:
+    """Between a call and its record lies the window of platforms that can't tell a repeat (P1)."""
+    await kill_at(tmp_path, SCENARIOS[name], ("call", call, when))
