@@ -8,7 +8,8 @@ from pathlib import Path
 from zeroclaw_test_platform import LoopbackSettings
 from zeroclaw_test_platform.adapter import open_channel
 from zeroclaw_test_platform.chats import Chat
-from zeroclaw_test_platform.platform import Event, Platform
+from zeroclaw_test_platform.event import Event
+from zeroclaw_test_platform.platform import Platform
 
 from tests.contract.channel_suite import Adapter, Standing, receiving
 from tests.fakes.manual_clock import ManualClock

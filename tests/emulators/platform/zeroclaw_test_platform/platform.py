@@ -17,6 +17,7 @@ from zeroclaw import Choice
 from zeroclaw_test_platform import LoopbackSettings
 from zeroclaw_test_platform.chats import Chat, Message, Version
 from zeroclaw_test_platform.desk import Answer, Call, Desk
+from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.faults import Fault, Hang, Lose
 from zeroclaw_test_platform.wire import (
     LONGEST_LINE,
@@ -30,27 +31,6 @@ from zeroclaw_test_platform.wire import (
 PATIENCE_S = 40.0
 """Less than a test's own time limit, so that what was waited for is told."""
 T = TypeVar("T")
-
-
-@dataclass(eq=False, kw_only=True)
-class Event:
-    """Something that a person did; kept until the channel confirms it.
-
-    Attributes:
-        message: What was written, edited, deleted or pressed.
-        deliveries: How often it was sent to the bot.
-        confirmed: The channel said that it was received, after the newest delivery.
-        refused: How often the channel asked for it again.
-        toast: What the channel showed the person alone.
-    """
-
-    id: str
-    body: Json
-    message: Message
-    deliveries: int = 0
-    confirmed: bool = False
-    refused: int = 0
-    toast: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
