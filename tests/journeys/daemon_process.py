@@ -71,6 +71,11 @@ class DaemonProcess:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        """It was started and has not ended."""
+        return self._process is not None and self.exit_code is None
+
+    @property
     def stderr(self) -> str:
         """All that went to standard error."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""

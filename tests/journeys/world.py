@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from zeroclaw_test_platform.chats import Chat, Message
-from zeroclaw_test_platform.platform import Event, Platform
+from zeroclaw_test_platform.event import Event
+from zeroclaw_test_platform.platform import Platform
 
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
@@ -122,7 +123,7 @@ async def world(
     command: tuple[str, ...] = (PROGRAM,),
     **config: object,
 ) -> AsyncGenerator[World]:
-    """Open everything and start the daemon; whatever happens, it is ended at the end.
+    """Open everything and start the daemon; at the end it is told to end, and does.
 
     Args:
         directory: An empty directory of this test's own.
@@ -162,6 +163,8 @@ async def world(
                 await daemon.start()
                 await here.until(lambda: server.connected)
             yield here
+            if daemon.is_running:
+                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
         except AssertionError as error:
             error.add_note(f"{server.transcript()}\n{daemon.account()}")
             raise
@@ -180,7 +183,7 @@ def _usual(directory: Path, model: ModelServer, platform: Platform) -> dict[str,
             "api_key": {"env": "JOURNEY_MODEL_KEY"},
             "stall_s": 20.0,
         },
-        "runtime": {"grace_s": 1.0, "call_timeout_s": 20.0},
+        "runtime": {"grace_s": 0.2, "call_timeout_s": 20.0},
         "approvals": {"timeout_s": 300.0},
         "listener": {"port": 0},
         "people": [
