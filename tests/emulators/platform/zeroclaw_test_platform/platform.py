@@ -19,6 +19,7 @@ from zeroclaw_test_platform.chats import Chat, Message, Version
 from zeroclaw_test_platform.desk import Answer, Call, Desk
 from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.faults import Fault, Hang, Lose
+from zeroclaw_test_platform.plans import Planned, fault_of
 from zeroclaw_test_platform.wire import (
     LONGEST_LINE,
     Json,
@@ -31,15 +32,6 @@ from zeroclaw_test_platform.wire import (
 PATIENCE_S = 40.0
 """Less than a test's own time limit, so that what was waited for is told."""
 T = TypeVar("T")
-
-
-@dataclass(eq=False, kw_only=True)
-class _Planned:
-    op: Op
-    fault: Fault | None
-    chat: str
-    when: Callable[[Call], bool]
-    left: int | None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -64,7 +56,7 @@ class Platform:
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._line: _Line | None = None
         self._events: list[Event] = []
-        self._planned: list[_Planned] = []
+        self._planned: list[Planned] = []
         self._changed = asyncio.Event()
         self._desk: Desk | None = None
         self._made = 0
@@ -255,7 +247,7 @@ class Platform:
             when: Only calls of which this holds.
         """
         self._planned += [
-            _Planned(op=op, fault=fault, chat=chat, when=when, left=times) for fault in faults
+            Planned(op=op, fault=fault, chat=chat, when=when, left=times) for fault in faults
         ]
 
     # --- events --------------------------------------------------------------------------------
@@ -362,7 +354,7 @@ class Platform:
 
     async def _answer(self, call: Call, request: Json) -> Answer | None:
         """Carry a call out, or what was planned for it; None cuts its connection."""
-        fault = self._fault(call)
+        fault = fault_of(call, self._planned)
         match fault:
             case None:
                 return self.desk.carry_out(call, request)
@@ -380,14 +372,3 @@ class Platform:
                 return None
             case _:
                 return self.desk.refused(fault)
-
-    def _fault(self, call: Call) -> Fault | None:
-        for place, planned in enumerate(self._planned):
-            is_here = planned.chat in ("", call.chat)
-            if planned.op == call.op and is_here and planned.when(call):
-                if planned.left is not None:
-                    planned.left -= 1
-                    if planned.left <= 0:
-                        del self._planned[place]
-                return planned.fault
-        return None
