@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zeroclaw_test_platform.chats import Message
-from zeroclaw_test_platform.platform import Event
+from zeroclaw_test_platform.event import Event
 
 from tests.emulators.model_scripts import Gate
 from tests.faults.instants import Instant, Instants
