@@ -12,13 +12,14 @@ from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, screen
 from zeroclaw.message import ToolCall
-from zeroclaw.store import DurablePoint, Write
+from zeroclaw.store import DurablePoint, Put, Write
 from zeroclaw.turn import batch
 from zeroclaw.turn.asks import Asks
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.draft_refs import read_turn
 from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened
 from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.open_turns import TurnRow, turn_put
@@ -42,6 +43,16 @@ class Seat:
     opened: TurnOpened
     row: TurnRow
     bell: Bell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _End:
+    """What the commit of the end holds, however often it is tried."""
+
+    journal: tuple[Entry, ...]
+    audited: tuple[audit.Entry, ...]
+    writes: tuple[Write, ...]
+    text: str
 
 
 class Finishing:
@@ -68,24 +79,17 @@ class Finishing:
             note=done.note,
         )
         text = await self._text(desk, opened, done)
-        final = final_row(
-            key=rooms.ids.ulid(),
-            conversation=desk.conversation,
-            turn=opened.turn,
-            address=row.address,
-            text=text,
-            refs=row.refs,
-            reply_to="" if row.address.direct else row.item.message,
-        )
         state = _ITEM_STATES.get(done.reason, "failed")
-        writes: tuple[Write, ...] = (
-            item_put(row.item, state),
-            turn_put(row, desk.conversation, closed=True),
-            final,
-            *joined,
-            *ended.writes,
+        final = await self._end(
+            seat,
+            ended,
+            _End(
+                journal=(finished, *noted),
+                audited=audited,
+                writes=(item_put(row.item, state), *joined, *ended.writes),
+                text=text,
+            ),
         )
-        await self._end(desk, ended, (finished, *noted), audited, writes)
         left = await draft.close()
         rooms.outbox.announce(final, refs=left, uncertain=draft.uncertain, posted=draft.posted)
         rooms.publish(
@@ -101,32 +105,45 @@ class Finishing:
         rooms.log("turn_finished", turn=opened.turn, reason=done.reason)
         await rooms.outbox.ended(final.key)
 
-    async def _end(
-        self,
-        desk: Desk,
-        ended: Ended,
-        journal: tuple[Entry, ...],
-        audited: tuple[audit.Entry, ...],
-        writes: tuple[Write, ...],
-    ) -> None:
-        """Commit the end; an answer that came first is read and its question left as it ended."""
-        asks = Asks(self._rooms, desk.conversation)
-        for tries_left in reversed(range(TRIES)):
+    async def _end(self, seat: Seat, ended: Ended, end: _End) -> Put:
+        """Commit the end, and return the row of its final.
+
+        An answer that came first is read, and its question left as it ended; so is a message of
+        the draft that was recorded meanwhile.
+        """
+        rooms, desk = self._rooms, seat.desk
+        asks = Asks(rooms, desk.conversation)
+        key = rooms.ids.ulid()
+        tries_left = TRIES
+        while True:
             stopped = await asks.stopped(ended.approvals, ended.by)
+            row, version, _ = await read_turn(rooms.store, seat.opened.turn)
+            final = final_row(
+                key=key,
+                conversation=desk.conversation,
+                turn=row.turn,
+                address=row.address,
+                text=end.text,
+                refs=row.refs,
+                reply_to="" if row.address.direct else row.item.message,
+            )
+            closed = replace(row, final=key)
+            put = turn_put(closed, desk.conversation, closed=True, expect=version)
+            tries_left -= 1
             try:
                 await desk.commit(
                     DurablePoint.FINISHED,
-                    journal=journal,
-                    audited=audited,
-                    writes=(*writes, *stopped),
+                    journal=end.journal,
+                    audited=end.audited,
+                    writes=(final, put, *end.writes, *stopped),
                 )
             except Conflict:
                 if not tries_left:
                     raise
                 continue
-            self._rooms.outbox.announce_written(stopped)
-            self._rooms.outbox.announce_written(ended.writes)
-            return
+            rooms.outbox.announce_written(stopped)
+            rooms.outbox.announce_written(ended.writes)
+            return final
 
     async def _fills(
         self, seat: Seat, ended: Ended

@@ -1,6 +1,6 @@
 """The row of a turn: where it answers, and the messages of its draft so far."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.record import decode, encode
@@ -15,16 +15,22 @@ class TurnRow:
     Attributes:
         item: What the turn answers.
         refs: The draft's messages, as far as they are known.
+        final: The key of the outbox row that carries the answer, empty before the end.
     """
 
     turn: TurnId
     item: Item
     refs: tuple[MessageRef, ...] = ()
+    final: str = ""
 
     @property
     def address(self) -> Address:
         """Where the turn answers."""
         return self.item.address
+
+    def with_ref(self, ref: MessageRef) -> "TurnRow":
+        """Return the row with one more message of the draft."""
+        return self if ref in self.refs else replace(self, refs=(*self.refs, ref))
 
 
 def turn_put(

@@ -11,21 +11,22 @@ from dataclasses import replace
 
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import ConversationId, MessageRef, TurnId
+from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import DurablePoint, RowKind
 from zeroclaw.turn import batch
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.draft_refs import learn, read_turn
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
-from zeroclaw.turn.finishing import TRIES, Finishing, Seat
+from zeroclaw.turn.finishing import Finishing, Seat
 from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_put
 from zeroclaw.turn.machine import begin, begin_tool, resume
-from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
+from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.running import Running
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
@@ -83,11 +84,7 @@ class Runner:
         if turn is None:
             return
         opened, state = turn.opened, turn.state
-        stored = await self._rooms.store.get(RowKind.TURN, opened.turn)
-        if stored is None:
-            message = f"the turn `{opened.turn}` has no row"
-            raise LookupError(message)
-        row = turn_of(stored)
+        row, _, _ = await read_turn(self._rooms.store, opened.turn)
         seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             where = row.address.channel
@@ -195,13 +192,6 @@ class Runner:
         first: Event | None = None,
     ) -> None:
         rooms, desk, opened, row = self._rooms, seat.desk, seat.opened, seat.row
-        known = row
-
-        async def learned(ref: MessageRef) -> None:
-            nonlocal known
-            known = replace(known, refs=(*known.refs, ref))
-            await self._learn(desk, known)
-
         rooms.publish(
             TurnStarted(
                 conversation=desk.conversation, turn=opened.turn, correlation=opened.correlation
@@ -211,7 +201,7 @@ class Runner:
             turn=opened.turn,
             fence=desk.fence.token,
             address=row.address,
-            on_ref=learned,
+            on_ref=lambda ref: learn(rooms.store, desk, opened.turn, ref),
             refs=row.refs,
             resumed=resumed,
         )
@@ -224,34 +214,10 @@ class Runner:
             first = first or AbortRequested(cause="halt", by=halted)
         try:
             ended = await running.drive(state, effects, seat.bell, first=first)
-            await self._finishing.finish(replace(seat, row=known), controls, ended, draft)
+            await self._finishing.finish(seat, controls, ended, draft)
         finally:
             del self._running[opened.turn], self._drafts[opened.turn]
             await draft.close()
-
-    async def _learn(self, desk: Desk, row: TurnRow) -> None:
-        """Record a message of the draft; the turn may end meanwhile, and then stays ended."""
-        store = self._rooms.store
-        for tries_left in reversed(range(TRIES)):
-            stored = await store.get(RowKind.TURN, row.turn)
-            is_closed = stored is not None and stored.state == "closed"
-            version = 0 if stored is None else stored.version
-            try:
-                await store.commit(
-                    Commit(
-                        point=DurablePoint.REF_KNOWN,
-                        conversation=desk.conversation,
-                        fence=desk.fence,
-                        writes=(
-                            turn_put(row, desk.conversation, closed=is_closed, expect=version),
-                        ),
-                    )
-                )
-            except Conflict:
-                if not tries_left:
-                    raise
-                continue
-            return
 
 
 def _is_parked(state: MachineState) -> bool:

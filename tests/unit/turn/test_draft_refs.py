@@ -1,0 +1,137 @@
+"""Each message of a draft is recorded where a restart looks for it (§4, P6)."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.fakes.memory_store import MemoryStore
+from tests.unit.turn.parts import AT, SAM
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import Text, final_row
+from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
+from zeroclaw.errors import Conflict
+from zeroclaw.gate import audit
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.draft_refs import learn, read_turn
+from zeroclaw.turn.inbox import Ask, Item
+from zeroclaw.turn.journal import History
+from zeroclaw.turn.open_turns import TurnRow, turn_put
+
+CONVERSATION = ConversationId("c1")
+TURN = TurnId("t1")
+FINAL = "o1"
+HERE = Address(channel="chat", account="bot", chat="ann", direct=True)
+FIRST, SECOND = (MessageRef(address=HERE, message=message) for message in ("m1", "m2"))
+ITEM = Item(
+    id=ItemId("i1"),
+    conversation=CONVERSATION,
+    address=HERE,
+    principal=SAM,
+    content=Ask(text="hi"),
+    admitted_at=AT,
+)
+ROW = TurnRow(turn=TURN, item=ITEM, refs=(FIRST,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """A conversation with a turn in it."""
+
+    store: MemoryStore
+    desk: Desk
+
+    async def end(self) -> None:
+        """End the turn, whose final begins with its first message."""
+        await self.desk.commit(
+            DurablePoint.FINISHED,
+            writes=(
+                final_row(
+                    key=FINAL,
+                    conversation=CONVERSATION,
+                    turn=TURN,
+                    address=HERE,
+                    text="hello",
+                    refs=ROW.refs,
+                ),
+                turn_put(
+                    TurnRow(turn=TURN, item=ITEM, refs=(FIRST,), final=FINAL),
+                    CONVERSATION,
+                    closed=True,
+                ),
+            ),
+        )
+
+    async def final(self) -> Text:
+        """Return what the final's row says."""
+        row = await self.store.get(RowKind.OUTBOX, FINAL)
+        assert row is not None
+        item = rows.read(row)
+        assert isinstance(item, Text)
+        return item
+
+
+async def held() -> Held:
+    """Open a turn that has shown one message."""
+    store = MemoryStore()
+    desk = Desk(store, await store.lease(CONVERSATION), History(), audit.GENESIS)
+    await desk.commit(DurablePoint.TURN_STARTED, writes=(turn_put(ROW, CONVERSATION),))
+    return Held(store=store, desk=desk)
+
+
+async def test_a_message_of_an_open_turn_joins_its_row() -> None:
+    here = await held()
+    await learn(here.store, here.desk, TURN, SECOND)
+    await learn(here.store, here.desk, TURN, SECOND)
+    row, _, state = await read_turn(here.store, TURN)
+    assert (row.refs, state) == ((FIRST, SECOND), "open")
+
+
+async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None:
+    """The turn stays closed; a restart delivers the final onto that message too."""
+    here = await held()
+    await here.end()
+    await learn(here.store, here.desk, TURN, SECOND)
+    row, _, state = await read_turn(here.store, TURN)
+    assert (row.refs, state) == ((FIRST, SECOND), "closed")
+    assert (await here.final()).refs == (FIRST, SECOND)
+
+
+async def test_a_final_that_is_delivered_is_left_alone() -> None:
+    here = await held()
+    await here.end()
+    stored = await here.store.get(RowKind.OUTBOX, FINAL)
+    assert stored is not None
+    delivered = rows.changed(stored, rows.read(stored), "delivered")
+    await here.desk.commit(DurablePoint.DELIVERED, writes=(delivered,))
+    await learn(here.store, here.desk, TURN, SECOND)
+    assert (await here.final()).refs == (FIRST,)
+
+
+async def test_a_write_that_came_between_is_read_first() -> None:
+    """The end and the message meet: whoever is second sees the first."""
+    here = await held()
+    left = 2
+
+    def touch(_: Commit) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            here.store.touch(RowKind.TURN)
+
+    here.store.before = touch
+    await learn(here.store, here.desk, TURN, SECOND)
+    row, _, _ = await read_turn(here.store, TURN)
+    assert row.refs == (FIRST, SECOND)
+
+
+async def test_it_gives_up_when_somebody_keeps_writing() -> None:
+    here = await held()
+    here.store.before = lambda _: here.store.touch(RowKind.TURN)
+    with pytest.raises(Conflict):
+        await learn(here.store, here.desk, TURN, SECOND)
+
+
+async def test_a_turn_without_a_row_is_a_fault() -> None:
+    with pytest.raises(LookupError, match="the turn `t2` has no row"):
+        await read_turn(MemoryStore(), TurnId("t2"))
