@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Self, cast
 
 Phase = Literal["streaming", "confirming", "executing", "delivering"]
+SENDS = ("send", "ask")
+RECORDS = ("ref_known", "delivered", "asked", "refused")
 PHASES: tuple[Phase, ...] = ("streaming", "confirming", "executing", "delivering")
 
 
@@ -39,20 +41,32 @@ class Instant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
-    """The rows that a commit put: kind, key, state."""
+class Put:
+    """A row that a commit put; `place` is an address key, empty for none."""
 
-    rows: tuple[tuple[str, str, str], ...] = ()
+    kind: str
+    key: str
+    state: str
+    place: str
 
 
 @dataclass(eq=False, kw_only=True)
 class Progress:
-    """What is under way now, as far as commits tell."""
+    """What is under way now, as far as commits and calls tell.
+
+    Attributes:
+        streams: Answers that the model is writing.
+        asked: Questions that wait.
+        running: Calls that run, by conversation.
+        finals: Answers on their way.
+        sends: Sends and cards that were begun and are not recorded, by chat.
+    """
 
     streams: int = 0
     asked: set[str] = field(default_factory=set[str])
     running: Counter[str] = field(default_factory=Counter[str])
     finals: set[str] = field(default_factory=set[str])
+    sends: Counter[str] = field(default_factory=Counter[str])
 
     @property
     def phases(self) -> frozenset[Phase]:
@@ -65,13 +79,28 @@ class Progress:
         }
         return frozenset(phase for phase, holds in found.items() if holds)
 
-    def take(self, instant: Instant, changed: Changed) -> None:
-        """Follow a commit that was made."""
-        for kind, key, state in changed.rows:
-            if kind == "approval":
-                self.asked = self.asked | {key} if state == "pending" else self.asked - {key}
-            if kind == "outbox" and state in ("delivered", "refused"):
-                self.finals.discard(key)
+    def take(self, instant: Instant, rows: tuple[Put, ...]) -> None:
+        """Follow what a commit made durable, or what a call began."""
+        match instant.what, instant.when:
+            case "call", "before" if instant.name in SENDS:
+                self.sends[instant.where] += 1
+            case "call", "failed" if instant.name in SENDS:
+                self.sends[instant.where] -= 1
+            case "commit", "after":
+                self._committed(instant, rows)
+            case _:
+                pass
+
+    def _committed(self, instant: Instant, rows: tuple[Put, ...]) -> None:
+        for row in rows:
+            if row.kind == "approval":
+                waits = row.state == "pending"
+                self.asked = self.asked | {row.key} if waits else self.asked - {row.key}
+            if row.kind == "outbox" and row.state in ("delivered", "refused"):
+                self.finals.discard(row.key)
+            if row.kind in ("outbox", "turn") and instant.name in RECORDS:
+                chat = row.place.split("/")[2]
+                self.sends[chat] = max(0, self.sends[chat] - 1)
         match instant.name:
             case "call_started":
                 self.running[instant.where] += 1
@@ -79,9 +108,8 @@ class Progress:
                 self.running[instant.where] = max(0, self.running[instant.where] - 1)
             case "finished":
                 self.running[instant.where] = 0
-                outbox = (row for row in changed.rows if row[0] == "outbox")
                 # The turn's end puts its final first; what it settles comes after.
-                self.finals.update(key for _, key, _ in list(outbox)[:1])
+                self.finals.update([row.key for row in rows if row.kind == "outbox"][:1])
             case _:
                 pass
 
@@ -94,6 +122,7 @@ class Instants:
         ends_at: Asked at each instant whether it is the last one; None lets all pass.
         last: Where the daemon was killed, None while it lives.
         phases: What was under way then.
+        unrecorded: How many sends were begun and not recorded when it was killed, in all its lives.
         seen: All instants of this life.
         begun: How many commits and calls of this life have not come to their end.
     """
@@ -112,6 +141,7 @@ class Instants:
         self.progress = Progress()
         self.seen: list[Instant] = []
         self.begun = 0
+        self.unrecorded = 0
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -138,16 +168,16 @@ class Instants:
         self.seen = []
         self.begun = 0
 
-    async def passed(self, instant: Instant, changed: Changed | None = None) -> bool:
+    async def passed(self, instant: Instant, rows: tuple[Put, ...] = ()) -> bool:
         """Let an instant pass, or end the daemon there and return false."""
         if self.last is not None:
             return False
         self.seen.append(instant)
         self.begun += {"before": 1, "after": -1, "failed": -1}.get(instant.when, 0)
-        if instant.what == "commit" and instant.when == "after" and changed is not None:
-            self.progress.take(instant, changed)
+        self.progress.take(instant, rows)
         if self.ends_at is not None and self.ends_at(instant):
             self.last, self.phases = instant, self.progress.phases
+            self.unrecorded += self.progress.sends.total()
             assert self.kill is not None
             await self.kill()
             self._changed()
@@ -161,8 +191,7 @@ class Instants:
         self._open[task] = writer
         try:
             while said := await reader.readline():
-                instant, changed = _read(said)
-                if not await self.passed(instant, changed):
+                if not await self.passed(*_read(said)):
                     return
                 writer.write(b".")
         except (ConnectionError, asyncio.CancelledError):
@@ -174,7 +203,7 @@ class Instants:
             self._closed.set()
 
 
-def _read(said: bytes) -> tuple[Instant, Changed]:
+def _read(said: bytes) -> tuple[Instant, tuple[Put, ...]]:
     told = cast("dict[str, object]", json.loads(said))
     instant = Instant(
         what=str(told["what"]),
@@ -182,8 +211,10 @@ def _read(said: bytes) -> tuple[Instant, Changed]:
         when=str(told["when"]),
         where=str(told["where"]),
     )
-    rows = cast("list[tuple[str, str, str]]", told.get("rows", []))
-    return instant, Changed(rows=tuple((kind, key, state) for kind, key, state in rows))
+    rows = cast("list[tuple[str, str, str, str]]", told.get("rows", []))
+    return instant, tuple(
+        Put(kind=kind, key=key, state=state, place=place) for kind, key, state, place in rows
+    )
 
 
 def nth(what: str, name: str, when: str, number: int = 1) -> Callable[[Instant], bool]:

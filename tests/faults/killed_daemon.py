@@ -78,7 +78,7 @@ class WatchedStore:
 
     def _tell(self, commit: Commit, when: str) -> None:
         rows = [
-            (write.kind.value, write.key, write.state)
+            (write.kind.value, write.key, write.state, write.place)
             for write in commit.writes
             if isinstance(write, Put)
         ]

@@ -72,9 +72,10 @@ def check(scene: Scene) -> None:
     window of the design (§7): an answer again, which says that it may be; a draft that nobody can
     take away; a card twice, both settled once they are touched.
     """
-    windows = 0 if scene.here.platform.settings.idempotent_send else scene.kills
+    is_sure = scene.here.platform.settings.idempotent_send
+    windows = 0 if is_sure else scene.instants.unrecorded
     _ended_once(scene)
-    _answered_once(scene, min(windows, MOST_REPEATS))
+    _answered_once(scene, min(windows, MOST_REPEATS), is_sure=is_sure)
     fragments = _fragments(scene)
     assert len(fragments) <= windows, fragments
     _ran_once(scene)
@@ -91,16 +92,20 @@ def _ended_once(scene: Scene) -> None:
     assert ledger.states(RowKind.TURN) <= {"closed"}
 
 
-def _answered_once(scene: Scene, windows: int) -> None:
-    """Whole answers are counted; only a possible repeat is one too many, and says so (P1)."""
+def _answered_once(scene: Scene, repeats: int, *, is_sure: bool) -> None:
+    """Whole answers are counted; only a possible repeat is one too many, and says so (P1).
+
+    A lone answer may say so as well: that its send was about to begin is on record, that it had
+    not begun is not.
+    """
     for one in scene.said:
         answers = scene.here.chat(one.who).answers
         for part in one.parts:
             plain, marked = answers.count(part), answers.count(part + REPEAT)
             told = f"{part!r}: {plain} plain, {marked} marked"
-            assert plain + marked >= 1, told
             assert plain <= 1, told
-            assert marked <= windows, told
+            assert 1 <= plain + marked <= 1 + repeats, told
+            assert not (is_sure and marked), told
 
 
 def _fragments(scene: Scene) -> list[str]:
