@@ -105,8 +105,12 @@ class Watch(RuleBasedStateMachine):
 
     # --- what the machine asks for ---------------------------------------------------------------
 
+    def looks_at(self, name: str) -> bool:
+        """Whether a promise is watched; what is dear to look at is not looked at in vain."""
+        return self.watched in {"", name}
+
     def promise(self, name: str, *, kept: bool) -> None:
-        if not kept and self.watched in {"", name}:
+        if not kept and self.looks_at(name):
             raise BrokenPromise(name)
 
     def happened(self, event: Event, entry: Entry | None = None) -> None:
