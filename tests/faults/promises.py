@@ -81,6 +81,8 @@ def check(scene: Scene) -> None:
     _ran_once(scene)
     _cards_settled(scene, windows)
     _on_record(scene)
+    told, unknown = _told_as_unknown(scene), counted(scene).unknown
+    assert told == unknown or (told > unknown and windows), f"{told} told of {unknown} unknown"
 
 
 def _ended_once(scene: Scene) -> None:
@@ -134,6 +136,11 @@ def _commands(scene: Scene) -> list[str]:
     """Return the lines that commands wrote, one for each run."""
     paths = (scene.here.directory / "workspaces").glob("*/runs.txt")
     return [line for path in paths for line in path.read_text().splitlines()]
+
+
+def _told_as_unknown(scene: Scene) -> int:
+    """Count how often the operator was told that a call may have run (P3)."""
+    return sum("may have run" in text for text in scene.here.chat("olga").texts)
 
 
 def _cards_settled(scene: Scene, windows: int) -> None:

@@ -200,7 +200,11 @@ async def scene(
         world(
             directory,
             platform=platform,
-            environment={PORT_VARIABLE: str(instants.port)},
+            environment={
+                PORT_VARIABLE: str(instants.port),
+                # A daemon that is started so often compiles its source once.
+                "PYTHONDONTWRITEBYTECODE": "",
+            },
             start=False,
             command=COMMAND,
             **config,

@@ -5,10 +5,12 @@ its event.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Literal
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.gate import audit
 from zeroclaw.gate import verdict as gate
@@ -187,7 +189,8 @@ class Performing:
         now = self._rooms.clock.now()
         if isinstance(checked.verdict, Stopped):
             reason = f"`{call.name}` did not run: {checked.verdict.reason}"
-            await self._not_run(action, call, reason, "denied", by=checked.verdict.by)
+            by = checked.verdict.by
+            await self._tell(await self.refusal(action, call, reason, "denied", by=by))
             return
         await self._tell(
             Happened(
@@ -219,22 +222,16 @@ class Performing:
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
-        await self._rooms.tell_operators(
+        happened = await self.refusal(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
+        text = (
             f"`{call.name}` had started when I was cut off, and may have run. I did not repeat it."
         )
-        await self._not_run(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
-
-    async def _not_run(
-        self,
-        action: ActionId,
-        call: ToolCall,
-        text: str,
-        outcome: Literal["denied", "unknown"],
-        *,
-        by: str,
-    ) -> None:
-        happened = await self.refusal(action, call, text, outcome, by=by)
-        await self._tell(happened)
+        rooms = self._rooms
+        notes = tuple(
+            note_row(key=rooms.ids.ulid(), address=address, text=text, quiet=True)
+            for address in rooms.operators("")
+        )
+        await self._tell(replace(happened, writes=notes))
 
     async def refusal(
         self,

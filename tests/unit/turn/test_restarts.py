@@ -8,8 +8,9 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import Answer, asks_for, says
+from zeroclaw.errors import StoreRefused
 from zeroclaw.message import ToolMessage
-from zeroclaw.store import DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.entries import TurnResumed
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
@@ -64,6 +65,26 @@ async def test_a_call_whose_end_was_lost_is_not_repeated(world: World) -> None:
             "`poke` had started when I was cut off, and may have run. I did not repeat it."
         )
         assert await house.audited() == ["proposed", "evaluated", "answered", "unknown"]
+
+
+async def test_the_operators_read_once_that_a_call_may_have_run(world: World) -> None:
+    """What they are told is one commit with what is recorded, however often that is tried."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        world.poke.hold = asyncio.Event()
+        await house.press()
+    refusals = [StoreRefused("not now")]
+
+    def refuse_once(commit: Commit) -> None:
+        if commit.point is DurablePoint.CALL_FINISHED and refusals:
+            raise refusals.pop()
+
+    world.store.before = refuse_once
+    async with world.running() as house:
+        await house.advance(2)
+        assert refusals == []
+        assert "\n".join(house.texts()).count("may have run") == 1
 
 
 async def test_an_idempotent_call_runs_again(world: World) -> None:
