@@ -190,10 +190,13 @@ class Asks:
             changed: As they stand now.
             only: One card, for one that has just become known.
         """
+        known = (ref for one in changed for ref in one.refs)
+        refs = tuple(dict.fromkeys(known)) if only is None else (only,)
+        if not refs:
+            # Most turns end without a question: then nothing is read.
+            return ()
         family = {one.id: one for one in await self._family(changed)}
         family.update({one.id: one for one in changed})
-        known = (ref for one in changed for ref in one.refs)
-        refs = dict.fromkeys(known) if only is None else (only,)
         return tuple(write for ref in refs for write in self._settle(ref, list(family.values())))
 
     def _settle(self, ref: MessageRef, family: list[Approval]) -> tuple[Put, ...]:
