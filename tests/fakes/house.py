@@ -212,8 +212,7 @@ class House:
         """Let everything happen that needs no time."""
         await self.world.clock.settle()
         while self._threads.has_news():
-            await asyncio.get_running_loop().run_in_executor(self._threads, lambda: None)
-            self._threads.forget()
+            await self._threads.catch_up()
             await self.world.clock.settle()
 
     async def advance(self, seconds: float) -> None:

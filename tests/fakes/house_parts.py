@@ -66,12 +66,12 @@ class QuietControl(Control):
 
 
 class Threads(ThreadPoolExecutor):
-    """One thread, and whether it was given something since the last look."""
+    """One thread, and whether it was given something since it was last waited for."""
 
     def __init__(self) -> None:
         super().__init__(max_workers=1)
         self._given = 0
-        self._seen = 0
+        self._done = 0
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -80,7 +80,10 @@ class Threads(ThreadPoolExecutor):
         return super().submit(fn, *args, **kwargs)
 
     def has_news(self) -> bool:
-        return self._given != self._seen
+        return self._given != self._done
 
-    def forget(self) -> None:
-        self._seen = self._given
+    async def catch_up(self) -> None:
+        """Wait for all that it was given so far; the loop has heard of each before this returns."""
+        given = self._given + 1  # and this; what is given meanwhile is news
+        await asyncio.get_running_loop().run_in_executor(self, lambda: None)
+        self._done = given

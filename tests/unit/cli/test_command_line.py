@@ -23,7 +23,10 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 
 def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
-    """The modules that are loaded after a command ran in a process of its own."""
+    """The modules that are loaded after a command ran in a process of its own.
+
+    Without coverage, which loads a database itself.
+    """
     script = (
         "import sys, atexit\n"
         "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
@@ -36,7 +39,8 @@ def modules_of(*arguments: str, environment: dict[str, str]) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | environment,
+        env={key: os.environ[key] for key in os.environ if not key.startswith("COVERAGE_")}
+        | environment,
     )
     return set(done.stderr.split())
 
