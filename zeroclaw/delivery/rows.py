@@ -5,6 +5,7 @@ hands its key to the outbox after it. Texts are redacted and screened before the
 are ulids, and idempotency keys come from them.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -151,6 +152,21 @@ def note_row(
         reply_to: The platform's id of the message that it answers.
     """
     return _new(key, Text(address=address, text=text, quiet=quiet, reply_to=reply_to), conversation)
+
+
+def quiet_notes(
+    text: str, addresses: Iterable[Address], new_key: Callable[[], str]
+) -> tuple[Put, ...]:
+    """Return the writes that tell operators one sentence about trouble, each in their own chat.
+
+    Args:
+        text: Whole; not blank.
+        addresses: Where they are.
+        new_key: Makes a new ulid each time.
+    """
+    return tuple(
+        note_row(key=new_key(), address=address, text=text, quiet=True) for address in addresses
+    )
 
 
 def ask_row(

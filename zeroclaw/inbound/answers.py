@@ -5,7 +5,7 @@ whoever holds it goes on. A press on a card that was never recorded is how its r
 a press that comes too late runs nothing, and the card is shown as it ended.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,6 +30,7 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.conversations import Found
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import RowKind, Store, Write, find_all
+from zeroclaw.turn.asks import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
 
 LOOK_BACK = 200
@@ -248,7 +249,8 @@ class Answers:
             return ()
         writes: list[Write] = [approvals.to_put(read.approval, expect=read.version)]
         if read.approval.state != "pending":
-            family = await self._card(read.approval)
+            one = read.approval
+            family = await on_cards(self._store, one.conversation, frozenset({one.card}))
             writes.extend(
                 settle_rows(
                     keys=(self._ids.ulid(),),
@@ -258,10 +260,6 @@ class Answers:
                 )
             )
         return tuple(writes)
-
-    async def _card(self, one: Approval) -> Iterable[Approval]:
-        rows = await self._store.find(RowKind.APPROVAL, conversation=one.conversation)
-        return [found for row in rows if (found := approvals.decode(row.body)).card == one.card]
 
     async def _in_chat(self, address: Address) -> tuple[_Read, ...]:
         """Return the approvals that numbers of a chat can mean: all open ones, and late ones."""

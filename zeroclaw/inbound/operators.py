@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from zeroclaw.channel import Channel
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.people import People, Seat
@@ -101,10 +101,8 @@ class Notices:
 
     async def tell(self, text: str, *, but_channel: str = "") -> None:
         """Put a sentence into every operator's chat, but not by the channel it is about."""
-        notes = tuple(
-            note_row(key=self._ids.ulid(), address=address, text=text, quiet=True)
-            for address in self._operators.addresses(but_channel=but_channel)
-        )
+        addresses = self._operators.addresses(but_channel=but_channel)
+        notes = quiet_notes(text, addresses, self._ids.ulid)
         if notes:
             await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=notes))
             self._outbox.announce_written(notes)

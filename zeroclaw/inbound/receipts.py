@@ -4,9 +4,8 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import receipt
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
-from zeroclaw.store import LogKind, Store, read_all
-from zeroclaw.turn import entries
-from zeroclaw.turn.journal import fold
+from zeroclaw.store import LogKind, Store
+from zeroclaw.turn.desk import read_history
 from zeroclaw.turn.verdicts import signed_results, verdict_of
 
 
@@ -29,8 +28,7 @@ class Receipts:
         for stream in await self._store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
                 break
-            journal = [one async for one in read_all(self._store, LogKind.JOURNAL, stream)]
-            history = fold(entries.decode(entry.body) for entry in journal)
+            history = await read_history(self._store, stream)
             results = signed_results(history.messages)
             for one in history.receipts:
                 if one.token in tokens:

@@ -4,8 +4,8 @@ Asks and settles are outbox rows, committed with what they are about, so a card 
 only if its question is on record, and every card that is known shows how it ended.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
 from zeroclaw.delivery.rows import ask_row, note_row, settle_rows
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef
@@ -15,7 +15,7 @@ from zeroclaw.gate.action import from_row
 from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
-from zeroclaw.store import DurablePoint, Put, Row, RowKind, Write
+from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.happened import Happened
 from zeroclaw.turn.inbox import Item, item_put
@@ -120,16 +120,8 @@ class Asks:
         self, one: Approval, call: ToolCall, item: Item | None, writes: tuple[Write, ...]
     ) -> Happened:
         now = self._rooms.clock.now()
-        answered = audit.Entry(
-            kind=audit.Kind.ANSWERED,
-            at=now,
-            action=one.action,
-            tool=one.tool,
-            hash=one.action_hash,
-            by=item.principal.id if item and one.by else "deadline",
-            decision=one.choice or one.state,
-            approval=one.id,
-        )
+        by = item.principal.id if item and one.by else "deadline"
+        answered = answered_entry(one, by=by, at=now)
         settles = await self.settled(one)
         done = (item_put(item, "answered"),) if item else ()
         if one.state == "approved":
@@ -156,7 +148,7 @@ class Asks:
             action=one.action,
             tool=one.tool,
             hash=one.action_hash,
-            by=answered.by,
+            by=by,
         )
         entry = AnswerTaken(
             approval=one.id,
@@ -177,7 +169,7 @@ class Asks:
     async def _arguments(self, one: Approval) -> str:
         """Return the canonical arguments that a receipt of the call proves."""
         row = await self._rooms.store.get(RowKind.ACTION, one.action)
-        return "" if row is None else arguments_of(row)
+        return "" if row is None else from_row(row.body).action.canonical_arguments
 
     # --- cards ---------------------------------------------------------------------------------
 
@@ -195,7 +187,9 @@ class Asks:
         if not refs:
             # Most turns end without a question: then nothing is read.
             return ()
-        family = {one.id: one for one in await self._family(changed)}
+        cards = frozenset(one.card for one in changed)
+        shown = await on_cards(self._rooms.store, self._conversation, cards)
+        family = {one.id: one for one in shown}
         family.update({one.id: one for one in changed})
         return tuple(write for ref in refs for write in self._settle(ref, list(family.values())))
 
@@ -207,12 +201,6 @@ class Asks:
             refs=(ref,),
             outcome=approvals.outcome_of(shown, ref.address.key()),
         )
-
-    async def _family(self, changed: Iterable[Approval]) -> list[Approval]:
-        cards = {one.card for one in changed}
-        rows = await self._rooms.store.find(RowKind.APPROVAL, conversation=self._conversation)
-        found = (approvals.decode(row.body) for row in rows)
-        return [one for one in found if one.card in cards]
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
         """Return the writes that end open questions with their turn."""
@@ -228,9 +216,28 @@ class Asks:
         return (*writes, *await self.settled(*ended))
 
 
-def arguments_of(row: Row) -> str:
-    """Return the canonical arguments that a stored action holds."""
-    return from_row(row.body).action.canonical_arguments
+async def on_cards(
+    rows: Rows, conversation: ConversationId, cards: frozenset[str]
+) -> tuple[Approval, ...]:
+    """Return the approvals of a conversation that stand on one of these cards."""
+    found = await rows.find(RowKind.APPROVAL, conversation=conversation)
+    known = (approvals.decode(row.body) for row in found)
+    return tuple(one for one in known if one.card in cards)
+
+
+def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") -> audit.Entry:
+    """Return the audit's entry about how a question ended."""
+    return audit.Entry(
+        kind=audit.Kind.ANSWERED,
+        at=at,
+        action=one.action,
+        tool=one.tool,
+        hash=one.action_hash,
+        by=by,
+        decision=one.choice or one.state,
+        approval=one.id,
+        detail=detail,
+    )
 
 
 def unreachable(rooms: Rooms, one: Asked, call: ToolCall) -> tuple[Denied, audit.Entry]:

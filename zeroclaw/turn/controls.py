@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, ApprovalId, Principal
-from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind, Write
-from zeroclaw.turn.asks import Asks
+from zeroclaw.turn.asks import Asks, answered_entry
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import Entry, Noted, Steered
@@ -129,17 +128,8 @@ class Controls:
         if found is None:
             return self._answered(item)
         one = found[0]
-        answered = audit.Entry(
-            kind=audit.Kind.ANSWERED,
-            at=self._rooms.clock.now(),
-            action=one.action,
-            tool=one.tool,
-            hash=one.action_hash,
-            by=item.principal.id,
-            decision=one.choice or one.state,
-            approval=one.id,
-            detail="late",
-        )
+        now = self._rooms.clock.now()
+        answered = answered_entry(one, by=item.principal.id, at=now, detail="late")
         settles = await self._asks.settled(one)
         return Happened(
             point=DurablePoint.HOUSEKEEPING,

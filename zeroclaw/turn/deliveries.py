@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from zeroclaw.delivery.rows import Ask, Item, Text, address_of, note_row
+from zeroclaw.delivery.rows import Ask, Item, Text, address_of, quiet_notes
 from zeroclaw.envelope import ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
-from zeroclaw.store import Put, Row, RowKind, Write
+from zeroclaw.store import Row, RowKind, Write
 from zeroclaw.turn.asks import Asks
 from zeroclaw.turn.inbox import item_of, item_put
 from zeroclaw.turn.open_turns import turn_of
@@ -58,11 +58,6 @@ class Deliveries:
         elif isinstance(item, Ask):
             what = "An approval card"
         where = address_of(item).channel
-        writes += self._told(f"{what} in `{where}` was refused by the platform: {why}.", row)
-        return tuple(writes)
-
-    def _told(self, text: str, row: Row) -> list[Put]:
-        return [
-            note_row(key=self._rooms.ids.ulid(), address=address, text=text, quiet=True)
-            for address in self._rooms.operators(row.place)
-        ]
+        text = f"{what} in `{where}` was refused by the platform: {why}."
+        told = quiet_notes(text, self._rooms.operators(row.place), self._rooms.ids.ulid)
+        return (*writes, *told)

@@ -14,7 +14,7 @@ from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
 
 TRIES = 8
-"""Times that a ref is written anew because somebody else wrote in between."""
+"""Times that a turn's row is written anew because somebody else wrote in between."""
 
 
 async def read_turn(store: Store, turn: TurnId) -> tuple[TurnRow, int, str]:

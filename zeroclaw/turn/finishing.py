@@ -19,7 +19,7 @@ from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.draft_refs import read_turn
+from zeroclaw.turn.draft_refs import TRIES, read_turn
 from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened
 from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.open_turns import TurnRow, turn_put
@@ -28,9 +28,6 @@ from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.running import Ended
 from zeroclaw.turn.states import Done, DoneReason
 from zeroclaw.turn.verdicts import Verdicts
-
-TRIES = 8
-"""Times that something is written anew because somebody else wrote in between."""
 
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.gate import audit
 from zeroclaw.gate import verdict as gate
@@ -26,6 +26,7 @@ from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.results import AUDITED, Settled
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import (
     BatchAppended,
@@ -140,16 +141,12 @@ class Performing:
             else:
                 verdicts, denials = self._unreachable(calls, verdicts)
                 audited += denials
+        spoken = tuple(_verdict(one) for one in verdicts)
         await self._tell(
             Happened(
-                event=BatchGated(verdicts=tuple(_verdict(one) for one in verdicts)),
+                event=BatchGated(verdicts=spoken),
                 point=DurablePoint.GATED,
-                journal=(
-                    entries.Gated(
-                        verdicts=tuple(_verdict(one) for one in verdicts),
-                        at=self._rooms.clock.now(),
-                    ),
-                ),
+                journal=(entries.Gated(verdicts=spoken, at=self._rooms.clock.now()),),
                 audited=tuple(audited),
                 writes=tuple(writes),
             )
@@ -202,23 +199,7 @@ class Performing:
 
     async def run(self, action: ActionId) -> None:
         """Run a call that was cleared."""
-        settled = await self.calls.run(action)
-        finished = entries.CallFinished(
-            action=action,
-            result=settled.result,
-            outcome=settled.outcome,
-            at=settled.audited.at,
-            receipt=settled.receipt,
-        )
-        await self._tell(
-            Happened(
-                event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
-                point=DurablePoint.CALL_FINISHED,
-                journal=(finished,),
-                audited=(settled.audited,),
-                writes=(settled.blob,) if settled.blob else (),
-            )
-        )
+        await self._tell(_call_ended(action, await self.calls.run(action)))
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
@@ -226,11 +207,7 @@ class Performing:
         text = (
             f"`{call.name}` had started when I was cut off, and may have run. I did not repeat it."
         )
-        rooms = self._rooms
-        notes = tuple(
-            note_row(key=rooms.ids.ulid(), address=address, text=text, quiet=True)
-            for address in rooms.operators("")
-        )
+        notes = quiet_notes(text, self._rooms.operators(""), self._rooms.ids.ulid)
         await self._tell(replace(happened, writes=notes))
 
     async def refusal(
@@ -254,22 +231,19 @@ class Performing:
             outcome=outcome,
             at=now,
         )
-        kind = audit.Kind.UNKNOWN if outcome == "unknown" else audit.Kind.DENIED
         entry = audit.Entry(
-            kind=kind, at=now, action=action, tool=call.name, hash=frozen.hash, by=by
-        )
-        finished = entries.CallFinished(
-            action=action,
-            result=refusal.message,
-            outcome=outcome,
+            kind=AUDITED[outcome],
             at=now,
-            receipt=refusal.receipt,
+            action=action,
+            tool=call.name,
+            hash=frozen.hash,
+            by=by,
         )
-        return Happened(
-            event=CallEnded(action=action, result=refusal.message, outcome=outcome),
-            point=DurablePoint.CALL_FINISHED,
-            journal=(finished,),
-            audited=(entry,),
+        return _call_ended(
+            action,
+            Settled(
+                result=refusal.message, outcome=outcome, receipt=refusal.receipt, audited=entry
+            ),
         )
 
     async def append(self) -> None:
@@ -283,6 +257,24 @@ class Performing:
                 writes=joined,
             )
         )
+
+
+def _call_ended(action: ActionId, settled: Settled) -> Happened:
+    """Return the end of a call, with everything that is recorded of it."""
+    finished = entries.CallFinished(
+        action=action,
+        result=settled.result,
+        outcome=settled.outcome,
+        at=settled.audited.at,
+        receipt=settled.receipt,
+    )
+    return Happened(
+        event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
+        point=DurablePoint.CALL_FINISHED,
+        journal=(finished,),
+        audited=(settled.audited,),
+        writes=(settled.blob,) if settled.blob else (),
+    )
 
 
 def _verdict(verdict: gate.Verdict) -> batch.Verdict:
