@@ -19,6 +19,7 @@ class DaemonProcess:
     Attributes:
         exit_code: Of the newest process once it has ended, negative for a signal.
         said: The lines of standard output of all processes, in order.
+        environment: Of the process.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class DaemonProcess:
         self._group = group
         self._config = config
         self._log = log
-        self._environment = {**os.environ, **environment}
+        self.environment = {**os.environ, **environment}
         self._changed = changed
         self._command = command
         self._process: asyncio.subprocess.Process | None = None
@@ -59,7 +60,7 @@ class DaemonProcess:
             group=self._group,
             config=self._config,
             log=log,
-            environment=self._environment,
+            environment=self.environment,
             changed=self._changed,
             command=command or self._command,
         )
@@ -94,7 +95,7 @@ class DaemonProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
-                env=self._environment,
+                env=self.environment,
                 cwd=self._config.parent,
             )
         self._group.create_task(self._watch(self._process))
@@ -106,12 +107,16 @@ class DaemonProcess:
             self._process.kill()
             await self._ended.wait()
 
-    async def terminate(self) -> int:
-        """Ask it to end, as an init system does, and return its exit code."""
+    def ask_to_end(self) -> None:
+        """Ask it to end, as an init system does."""
         self._is_asked_to_end = True
         assert self._process is not None
         if self.exit_code is None:
             self._process.terminate()
+
+    async def terminate(self) -> int:
+        """Ask it to end, and return its exit code."""
+        self.ask_to_end()
         return await self.ended()
 
     async def ended(self) -> int:

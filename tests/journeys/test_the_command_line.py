@@ -1,0 +1,86 @@
+"""The commands of the terminal reach the running daemon, and say what is wrong when there is none."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.daemon_process import PROGRAM
+from tests.journeys.test_receipts import FORGED, true_receipt
+from tests.journeys.world import World, world
+
+pytestmark = pytest.mark.slow
+
+
+async def zeroclaw(here: World, *arguments: str, given: str = "") -> tuple[int, str, str]:
+    """Run a command with the daemon's configuration; return exit code, output and errors."""
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM,
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=here.daemon.environment | {"ZEROCLAW_CONFIG": str(here.config)},
+    )
+    out, err = await process.communicate(given.encode())
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_status_of_a_running_daemon(tmp_path: Path) -> None:
+    """For people, and for machines."""
+    async with world(tmp_path) as here:
+        code, out, _ = await zeroclaw(here, "status")
+        assert (code, "loopback" in out) == (0, True)
+        code, out, _ = await zeroclaw(here, "status", "--json")
+        assert (code, isinstance(json.loads(out), dict)) == (0, True)
+
+
+async def test_status_without_a_daemon(tmp_path: Path) -> None:
+    """One line, exit code 3 (P10)."""
+    async with world(tmp_path, start=False) as here:
+        code, out, err = await zeroclaw(here, "status")
+        assert (code, out, len(err.splitlines())) == (3, "", 1)
+        assert "zeroclaw run" in err
+
+
+async def test_halt_from_the_terminal_stops_everything(tmp_path: Path) -> None:
+    """The same switch as in the chat."""
+    async with world(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("Once upon ", gate)
+        await here.say("ann", "a story")
+        await gate.reached()
+        assert (await zeroclaw(here, "halt"))[0] == 0
+        await here.until(lambda: any("halted" in text for text in here.chat("ann").answers))
+        here.model.say("Here I am.", key="hello?")
+        await here.platform.confirmed(await here.say("ann", "hello?"))
+        assert (await zeroclaw(here, "resume"))[0] == 0
+        await here.until(lambda: here.chat("ann").answers[-1] == "Here I am.")
+
+
+async def test_receipts_are_told_apart_in_the_terminal(tmp_path: Path) -> None:
+    """A true one is proven, a false one is called so, and the exit code says which. S2-18."""
+    async with world(tmp_path) as here:
+        receipt = await true_receipt(here)
+        code, out, _ = await zeroclaw(here, "receipts", "verify", "-", given=receipt)
+        assert (code, "peek" in out) == (0, True)
+        code, out, err = await zeroclaw(here, "receipts", "verify", "-", given=FORGED)
+        assert code == 1
+        assert "false" in (out + err).lower()
+
+
+async def test_policy_is_explained(tmp_path: Path) -> None:
+    """May Ann use this tool, and why."""
+    async with world(tmp_path, start=False) as here:
+        code, out, _ = await zeroclaw(here, "policy", "show")
+        assert (code, "supervised.reads" in out) == (0, True)
+
+
+async def test_a_configuration_is_checked_without_a_daemon(tmp_path: Path) -> None:
+    async with world(tmp_path, start=False) as here:
+        assert (await zeroclaw(here, "check-config"))[0] == 0
+        here.config.write_text("colour = 'red'\n", encoding="utf-8")
+        code, _, err = await zeroclaw(here, "check-config")
+        assert (code, "colour" in err) == (2, True)
