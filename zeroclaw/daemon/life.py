@@ -9,13 +9,14 @@ store or a listener raises ends the daemon with one line.
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
 from zeroclaw.daemon.watched import Watched
 from zeroclaw.daemon.wiring import Answer, Wired
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable, ZeroclawError
 from zeroclaw.host.processes import reap
 from zeroclaw.inbound.plan import Plan
@@ -100,9 +101,9 @@ class Daemon:
         """Start everything, wait for the end, and end it."""
         parts, rooms = self._parts, self.rooms
         await self._take_halt(await read_halt(parts.store))
-        await rooms.outbox.resume()
+        unsaid = await rooms.outbox.resume()
         await self._expire()
-        await self._wake()
+        await self._wake(unsaid)
         await rooms.start(self._control())
         rooms.mailboxes.start()
         self._hooks.on_ready(rooms.ready_facts())
@@ -134,8 +135,11 @@ class Daemon:
                 )
             )
 
-    async def _wake(self) -> None:
-        """Wake every conversation that has something to do, those with an open turn first."""
+    async def _wake(self, unsaid: Iterable[ConversationId]) -> None:
+        """Wake every conversation that has something to do, those with an open turn first.
+
+        Those with an answer that is not out yet too: what `/new` began waits for it.
+        """
         store = self._parts.store
         waiting = {
             row.conversation: None
@@ -143,7 +147,7 @@ class Daemon:
             async for row in find_all(store, kind, state=state)
             if row.conversation is not None
         }
-        for conversation in waiting:
+        for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
             self.rooms.mailboxes.wake(conversation)
 
     # --- the middle ----------------------------------------------------------------------------

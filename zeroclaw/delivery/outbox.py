@@ -100,9 +100,14 @@ class Outbox:
         self._found: set[str] = set()
         self._known: set[str] = set()
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
+        self._unsaid: dict[ConversationId, list[str]] = {}
 
-    async def resume(self) -> None:
-        """Announce every open row of the store, oldest first; once, at a start."""
+    async def resume(self) -> tuple[ConversationId, ...]:
+        """Announce every open row of the store, oldest first; once, at a start.
+
+        Returns:
+            The conversations with an answer among them; see `caught_up`.
+        """
         for state in rows.OPEN_STATES:
             after = ""
             while page := await self._store.find(
@@ -111,8 +116,17 @@ class Outbox:
                 for row in page:
                     if row.key not in self._known:
                         self._found.add(row.key)
+                        if row.conversation is not None and rows.is_final(row):
+                            self._unsaid.setdefault(row.conversation, []).append(row.key)
                     self._enqueue(row.key, row.place)
                 after = page[-1].key
+        return tuple(self._unsaid)
+
+    async def caught_up(self, conversation: ConversationId) -> None:
+        """Wait until the answers are over that an earlier process left in a conversation."""
+        for key in self._unsaid.get(conversation, ()):
+            await self.ended(key)
+        self._unsaid.pop(conversation, None)
 
     def announce(
         self,

@@ -130,6 +130,12 @@ def final_row(
     return _new(key, item, conversation)
 
 
+def is_final(row: Row) -> bool:
+    """Tell whether a row carries the answer of a turn."""
+    item = read(row)
+    return isinstance(item, Text) and item.turn is not None
+
+
 def note_row(
     *,
     key: str,

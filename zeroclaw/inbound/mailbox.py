@@ -32,6 +32,10 @@ class Turns(Protocol):
         """Take up the open turn of this conversation and bring it to its end."""
         ...
 
+    async def caught_up(self, conversation: ConversationId) -> None:
+        """Wait until the answers are delivered that a restart cut off on their way."""
+        ...
+
     async def run(self, desk: Desk, item: Item, bell: Bell) -> None:
         """Run the turn that an item starts, until its answer is delivered or refused."""
         ...
@@ -144,6 +148,7 @@ class Mailboxes:
 
     async def _work(self, conversation: ConversationId, bell: Bell) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
+        await self._turns.caught_up(conversation)
         desk = await open_desk(self._store, self._leases, conversation)
         if desk.history.turn is not None:
             await self._turns.resume(desk, bell)

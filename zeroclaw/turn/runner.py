@@ -101,6 +101,10 @@ class Runner:
         again = resume(state, rerun=await self._rerun(desk, opened, row, state))
         await self._run(seat, *again, resumed=True)
 
+    async def caught_up(self, conversation: ConversationId) -> None:
+        """Wait until the answers are delivered that a restart cut off on their way."""
+        await self._rooms.outbox.caught_up(conversation)
+
     def waits_for(self, conversation: ConversationId) -> tuple[str, ...]:
         """Return the tools whose calls wait for an answer in a conversation."""
         return tuple(

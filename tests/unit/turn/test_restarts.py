@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import Answer, asks_for, says
-from zeroclaw.errors import StoreRefused
+from zeroclaw.errors import ChannelUnavailable, StoreRefused
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.entries import TurnResumed
@@ -193,3 +193,27 @@ async def test_a_batch_that_was_not_gated_is_asked_about_after_the_restart(world
         assert house.card().calls[0].tool == "poke"
         await house.press()
         assert world.poke.runs == [{"a": 1}]
+
+
+@pytest.mark.parametrize("between", ["", "/new"])
+async def test_an_answer_that_a_restart_held_up_comes_before_the_next(
+    world: World, between: str
+) -> None:
+    """Nothing is asked of the model before the earlier answer stands, `/new` or not (P2)."""
+    platform = world.platforms["chat"]
+    world.model.will(says("one"))
+    async with world.running() as house:
+        platform.will("send", *[ChannelUnavailable("down")] * 9)
+        await house.say("first")
+        assert await house.states() == ["answered"]
+        if between:
+            await house.say(between)
+        await house.say("second")
+        assert house.texts() == []
+    world.model.otherwise(says("two"))
+    async with world.running() as house:
+        assert len(world.model.requests) == 1
+        platform.will("send")
+        await house.advance(600)
+        said = [text.split()[0] for text in house.texts()]
+        assert [word for word in said if word in {"one", "two"}] == ["one", "two"]
