@@ -65,7 +65,7 @@ def texts(state: State) -> list[str]:
     ],
 )
 def test_a_turn_can_be_ended_in_every_state(state: State, event: Event, reason: DoneReason) -> None:
-    """The abort is looked at between every two steps, and the end is told (S4-17, S4-19, S4-20)."""
+    """The abort is looked at between every two steps, and the end is told (S4-02, S4-17, S4-19, S4-20)."""
     after, effects = step(state, event)
     assert done(after).reason == reason
     assert effects[-1] == Finish(done=done(after))

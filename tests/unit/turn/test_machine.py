@@ -33,7 +33,7 @@ def done(state: State) -> Done:
 
 
 def test_a_turn_begins_by_asking_the_model() -> None:
-    """A turn starts in thinking, and thinking starts a request (S0-20, S4-04)."""
+    """A turn starts in thinking, and thinking starts a request (S0-20, S4-04, S4-11)."""
     assert begin(LIMITS) == (Thinking(progress=FIRST), (SendRequest(request=1),))
 
 

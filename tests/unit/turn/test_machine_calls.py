@@ -194,7 +194,7 @@ def test_a_call_that_fails_its_last_check_never_runs() -> None:
 
 
 def test_whole_batches_lead_back_to_the_model() -> None:
-    """The results are in the history before the next request (S0-35, S0-37, S0-42, S1-02)."""
+    """The results are in the history before the next request (S0-35, S0-37, S0-42, S1-02, S3-20)."""
     whole = run(gated(allowed("a")), ended("a"))
     state, effects = run(whole, BatchAppended())
     assert isinstance(state, Thinking)

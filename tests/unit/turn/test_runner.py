@@ -37,7 +37,7 @@ async def test_a_simple_turn_takes_few_commits(world: World) -> None:
 
 
 async def test_a_tool_turn_is_written_down_step_by_step(world: World) -> None:
-    """Nothing runs before it is on record (P3, S0-38, S2-13)."""
+    """Nothing runs before it is on record (P3, S0-38, S2-13, S3-21 without shield and snapshot)."""
     world.model.will(LOOK, says("done"))
     async with world.running() as house:
         await house.say("look")
@@ -151,7 +151,7 @@ async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:
 
 
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
-    """In order, and only for whoever watches (S0-01, S0-08, S0-22, S0-40)."""
+    """In order, and only for whoever watches (S0-01, S0-08, S0-22, S0-40, S4-02, S4-12)."""
     world.model.will(LOOK, says("done"))
     async with world.running() as house:
         seen = house.watch()

@@ -1,0 +1,45 @@
+"""The events of the turns: whoever wants to see them sees them all, and nobody can change anything."""
+
+from zeroclaw.envelope import TurnId
+from zeroclaw.events import Bus, Event, TextStreamed
+from zeroclaw.foreign import Raised
+
+
+def text(said: str) -> Event:
+    return TextStreamed(turn=TurnId("t"), correlation="c", text=said)
+
+
+def test_whoever_can_be_called_with_an_event_may_subscribe() -> None:
+    """Each subscriber gets every event from then on, in order, until they leave (S3-02, S3-04)."""
+    first: list[Event] = []
+    second: list[Event] = []
+    bus = Bus(failed=lambda _: None)
+    bus.publish(text("before"))
+    leave = bus.subscribe(first.append)
+    bus.publish(text("a"))
+    bus.subscribe(second.append)
+    bus.publish(text("b"))
+    leave()
+    bus.publish(text("c"))
+    assert first == [text("a"), text("b")]
+    assert second == [text("b"), text("c")]
+
+
+def test_a_subscriber_that_fails_changes_nothing() -> None:
+    """An event asks for nothing: raising is told, and stops neither the turn nor the others.
+
+    S0-26, P9.
+    """
+    seen: list[Event] = []
+    failed: list[Raised] = []
+
+    def refuse(_: Event) -> None:
+        message = "stop this answer"
+        raise RuntimeError(message)
+
+    bus = Bus(failed=failed.append)
+    bus.subscribe(refuse)
+    bus.subscribe(seen.append)
+    bus.publish(text("a"))
+    assert seen == [text("a")]
+    assert [str(one.error) for one in failed] == ["stop this answer"]
