@@ -14,6 +14,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
+from zeroclaw.gate.conditions import Query
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, RowKind
 from zeroclaw.turn import batch
@@ -35,6 +36,9 @@ from zeroclaw.turn.states import State as MachineState
 
 MOST_RESUMED = 3
 """Restarts in a row that a turn survives without getting further; a crash loop ends there."""
+NOTHING_TO_RETRY = (
+    "There is nothing to retry: no message of this conversation failed or was stopped."
+)
 
 
 class Runner:
@@ -50,8 +54,8 @@ class Runner:
     async def run(self, desk: Desk, item: Item, bell: Bell) -> None:
         """Run the turn that an item starts, until its answer is delivered or refused."""
         opened = self._opening(desk, item)
-        if opened is None:
-            await self._nothing_to_retry(desk, item)
+        if isinstance(opened, str):
+            await self._declined(desk, item, opened)
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
         waiting = await self._rooms.store.get(RowKind.INBOX, item.id)
@@ -137,7 +141,8 @@ class Runner:
 
     # --- the beginning -------------------------------------------------------------------------
 
-    def _opening(self, desk: Desk, item: Item) -> TurnOpened | None:
+    def _opening(self, desk: Desk, item: Item) -> TurnOpened | str:
+        """Return how the turn of an item begins, or why none does, for its writer."""
         rooms = self._rooms
         opened = TurnOpened(
             turn=TurnId(rooms.ids.ulid()),
@@ -159,18 +164,38 @@ class Runner:
             case Again():
                 before = desk.history.retry
                 if before is None:
-                    return None
+                    return NOTHING_TO_RETRY
+                refusal = "" if before.call is None else self._tool_refusal(item)
+                if refusal:
+                    return refusal
                 return replace(opened, user=before.user, kind="retry", call=before.call)
             case _:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)
 
-    async def _nothing_to_retry(self, desk: Desk, item: Item) -> None:
+    def _tool_refusal(self, item: Item) -> str:
+        """Say why somebody may not repeat a `/tool` call, empty when they may call one."""
+        # Whoever could not have written the call must not get it run by asking for it again.
+        query = Query(
+            principal=item.principal,
+            action="command:tool",
+            now=self._rooms.clock.now(),
+            direct=item.address.direct,
+            own=True,
+        )
+        decision = self._rooms.policy().decide(query)
+        if decision.effect == "allow":
+            return ""
+        return (
+            f"What would be retried is a `/tool` call, and `/tool` is not for you: {decision.why}"
+        )
+
+    async def _declined(self, desk: Desk, item: Item, text: str) -> None:
         note = note_row(
             key=self._rooms.ids.ulid(),
             conversation=desk.conversation,
             address=item.address,
-            text="There is nothing to retry: no message of this conversation failed or was stopped.",
+            text=text,
         )
         await desk.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
         self._rooms.outbox.announce(note)

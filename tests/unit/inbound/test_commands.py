@@ -9,6 +9,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StreamBroken
 from zeroclaw.inbound.commands import COMMANDS
+from zeroclaw.store import RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))
 HELD = "Halted by Ada; your message waits for `/resume`."
@@ -267,5 +268,21 @@ async def test_a_tool_that_failed_is_tried_again(world: World) -> None:
         await house.say('/tool poke {"a": 1}')
         await house.say("/stop")
         await house.say("/retry")
+        await house.press()
+        assert world.poke.runs == [{"a": 1}]
+
+
+async def test_a_retry_gets_nobody_a_tool_call_that_they_may_not_make(world: World) -> None:
+    """Somebody else's `/tool` runs again only for whoever may use `/tool` (P3)."""
+    async with world.running() as house:
+        await house.say('/tool poke {"a": 1}', room="lobby")
+        await house.say("/stop", room="lobby")
+        await house.say("/retry", "ben", room="lobby")
+        assert house.texts(room="lobby")[-1].startswith(
+            "What would be retried is a `/tool` call, and `/tool` is not for you: "
+        )
+        assert await house.states() == ["stopped", "answered", "answered"]
+        assert len(await house.rows(RowKind.APPROVAL)) == 1
+        await house.say("/retry", room="lobby")
         await house.press()
         assert world.poke.runs == [{"a": 1}]
