@@ -38,6 +38,9 @@ _Reader = Callable[[Json], object]
 TYPE = "is"
 """The key that holds a record's class; no field may be called so."""
 
+# Made once: `json.dumps` makes a new one for each call that asks for more than its defaults.
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 _PLAIN = frozenset({NoneType, bool, int, float, str})
 
 
@@ -66,10 +69,14 @@ class _Form:
 
 def encode(value: object) -> bytes:
     """Return a dataclass instance as UTF-8 JSON, one line."""
-    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    return to_bytes(to_json(value))
+
+
+def to_bytes(value: Json) -> bytes:
+    """Return plain JSON as UTF-8, one line."""
     # Half a surrogate pair, which JSON escapes of a platform or a model can make, is kept: a
     # message must not be lost for it, and plain UTF-8 would refuse it.
-    return text.encode("utf-8", "surrogatepass")
+    return _write(value).encode("utf-8", "surrogatepass")
 
 
 def decode(kind: type[T], body: bytes) -> T:

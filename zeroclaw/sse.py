@@ -8,7 +8,7 @@ resumed. Added on purpose: `finish` hands over a last event whose blank line is 
 several model servers forget it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from zeroclaw.errors import StreamBroken
 
@@ -69,22 +69,23 @@ def feed(state: SseState, chunk: bytes) -> tuple[SseState, tuple[SseEvent, ...]]
     # `bytes.splitlines` knows exactly the three line ends of the standard, unlike `str.splitlines`.
     lines = (state.rest + chunk).splitlines(keepends=True)
     rest = b"" if not lines or lines[-1].endswith((b"\n", b"\r")) else lines.pop()
-    state = replace(state, rest=rest, after_cr=chunk.endswith(b"\r"))
     if len(rest) > state.max_event_bytes:
         raise _too_large(state)
-    return _take_all(state, lines)
+    return _take_all(state, lines, rest, after_cr=chunk.endswith(b"\r"))
 
 
 def finish(state: SseState) -> tuple[SseEvent, ...]:
     """Hand over what the end of the stream left behind: no event, or the last one."""
-    _, events = _take_all(state, [state.rest, b""] if state.rest else [b""])
+    _, events = _take_all(state, [state.rest, b""] if state.rest else [b""], b"")
     return events
 
 
-def _take_all(state: SseState, lines: list[bytes]) -> tuple[SseState, tuple[SseEvent, ...]]:
-    """Take whole lines, with or without their ends."""
-    # Plain variables: a model's stream is hundreds of chunks of two lines, and a new state for
-    # each line was a tenth of the cost of a whole turn.
+def _take_all(
+    state: SseState, lines: list[bytes], rest: bytes, *, after_cr: bool = False
+) -> tuple[SseState, tuple[SseEvent, ...]]:
+    """Take whole lines, with or without their ends; `rest` is the line that has none yet."""
+    # Plain variables, and one new state: a model's stream is hundreds of chunks of two lines, and
+    # a new state for each line was a tenth of the cost of a whole turn.
     data, size, name, limit = state.data, state.data_bytes, state.name, state.max_event_bytes
     events: list[SseEvent] = []
     for place, ended in enumerate(lines):
@@ -108,9 +109,16 @@ def _take_all(state: SseState, lines: list[bytes]) -> tuple[SseState, tuple[SseE
                 events.append(SseEvent(data=text, name=name))
             data, size, name = (), 0, ""
         # Comments have an empty field name; what nobody needs is ignored by the standard too.
-    at_start = state.at_start and not lines
-    state = replace(state, data=data, data_bytes=size, name=name, at_start=at_start)
-    return state, tuple(events)
+    after = SseState(
+        max_event_bytes=limit,
+        rest=rest,
+        data=data,
+        data_bytes=size,
+        name=name,
+        at_start=state.at_start and not lines,
+        after_cr=after_cr,
+    )
+    return after, tuple(events)
 
 
 def _too_large(state: SseState) -> StreamBroken:

@@ -35,6 +35,8 @@ def prepare_request_messages(
 
 
 def _trimmed(message: Message) -> Message:
-    if isinstance(message, AssistantMessage) and not message.tool_calls:
+    if not isinstance(message, AssistantMessage) or message.tool_calls:
+        return message
+    if message.reasoning or message.reasoning_details:
         return replace(message, reasoning="", reasoning_details=())
     return message

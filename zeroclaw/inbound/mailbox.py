@@ -17,7 +17,7 @@ from zeroclaw.errors import Fenced
 from zeroclaw.inbound.supervisor import contain, fault_line
 from zeroclaw.store import RowKind, Store
 from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.desk import Desk, open_desk
+from zeroclaw.turn.desk import Desk, Desks
 from zeroclaw.turn.inbox import Item, item_of
 from zeroclaw.turn.leases import Leases
 
@@ -62,6 +62,7 @@ class Mailboxes:
         """Hold what mailboxes need; `group` owns their tasks."""
         self._store = store
         self._leases = leases
+        self._desks = Desks(store, leases)
         self._turns = turns
         self._group = group
         self._clock = clock
@@ -149,7 +150,7 @@ class Mailboxes:
     async def _work(self, conversation: ConversationId, bell: Bell) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
         await self._turns.caught_up(conversation)
-        desk = await open_desk(self._store, self._leases, conversation)
+        desk = await self._desks.take(conversation)
         if desk.history.turn is not None:
             await self._turns.resume(desk, bell)
         else:
@@ -165,6 +166,7 @@ class Mailboxes:
             elif self.held and self._admitting:
                 await bell.wait()
             else:
+                self._desks.leave(desk)
                 return
 
     async def _next(self, conversation: ConversationId) -> Item | None:

@@ -5,6 +5,7 @@ is the journal on disk. A desk that failed to write is thrown away and opened an
 """
 
 import asyncio
+from collections import OrderedDict
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
@@ -13,6 +14,9 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, fold
 from zeroclaw.turn.leases import Leases
+
+MOST_KEPT = 64
+"""Conversations whose history stays in memory while nobody writes."""
 
 
 class Desk:
@@ -73,6 +77,30 @@ class Desk:
             self._audit_head = head
             for entry in journal:
                 self.history = extend(self.history, entry)
+
+
+class Desks:
+    """Desks that were left tidy, so that the next message needs no reading; the oldest go first."""
+
+    def __init__(self, store: Store, leases: Leases) -> None:
+        """Keep none yet."""
+        self._store = store
+        self._leases = leases
+        self._kept: OrderedDict[ConversationId, Desk] = OrderedDict()
+
+    async def take(self, conversation: ConversationId) -> Desk:
+        """Return the desk of a conversation, read anew unless it is still ours as we left it."""
+        kept = self._kept.pop(conversation, None)
+        # Only the holder of the fence appends, so as long as it is the same nothing is missed.
+        if kept is not None and kept.fence == await self._leases.fence_of(conversation):
+            return kept
+        return await open_desk(self._store, self._leases, conversation)
+
+    def leave(self, desk: Desk) -> None:
+        """Keep a desk on which nothing is under way and nothing failed."""
+        self._kept[desk.conversation] = desk
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
 
 
 async def open_desk(store: Store, leases: Leases, conversation: ConversationId) -> Desk:

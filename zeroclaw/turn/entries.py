@@ -13,7 +13,7 @@ from typing import Literal, cast, get_args
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
-from zeroclaw.record import TYPE, Json, from_json, to_json
+from zeroclaw.record import TYPE, Json, from_json, to_bytes, to_json
 from zeroclaw.turn.batch import Fill, Outcome, Verdict
 from zeroclaw.turn.states import NO_USAGE, DoneReason, Limits
 
@@ -202,10 +202,7 @@ _NAMES = frozenset(kind.__name__ for kind in get_args(Entry))
 
 def encode(entry: Entry) -> bytes:
     """Return one line of JSON with its version; texts come back character for character."""
-    stored = {"version": VERSION, "entry": to_json(entry)}
-    # Lone surrogates, which JSON escapes can make, are kept: plain UTF-8 would refuse them.
-    text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return to_bytes({"version": VERSION, "entry": to_json(entry)})
 
 
 def decode(body: bytes) -> Entry:

@@ -205,7 +205,7 @@ def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamC
         case TextArrived():
             shown = state.shown + event.text if state.fresh else event.text
             whole = joined(progress.said, shown)
-            return replace(state, shown=shown, fresh=True), (ShowText(text=whole),)
+            return Streaming(progress=progress, shown=shown, fresh=True), (ShowText(text=whole),)
         case StreamCut() if progress.reasked:
             note = "the model's answer broke off twice; send `/retry` to ask again"
             return finish(state, "error", note)

@@ -114,5 +114,5 @@ def _object(fields: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{_json(name)}:{text}" for name, text in fields.items()) + "}"
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+# Made once: `json.dumps` makes a new one for each call that asks for more than its defaults.
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
