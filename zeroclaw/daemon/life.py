@@ -19,6 +19,7 @@ from zeroclaw.daemon.wiring import Answer, Wired
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable, ZeroclawError
 from zeroclaw.host.processes import reap
+from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put, read_halt
 from zeroclaw.record import decode
@@ -27,12 +28,6 @@ from zeroclaw.tool import Spawned
 
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
-WAITING = (
-    (RowKind.TURN, "open"),
-    (RowKind.INBOX, "queued"),
-    (RowKind.INBOX, "control"),
-)
-"""The rows that say that a conversation has something to do."""
 PAUSED = "_I was restarted while writing this; the answer follows._"
 
 
@@ -143,7 +138,7 @@ class Daemon:
         store = self._parts.store
         waiting = {
             row.conversation: None
-            for kind, state in WAITING
+            for kind, state in BUSY
             async for row in find_all(store, kind, state=state)
             if row.conversation is not None
         }

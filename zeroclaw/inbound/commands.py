@@ -102,8 +102,9 @@ class Commands:
             case "new":
                 return await self._new(address, principal)
             case "stop":
-                stop = self._control(here, address, principal, "stop")
-                return Plan(conversation=here, writes=(*make, stop), wake=(here,))
+                meant = await self._conversations.at_work(here)
+                stop = self._control(meant, address, principal, "stop")
+                return Plan(conversation=here, writes=(*make, stop), wake=(meant,))
             case "halt" | "resume":
                 return self._switch(command.name == "halt", here, address, principal, make)
             case "approve" | "deny":

@@ -14,6 +14,8 @@ from zeroclaw.store import Expect, Put, RowKind, Store, Write
 
 CACHE = 4096
 """Addresses remembered; a miss costs one read."""
+BUSY = ((RowKind.TURN, "open"), (RowKind.INBOX, "queued"), (RowKind.INBOX, "control"))
+"""The rows that say that a conversation has something to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,28 @@ class Conversations:
         """Return what `/new` ended when it began this one."""
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         return None if row is None else decode(Conversation, row.body).predecessor
+
+    async def at_work(self, conversation: ConversationId) -> ConversationId:
+        """Return the conversation whose turn is under way where this one is meant.
+
+        That is itself, or one that `/new` left behind and that is still being finished.
+        """
+        found = conversation
+        while not await self._has(found, RowKind.TURN, "open"):
+            before = await self.predecessor(found)
+            if before is None or not await self._is_busy(before):
+                return conversation
+            found = before
+        return found
+
+    async def _is_busy(self, conversation: ConversationId) -> bool:
+        for kind, state in BUSY:
+            if await self._has(conversation, kind, state):
+                return True
+        return False
+
+    async def _has(self, conversation: ConversationId, kind: RowKind, state: str) -> bool:
+        return bool(await self._store.find(kind, conversation=conversation, state=state, limit=1))
 
     def _key(self, address: Address, principal: Principal) -> str:
         shared = address.direct or self._scopes.get(address.channel, "chat") == "chat"

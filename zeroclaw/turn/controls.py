@@ -12,7 +12,7 @@ from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import Entry, Noted, Steered
 from zeroclaw.turn.happened import Happened
-from zeroclaw.turn.inbox import Amend, Answer, Item, Stop, Withdraw, item_of, item_put
+from zeroclaw.turn.inbox import Amend, Answer, Cause, Item, Stop, Withdraw, item_of, item_put
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortRequested
 
@@ -86,9 +86,8 @@ class Controls:
     async def _during(self, item: Item, owner: Principal, call_of: CallOf, tell: Tell) -> None:
         match item.content:
             case Stop(cause=cause):
-                if cause == "stop" and not self._may_stop(item.principal, owner):
-                    text = f"Only {owner.display or owner.id} or an operator may stop this."
-                    await tell(self._answered(item, text))
+                if cause != "halt" and not self._may_stop(item.principal, owner):
+                    await tell(self._answered(item, _goes_on(cause, owner)))
                     return
                 by = item.principal.display or item.principal.id
                 stopped = AbortRequested(cause=cause, by=by)
@@ -160,6 +159,14 @@ class Controls:
             own=principal.id == owner.id,
         )
         return self._rooms.policy().decide(query).effect == "allow"
+
+
+def _goes_on(cause: Cause, owner: Principal) -> str:
+    """Say that a turn was not ended by somebody who may not end it."""
+    who = owner.display or owner.id
+    if cause == "new":
+        return f"First the answer to {who} goes on to its end; {who} or an operator may stop it."
+    return f"Only {who} or an operator may stop this."
 
 
 def _told(item: Item) -> str:

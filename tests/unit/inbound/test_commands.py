@@ -123,6 +123,52 @@ async def test_new_stops_the_running_turn(world: World) -> None:
         assert world.model.asked() == ["user: three"]
 
 
+async def test_new_leaves_somebody_elses_turn_running(world: World) -> None:
+    """Who may not stop it begins a conversation that waits for it, and is told so (P2, S4-20)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("to ben")), says("to cleo"))
+    async with world.running() as house:
+        await house.say("one", "ben", room="lobby")
+        await house.say("/new", "cleo", room="lobby")
+        await house.say("two", "cleo", room="lobby")
+        assert sorted(house.texts(room="lobby")) == [
+            "A new conversation; the old one is kept.",
+            "First the answer to Ben goes on to its end; Ben or an operator may stop it.",
+        ]
+        held.set()
+        await house.settle()
+        assert house.texts(room="lobby")[-2:] == ["to ben", "to cleo"]
+        assert world.model.asked() == ["user: Cleo: two"]
+        assert await house.states() == ["answered", "answered", "answered"]
+
+
+@pytest.mark.parametrize("who", ["ben", "ada"])
+async def test_new_of_who_may_stop_the_turn_ends_it(world: World, who: str) -> None:
+    """Its own person, and an operator (S4-20)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one", "ben", room="lobby")
+        await house.say("/new", who, room="lobby")
+        note = f"_Stopped: a new conversation was begun by {who.title()}._"
+        assert note in house.texts(room="lobby")
+
+
+async def test_a_turn_that_new_left_running_can_still_be_stopped(world: World) -> None:
+    """However many conversations were begun since; `/stop` means what runs (S4-20)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one", "ben", room="lobby")
+        await house.say("/new", "cleo", room="lobby")
+        await house.say("/new", "cleo", room="lobby")
+        await house.say("two", "cleo", room="lobby")
+        await house.say("/stop", "cleo", room="lobby")
+        assert house.texts(room="lobby")[-1] == "Only Ben or an operator may stop this."
+        await house.say("/stop", "ben", room="lobby")
+        assert house.texts(room="lobby")[-2:] == ["_Stopped by Ben._", "ok"]
+        await house.say("/stop", "ben", room="lobby")
+        assert house.texts(room="lobby")[-1] == "Nothing is running."
+
+
 async def test_the_old_conversation_is_finished_before_the_new_one(world: World) -> None:
     """A message for the new one waits while the old one still answers (P2)."""
     held = asyncio.Event()
