@@ -298,14 +298,10 @@ class Wired:
             halted=lambda: self.policy.halted_by,
             workspace=self._workspace,
             model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
-            tell_operators=self._tell_operators,
             prompt=config.runtime.prompt,
             max_output_tokens=config.provider.max_output_tokens,
         )
         return rooms
-
-    async def _tell_operators(self, text: str) -> None:
-        await self.notices.tell(text)
 
     async def _preload(self, provider: Preloading) -> None:
         """Load a model before the first question; what is wrong is told, and asking tells again."""

@@ -34,12 +34,17 @@ _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """One turn and what it is run with."""
+    """One turn and what it is run with.
+
+    Attributes:
+        told: Notes to operators that belong to its end, and are written with it.
+    """
 
     desk: Desk
     opened: TurnOpened
     row: TurnRow
     bell: Bell
+    told: tuple[Put, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ class Finishing:
             _End(
                 journal=(finished, *noted),
                 audited=audited,
-                writes=(item_put(row.item, state), *joined, *ended.writes),
+                writes=(item_put(row.item, state), *joined, *ended.writes, *seat.told),
                 text=text,
             ),
         )
@@ -139,7 +144,7 @@ class Finishing:
                     raise
                 continue
             rooms.outbox.announce_written(stopped)
-            rooms.outbox.announce_written(ended.writes)
+            rooms.outbox.announce_written((*ended.writes, *seat.told))
             return final
 
     async def _fills(

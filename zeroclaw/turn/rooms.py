@@ -36,7 +36,6 @@ class Rooms:
         halted: Who halted everything, empty when nobody did.
         workspace: Makes and returns a conversation's own directory.
         model_slots: How many requests the model serves at once; first come, first served.
-        tell_operators: Puts a sentence into every operator's chat.
         prompt: The operator's own addition to the system prompt, empty for none.
     """
 
@@ -62,6 +61,5 @@ class Rooms:
     halted: Callable[[], str]
     workspace: Callable[[ConversationId], Awaitable[Path]]
     model_slots: asyncio.Semaphore
-    tell_operators: Callable[[str], Awaitable[None]]
     prompt: str = ""
     max_output_tokens: int | None = None

@@ -10,13 +10,13 @@ import asyncio
 from dataclasses import replace
 
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import note_row
+from zeroclaw.delivery.rows import note_row, quiet_notes
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint, RowKind
+from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.turn import batch
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
@@ -91,11 +91,8 @@ class Runner:
         row, _, _ = await read_turn(self._rooms.store, opened.turn)
         seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
-            where = row.address.channel
-            await self._rooms.tell_operators(
-                f"A turn in `{where}` failed: I was cut off again and again while I worked on it."
-            )
             note = "I was cut off again and again while I worked on this; send `/retry` to try anew"
+            seat = replace(seat, told=self._given_up(row))
             await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not _is_parked(state):
@@ -200,6 +197,12 @@ class Runner:
         await desk.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
         self._rooms.outbox.announce(note)
         await self._rooms.outbox.ended(note.key)
+
+    def _given_up(self, row: TurnRow) -> tuple[Put, ...]:
+        """Return the notes to operators about a turn that crashed too often."""
+        where = row.address.channel
+        text = f"A turn in `{where}` failed: I was cut off again and again while I worked on it."
+        return quiet_notes(text, self._rooms.operators(""), self._rooms.ids.ulid)
 
     async def _rerun(
         self, desk: Desk, opened: TurnOpened, row: TurnRow, state: MachineState

@@ -118,6 +118,29 @@ async def test_a_turn_cut_off_three_times_is_given_up(world: World) -> None:
         assert house.texts("ben")[-1] == "ok"
 
 
+async def test_the_operators_read_once_that_a_turn_was_given_up(world: World) -> None:
+    """They are told in the commit of its end, however often that is tried (S4-19)."""
+    world.model.will(*[(asyncio.Event(),)] * 4)
+    async with world.running() as house:
+        await house.say("hello", "ben")
+    for _ in range(3):
+        async with world.running() as house:
+            assert house.texts() == []
+    refusals = [StoreRefused("not now")]
+
+    def refuse_once(commit: Commit) -> None:
+        if commit.point is DurablePoint.FINISHED and refusals:
+            raise refusals.pop()
+
+    world.store.before = refuse_once
+    async with world.running() as house:
+        assert house.texts() == []
+        await house.advance(2)
+        assert house.texts() == [
+            "A turn in `chat` failed: I was cut off again and again while I worked on it."
+        ]
+
+
 async def test_a_turn_that_is_given_up_ends_its_calls_too(world: World) -> None:
     """Unfilled slots get their results, signed and audited (P1, K24)."""
     world.model.will(asks_for(("look", "{}"), ("poke", "{}")))
