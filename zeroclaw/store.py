@@ -253,14 +253,21 @@ async def find_all(
     rows: Rows,
     kind: RowKind,
     *,
+    conversation: ConversationId | None = None,
     state: str | None = None,
     place: str | None = None,
     due_before: datetime | None = None,
+    after: str = "",
 ) -> AsyncIterator[Row]:
     """Yield every row that fits, in order of their keys, however many there are."""
-    after = ""
     while page := await rows.find(
-        kind, state=state, place=place, due_before=due_before, after=after, limit=PAGE
+        kind,
+        conversation=conversation,
+        state=state,
+        place=place,
+        due_before=due_before,
+        after=after,
+        limit=PAGE,
     ):
         for row in page:
             yield row

@@ -161,9 +161,8 @@ class Answers:
 
     async def pending(self, address: Address, principal: Principal, at: datetime) -> str:
         """List the open questions that this person may answer, and those they set off."""
-        rows = await self._store.find(RowKind.APPROVAL, state="pending")
         lines: list[str] = []
-        for row in rows:
+        async for row in find_all(self._store, RowKind.APPROVAL, state="pending"):
             one = approvals.decode(row.body)
             may = self._may(one, principal, at)
             if may or one.requester.id == principal.id:
@@ -263,11 +262,12 @@ class Answers:
 
     async def _in_chat(self, address: Address) -> tuple[_Read, ...]:
         """Return the approvals that numbers of a chat can mean: all open ones, and late ones."""
-        still_open = await self._store.find(RowKind.APPROVAL, state="pending")
+        still_open = find_all(self._store, RowKind.APPROVAL, state="pending")
+        rows = {row.key: row async for row in still_open}
         ended = await self._store.find(
             RowKind.APPROVAL, place=address.key(), newest_first=True, limit=LOOK_BACK
         )
-        rows = {row.key: row for row in (*ended, *still_open)}
+        rows.update({row.key: row for row in ended})
         return tuple(
             _Read(approval=approvals.decode(row.body), version=row.version) for row in rows.values()
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.supervisor import ChannelState
-from zeroclaw.store import RowKind, Store
+from zeroclaw.store import RowKind, Store, find_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +80,13 @@ class StatusOf:
 
     async def report(self) -> Report:
         """Return one look."""
-        waiting = await self._store.find(RowKind.INBOX, state="queued")
-        pending = await self._store.find(RowKind.APPROVAL, state="pending")
         return Report(
             version=self._version,
             model=self._model(),
             channels=dict(self._channels()),
             busy=self._busy(),
-            waiting=len(waiting),
-            pending=len(pending),
+            waiting=await self._count(RowKind.INBOX, "queued"),
+            pending=await self._count(RowKind.APPROVAL, "pending"),
             disk_bytes=await self._store.size_bytes(),
             halted=self._halted(),
             dropped=dict(self._dropped()),
@@ -97,7 +95,7 @@ class StatusOf:
     async def __call__(self, conversation: ConversationId) -> str:
         """Return one look in Markdown, with what waits in this conversation."""
         report = await self.report()
-        waiting = await self._store.find(RowKind.INBOX, conversation=conversation, state="queued")
+        waiting = await self._count(RowKind.INBOX, "queued", conversation)
         channels = ", ".join(
             f"`{name}` {state.condition}{f' ({state.why})' if state.why else ''}"
             for name, state in sorted(report.channels.items())
@@ -106,7 +104,13 @@ class StatusOf:
         return (
             f"- zeroclaw {report.version}, model {report.model}\n"
             f"- channels: {channels}\n"
-            f"- here {len(waiting)} waiting; everywhere {report.waiting} waiting, "
+            f"- here {waiting} waiting; everywhere {report.waiting} waiting, "
             f"{report.busy} at work, {report.pending} to approve\n"
             f"- disk: {report.disk_bytes / 1_048_576:.1f} MiB{halted}"
         )
+
+    async def _count(
+        self, kind: RowKind, state: str, conversation: ConversationId | None = None
+    ) -> int:
+        rows = find_all(self._store, kind, conversation=conversation, state=state)
+        return len([row.key async for row in rows])

@@ -7,7 +7,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address
 from zeroclaw.gate import approval as approvals
-from zeroclaw.store import Row, RowKind, Store
+from zeroclaw.store import Row, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
 
 NEWEST = 200
@@ -49,7 +49,8 @@ class Transcript:
 
     async def _rows(self, kind: RowKind, address: Address, after: str) -> tuple[Row, ...]:
         if after:
-            return await self._store.find(kind, place=address.key(), after=after)
+            rows = find_all(self._store, kind, place=address.key(), after=after)
+            return tuple([row async for row in rows])
         return await self._store.find(kind, place=address.key(), newest_first=True, limit=NEWEST)
 
     async def _told(self, row: Row) -> TranscriptItem | None:

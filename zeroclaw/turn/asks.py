@@ -15,7 +15,7 @@ from zeroclaw.gate.action import from_row
 from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
-from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write
+from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, find_all
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.happened import Happened
 from zeroclaw.turn.inbox import Item, item_put
@@ -220,8 +220,8 @@ async def on_cards(
     rows: Rows, conversation: ConversationId, cards: frozenset[str]
 ) -> tuple[Approval, ...]:
     """Return the approvals of a conversation that stand on one of these cards."""
-    found = await rows.find(RowKind.APPROVAL, conversation=conversation)
-    known = (approvals.decode(row.body) for row in found)
+    found = find_all(rows, RowKind.APPROVAL, conversation=conversation)
+    known = [approvals.decode(row.body) async for row in found]
     return tuple(one for one in known if one.card in cards)
 
 

@@ -6,7 +6,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, ApprovalId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint, Put, RowKind, Write
+from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
 from zeroclaw.turn.asks import Asks, answered_entry
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
@@ -78,10 +78,13 @@ class Controls:
         return noted, tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
-        rows = await self._rooms.store.find(
-            RowKind.INBOX, conversation=self._desk.conversation, state="control"
+        rows = find_all(
+            self._rooms.store,
+            RowKind.INBOX,
+            conversation=self._desk.conversation,
+            state="control",
         )
-        return tuple(item_of(row) for row in rows)
+        return tuple([item_of(row) async for row in rows])
 
     async def _during(self, item: Item, owner: Principal, call_of: CallOf, tell: Tell) -> None:
         match item.content:

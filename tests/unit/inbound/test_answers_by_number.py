@@ -1,13 +1,20 @@
 """Answers by number, and the list of what waits for one."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from tests.fakes.house import World
+from tests.fakes.house import House, World
+from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.config import ApprovalSettings
+from zeroclaw.envelope import ApprovalId, Principal
+from zeroclaw.gate import approval as approvals
+from zeroclaw.inbound.answers import LOOK_BACK
+from zeroclaw.store import Commit, DurablePoint, RowKind
 
+NOBODY = Principal(id="person:nobody", roles=frozenset(), channel="chat", sender="nobody")
 POKE = asks_for(("poke", '{"a": 1}'))
 TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
 DEADLINE_S = 900.0
@@ -114,6 +121,30 @@ async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
         assert world.poke.runs == []
 
 
+async def many_others(house: House) -> None:
+    """Let a page of questions wait before all others, and a screenful end after them."""
+    one = approvals.decode((await house.rows(RowKind.APPROVAL))[0].body)
+    other = replace(one, id=ApprovalId("x"), approvers=(NOBODY.id,), numbers=(), requester=NOBODY)
+    await put_a_page_before(house.world.store, approvals.to_put(other, expect=0))
+    ended = approvals.to_put(approvals.stop(other, by="", at=house.world.clock.now()), expect=0)
+    later = tuple(
+        replace(ended, key=f"~{number:04}", place=house.place().key())
+        for number in range(LOOK_BACK)
+    )
+    await house.world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=later))
+
+
+@pytest.mark.slow
+async def test_a_number_is_found_behind_a_page_of_questions(world: World) -> None:
+    """However many wait, each open one can be answered (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await many_others(house)
+        await house.say("/approve 1")
+        assert world.poke.runs == [{"a": 1}]
+
+
 # --- /pending ------------------------------------------------------------------------------------
 
 
@@ -133,6 +164,17 @@ async def test_pending_lists_what_one_may_answer_or_asked_for(world: World) -> N
             f"- `{hashed}` `poke`: poke ['a'], open until 12:15:00 UTC, waiting for an operator"
         )
         assert house.texts("cleo") == ["Nothing waits for an answer."]
+
+
+@pytest.mark.slow
+async def test_pending_looks_through_all_that_waits(world: World) -> None:
+    """A page of other people's questions hides none (P5)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await many_others(house)
+        await house.say("/pending")
+        assert house.texts()[-1] == "- `1` `poke`: poke ['a'], open until 12:15:00 UTC"
 
 
 @pytest.mark.parametrize("who", ["ben", "ada"])

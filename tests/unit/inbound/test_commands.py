@@ -5,11 +5,13 @@ import asyncio
 import pytest
 
 from tests.fakes.house import World
+from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StreamBroken
 from zeroclaw.inbound.commands import COMMANDS
-from zeroclaw.store import RowKind
+from zeroclaw.store import PAGE, RowKind
+from zeroclaw.turn.inbox import item_of, item_put
 
 POKE = asks_for(("poke", '{"a": 1}'))
 HELD = "Halted by Ada; your message waits for `/resume`."
@@ -64,6 +66,18 @@ async def test_status_tells_how_the_daemon_is(world: World) -> None:
         await house.say("/halt")
         await house.say("/status")
         assert "- halted by Ada; `/resume` goes on" in house.texts()[-1]
+
+
+async def test_status_counts_all_that_waits(world: World) -> None:
+    """A page is not the end of the count."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("one")
+        row = (await house.rows(RowKind.INBOX, "queued"))[0]
+        await put_a_page_before(world.store, item_put(item_of(row), "queued"))
+        await house.say("/status")
+        waits = f"- here {PAGE + 1} waiting; everywhere {PAGE + 1} waiting, 1 at work, 0 to approve"
+        assert waits in house.texts()[-1]
 
 
 async def test_status_shows_why_a_channel_is_not_up(world: World) -> None:

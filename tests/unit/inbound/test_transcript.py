@@ -3,9 +3,11 @@
 import asyncio
 
 from tests.fakes.house import World
+from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import TranscriptItem
-from zeroclaw.store import RowKind
+from zeroclaw.store import PAGE, RowKind
+from zeroclaw.turn.inbox import item_of, item_put
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
 
@@ -36,6 +38,16 @@ async def test_a_chat_reads_as_it_was_written(world: World) -> None:
         assert lines(seen)[5] == ("person", "/retry")
         assert [item.cursor for item in seen] == sorted(item.cursor for item in seen)
         assert lines(await read(house.place(), seen[4].cursor)) == lines(seen[5:])
+
+
+async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:
+    """What came after a cursor is read to its end, more than a page of it too."""
+    async with world.running() as house:
+        await house.say("one")
+        row = (await house.rows(RowKind.INBOX))[0]
+        await put_a_page_before(world.store, item_put(item_of(row), "answered"))
+        seen = await house.rooms.transcript.read(house.place(), " ")
+        assert lines(seen) == [("person", "one")] * (PAGE + 1) + [("bot", "ok")]
 
 
 async def test_an_open_draft_stands_last(world: World) -> None:

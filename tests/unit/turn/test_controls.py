@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.house import World
+from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
-from zeroclaw.turn.inbox import Ask, Stop, item_of, item_put
+from zeroclaw.turn.inbox import Amend, Ask, Stop, item_of, item_put
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -187,6 +188,19 @@ async def test_an_edit_of_a_stopped_turn_is_not_lost(world: World) -> None:
         await house.edit("p1", "poke it twice")
         await house.say("/stop")
         assert await house.states() == ["stopped", "joined", "answered"]
+
+
+@pytest.mark.slow
+async def test_a_stop_is_seen_behind_a_page_of_edits(world: World) -> None:
+    """However much the lane holds until the next batch, all of it is read (S4-20)."""
+    world.model.will((asyncio.Event(),))
+    async with world.running() as house:
+        await house.say("one")
+        row = (await house.rows(RowKind.INBOX))[0]
+        edit = replace(item_of(row), content=Amend(message="p1", text="two"))
+        await put_a_page_before(world.store, item_put(edit, "control"))
+        await house.say("/stop")
+        assert house.texts() == ["_Stopped by Ada._"]
 
 
 # --- what never happens --------------------------------------------------------------------------
