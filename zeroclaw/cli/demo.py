@@ -18,6 +18,9 @@ kind = "scripted"
 script = "{script}"
 
 [channels.terminal]
+
+[runtime]
+grace_s = 0.5  # who leaves with a card open answers it no more
 """
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import stat
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Literal
 import click
 
 from zeroclaw.cli.options import with_places
+
+_STDIN = 0
 
 
 @click.command("run")
@@ -28,11 +31,14 @@ from zeroclaw.cli.options import with_places
     show_default=True,
     help="For people, or for machines.",
 )
+@click.option("--until-stdin-ends", is_flag=True, hidden=True)  # for `chat` and `demo`
 def command(
+    *,
     config: Path | None,
     data_dir: Path | None,
     log_level: Literal["debug", "info", "warning", "error"],
     log_form: Literal["lines", "json"],
+    until_stdin_ends: bool,
 ) -> None:
     """Run the daemon until it is told to stop.
 
@@ -40,6 +46,9 @@ def command(
     web page on 127.0.0.1:8420, the terminal, and tools that ask before they do more than read.
     SIGTERM or Ctrl-C ends it: what is being written gets a grace time. Facts go to stderr.
     """
+    if until_stdin_ends and not _is_pipe(_STDIN):
+        message = "--until-stdin-ends needs a pipe as standard input"
+        raise click.UsageError(message)
     # Nothing that starting makes is garbage; looking through it was a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
@@ -73,6 +82,11 @@ def command(
         version=version("zeroclaw"),
     )
     try:
-        daemon.run(start, on_ready=tell)
+        daemon.run(start, on_ready=tell, lifeline=_STDIN if until_stdin_ends else None)
     finally:
         stop_logging()
+
+
+def _is_pipe(descriptor: int) -> bool:
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -8,6 +8,7 @@ store or a listener raises ends the daemon with one line.
 """
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -28,6 +29,7 @@ from zeroclaw.tool import Spawned
 
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
+_LIFELINE_BYTES = 4096
 PAUSED = "_I was restarted while writing this; the answer follows._"
 
 
@@ -44,9 +46,20 @@ class Hooks:
 
 
 def run(
-    start: Start, *, on_ready: Callable[[ReadyFacts], None], openers: Openers | None = None
+    start: Start,
+    *,
+    on_ready: Callable[[ReadyFacts], None],
+    openers: Openers | None = None,
+    lifeline: int | None = None,
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT; blocks.
+
+    Args:
+        start: What it is started with.
+        on_ready: Called once, when it is up.
+        openers: What is replaced.
+        lifeline: The read end of a pipe whose other end our parent holds. Its end is the parent's,
+            however that came about, and is a third word to stop.
 
     Raises:
         NeedsOperator: It can't start, or can't go on; the text says what to do.
@@ -57,6 +70,8 @@ def run(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+        if lifeline is not None:
+            loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
         await serve(start, Hooks(on_ready=on_ready, stop=stop), openers or Openers())
 
     asyncio.run(main())
@@ -206,6 +221,17 @@ class Daemon:
             except TimeoutError:
                 self._parts.log("drafts_left", level="warning")
         await rooms.anchors.anchor()
+
+
+def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
+    """Take what there is to read: what a parent says is nothing to us, that it is gone is."""
+    try:
+        said = os.read(lifeline, _LIFELINE_BYTES)
+    except OSError:  # a socket in place of a pipe, reset
+        said = b""
+    if not said:
+        asyncio.get_running_loop().remove_reader(lifeline)
+        stop.set()
 
 
 async def _clean_up(parts: Parts) -> None:

@@ -1,11 +1,17 @@
 """`demo` and `chat` as people start them: real processes, with a daemon of their own."""
 
+import asyncio
 import os
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.contract.test_local_child import death_of
+from zeroclaw.host.control import FILE
 
 pytestmark = pytest.mark.slow
 
@@ -13,16 +19,21 @@ SCRIPT = 'otherwise = "you said {{user}}"\n'
 CONFIG = '[provider]\nkind = "scripted"\nscript = "{script}"\n\n[channels.terminal]\n'
 
 
+def environment(home: Path) -> dict[str, str]:
+    """Nothing of this user; what is temporary is below `home` too."""
+    empty = dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZEROCLAW_CONFIG"), "")
+    return {**os.environ, **empty, "HOME": str(home), "TMPDIR": str(home)}
+
+
 def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    """A command with nothing of this user around it."""
-    places = {"HOME": str(home), "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": "", "ZEROCLAW_CONFIG": ""}
+    """A command from its start to its end."""
     return subprocess.run(
         [sys.executable, "-m", "zeroclaw.cli", *arguments],
         input=typed,
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | places,
+        env=environment(home),
     )
 
 
@@ -67,3 +78,78 @@ def test_a_daemon_that_cannot_start_says_why(tmp_path: Path, configured: Path) -
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"zeroclaw: {configured}: autonomy: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+async def begun(home: Path, *arguments: str, typed: str, shows: str) -> asyncio.subprocess.Process:
+    """A sitting that has shown some words and goes on."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "zeroclaw.cli", *arguments),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=environment(home),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(typed.encode())
+    async for line in process.stdout:
+        if shows in line.decode():
+            break
+    return process
+
+
+def daemon_of(data: Path) -> int:
+    """The process id of the daemon that listens in a data directory, by the kernel's word."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(data / FILE))
+        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("iII"))
+    return int(struct.unpack("iII", told)[0])
+
+
+def only_one_in(directory: Path) -> Path:
+    (found,) = directory.iterdir()
+    return found
+
+
+async def test_a_chat_that_is_killed_takes_its_daemon_with_it(
+    tmp_path: Path, configured: Path
+) -> None:
+    """And the daemon ends in order: what it was doing is written down."""
+    data = tmp_path / "data"
+    options = ("--config", str(configured), "--data-dir", str(data))
+    chat = await begun(tmp_path, "chat", *options, typed="hi\n", shows="you said hi")
+    daemon = daemon_of(data)
+    chat.kill()
+    await death_of(daemon)
+    assert " stopping " in (data / "chat.log").read_text(encoding="utf-8")
+    await chat.wait()
+
+
+async def test_a_demo_that_is_killed_takes_its_daemon_with_it(tmp_path: Path) -> None:
+    """While a call waits for an approval that nobody can give any more."""
+    demo = await begun(tmp_path, "demo", typed="", shows="a = approve once")
+    daemon = daemon_of(await asyncio.to_thread(only_one_in, tmp_path) / "data")
+    demo.kill()
+    await death_of(daemon)
+    await demo.wait()
+
+
+def test_a_daemon_without_a_parent_does_not_begin(tmp_path: Path, configured: Path) -> None:
+    """Its parent was killed while it started: it is up for no time, and ends in order."""
+    done = zeroclaw(tmp_path, "run", "--until-stdin-ends", "--config", str(configured))
+    assert (done.returncode, " stopping " in done.stderr) == (0, True)
+
+
+def test_a_lifeline_has_to_be_a_pipe(tmp_path: Path, configured: Path) -> None:
+    """A file or a terminal tells nothing about a parent (P10)."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "zeroclaw.cli", "run"),
+            *("--until-stdin-ends", "--config", str(configured)),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(tmp_path),
+    )
+    assert (done.returncode, "needs a pipe" in done.stderr) == (2, True)

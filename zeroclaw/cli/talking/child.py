@@ -1,4 +1,8 @@
-"""A daemon that is started for one sitting, and ended with it."""
+"""A daemon that is started for one sitting, and ended with it.
+
+Its standard input is a pipe that nobody writes to and only this process holds open. So the kernel
+tells it when this process is gone, killed with -9 too, and it ends as at SIGTERM.
+"""
 
 import asyncio
 import os
@@ -50,8 +54,8 @@ async def with_own_daemon(
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "zeroclaw.cli", "run", *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
+            *("-m", "zeroclaw.cli", "run", "--until-stdin-ends", *arguments),
+            stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
             start_new_session=True,  # Ctrl-C in this terminal is ours to handle
