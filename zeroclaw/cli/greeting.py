@@ -28,9 +28,9 @@ def greeting(facts: ReadyFacts, config: Config, places: Places) -> Iterator[str]
         yield f"  web page  {facts.web_url} (opens once; `zeroclaw status` makes another)"
     if "terminal" in {config.kind_of(name) for name in facts.channels}:
         yield "  terminal  zeroclaw chat"
-    if config.provider.kind == "local":
+    if config.provider.kind == "local" and not config.provider.model_file:
         where = places.config or "~/.config/zeroclaw/config.toml"
-        yield "  tools     this small model only chats and never calls a tool: call one yourself"
-        yield '            with `/tool shell {"command": "date"}`, or see `zeroclaw demo`'
+        yield '  tools     call one yourself with `/tool shell {"command": "date"}`, or see'
+        yield "            `zeroclaw demo`"
         yield f"  stronger  name a model that calls tools, in {where}:"
         yield STRONGER

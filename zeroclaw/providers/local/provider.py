@@ -36,10 +36,7 @@ PACKAGE = "xllamacpp"
 # What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
 # a tool (tried 2026-11).
 SHIPPED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SHIPPED_NOTE = (
-    "the built-in model is small: it chats and calls no tools. `/tool` runs one by hand, "
-    "`zeroclaw demo` shows the rest, `[provider]` in the configuration names a stronger model"
-)
+SHIPPED_NOTE = "the built-in model is small: it only chats and never calls a tool"
 # Without the two it said one clause over and over, to the end of its bound (tried 2026-11); with a
 # penalty of 1.3 it loses the thread.
 SHIPPED_PENALTY = 1.1

@@ -1,0 +1,32 @@
+"""What a daemon says when it is up."""
+
+from pathlib import Path
+
+from zeroclaw.cli.greeting import greeting
+from zeroclaw.config import parse
+from zeroclaw.daemon.parts import ReadyFacts
+from zeroclaw.host.places import Places
+from zeroclaw.providers.local.provider import SHIPPED_NOTE
+
+PLACES = Places(config=None, data=Path("/d"), workspaces=Path("/w"), models=Path("/m"))
+
+
+def said(config: str, *, note: str = "") -> str:
+    facts = ReadyFacts(
+        model="m", note=note, web_url="", channels=("terminal",), shell="", halted=""
+    )
+    return "\n".join(greeting(facts, parse(config), PLACES))
+
+
+def test_the_small_models_limits_are_told_once() -> None:
+    """Once that it calls no tools, then what to do about it."""
+    words = said("", note=SHIPPED_NOTE)
+    assert words.count("small") == words.count("never calls a tool") == 1
+    assert words.count("`zeroclaw demo`") == words.count("/tool shell") == 1
+    assert 'kind = "openai"' in words
+
+
+def test_a_chosen_model_needs_no_advice() -> None:
+    """A model file that somebody named may well call tools."""
+    words = said('[provider]\nkind = "local"\nmodel_file = "/m/big.gguf"\n')
+    assert words == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
