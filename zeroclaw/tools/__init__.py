@@ -112,7 +112,7 @@ def readable(data: bytes) -> Readable:
 def described(start: bytes, size_bytes: int) -> str:
     """Return the line that stands for data, by its size and its first bytes."""
     more = " …" if size_bytes > _DESCRIBED_BYTES else ""
-    return f"[{size_bytes:,} bytes of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
+    return f"[{counted(size_bytes, 'byte')} of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
 
 
 # CSI and OSC sequences and two-character escapes (ECMA-48), then what is left of C0 and C1.
@@ -130,6 +130,11 @@ def quoted(text: str, *, limit_chars: int = 200) -> str:
     line = "".join(letter if letter.isprintable() else " " for letter in text).replace("`", "'")
     cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"
     return f"`{cut}`"
+
+
+def counted(count: int, one: str) -> str:
+    """Return a number and what it counts: `1 byte`, `1,200 bytes`."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
 
 
 def _fault(found: ErrorDetails) -> str:

@@ -22,6 +22,7 @@ from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
 from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ToolArguments,
+    counted,
     dump,
     parse,
     quoted,
@@ -213,7 +214,7 @@ def _shown(output: Captured) -> str:
     # A character that was cut in two is left out whole.
     head = _CUT_AT_THE_END.sub(b"", output.head)
     tail = output.tail.lstrip(_CONTINUATIONS)
-    gap = f"[… {output.total_bytes - len(head) - len(tail):,} bytes left out …]"
+    gap = f"[… {counted(output.total_bytes - len(head) - len(tail), 'byte')} left out …]"
     return f"{_text(head)}\n{gap}\n{_text(tail)}"
 
 
@@ -221,5 +222,5 @@ def _text(data: bytes) -> str:
     made = readable(data)
     if not made.is_text:
         return made.text
-    note = f"\n[{made.bad_bytes:,} places were not UTF-8]" if made.bad_bytes else ""
+    note = f"\n[not UTF-8 in {counted(made.bad_bytes, 'place')}]" if made.bad_bytes else ""
     return without_controls(made.text) + note

@@ -81,7 +81,7 @@ async def test_data_is_described_and_stray_bytes_are_marked(workspace: Path) -> 
         "[500 bytes of data, not text: 89 50 4e 47 00 89 50 4e 47 00 89 50 4e 47 00 89 …]"
     )
     assert await call(workspace, "read_file", path="latin") == (
-        "a caf\ufffd in a latin-1 text\n[1 places were not UTF-8]"
+        "a caf\ufffd in a latin-1 text\n[not UTF-8 in 1 place]"
     )
 
 

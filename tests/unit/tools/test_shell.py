@@ -125,7 +125,7 @@ def test_a_timeout_beyond_the_cap_is_refused(timeout_s: float) -> None:
         ("exit 200", "exit code 200\n(no output)"),
         ("printf '\\000\\001'", "exit code 0\n[2 bytes of data, not text: 00 01]"),
         ("printf '\\033[31mred\\r\\n'", "exit code 0\nred\n"),
-        ("printf 'a long li\\377ne'", "exit code 0\na long li\ufffdne\n[1 places were not UTF-8]"),
+        ("printf 'a long li\\377ne'", "exit code 0\na long li\ufffdne\n[not UTF-8 in 1 place]"),
         (
             "printf 'abcdefghijkl and so on to the end'",
             "exit code 0\nabcdefghijkl\n[… 15 bytes left out …]\nhe end",

@@ -9,6 +9,7 @@ from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tools import (
     Readable,
     ToolArguments,
+    counted,
     dump,
     parse,
     quoted,
@@ -120,3 +121,12 @@ def test_a_name_is_quoted_on_one_line(text: str) -> None:
     assert line.isprintable()
     assert (line[0], line[-1], line.count("`")) == ("`", "`", 2)
     assert len(line) <= 203
+
+
+def test_one_is_not_many() -> None:
+    """People read cards and results, so what is counted agrees with its number."""
+    assert [counted(number, "byte") for number in (0, 1, 1200)] == [
+        "0 bytes",
+        "1 byte",
+        "1,200 bytes",
+    ]

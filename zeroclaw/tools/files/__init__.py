@@ -14,7 +14,7 @@ from typing import Generic
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.host.protected import rules
 from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import Model, dump, parse, quoted, schema
+from zeroclaw.tools import Model, counted, dump, parse, quoted, schema
 from zeroclaw.tools.files.beneath import parts_of, resolve
 from zeroclaw.tools.files.content import (
     EditArguments,
@@ -137,7 +137,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             ),
             model=WriteArguments,
             path=lambda asked: asked.path,
-            line=lambda asked: f"write {len(asked.content):,} characters to {quoted(asked.path)}",
+            line=_write_line,
             work=write_file,
             settings=settings,
         ),
@@ -180,6 +180,10 @@ def _spec(
         # Writes of one batch mean their order.
         execution="sequential" if "write" in effects else "parallel",
     )
+
+
+def _write_line(asked: WriteArguments) -> str:
+    return f"write {counted(len(asked.content), 'character')} to {quoted(asked.path)}"
 
 
 def _edit_line(asked: EditArguments) -> str:

@@ -9,7 +9,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import is_masked, is_read_only
 from zeroclaw.redact import holds_marker
 from zeroclaw.tool import ToolOutput
-from zeroclaw.tools import ToolArguments, described, is_binary, quoted, readable
+from zeroclaw.tools import ToolArguments, counted, described, is_binary, quoted, readable
 from zeroclaw.tools.files.beneath import (
     Parts,
     open_at,
@@ -77,7 +77,7 @@ def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
         place.go_on()
         replace_at(directory, parts, data, replaces=before)
     done = "made" if before is None else "replaced"
-    return ToolOutput(text=f"{done} {shown(parts)}: {len(data):,} bytes")
+    return ToolOutput(text=f"{done} {shown(parts)}: {counted(len(data), 'byte')}")
 
 
 def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
@@ -100,7 +100,8 @@ def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
         place.go_on()
         replace_at(directory, parts, new, replaces=before)
     line = text[: text.index(arguments.old_text)].count("\n") + 1
-    return ToolOutput(text=f"edited {shown(parts)} at line {line}: {len(new):,} bytes")
+    size = counted(len(new), "byte")
+    return ToolOutput(text=f"edited {shown(parts)} at line {line}: {size}")
 
 
 def readable_parts(path: str, place: Place) -> Parts:
@@ -145,7 +146,7 @@ def _lines(stream: BinaryIO, arguments: ReadArguments, place: Place) -> str:
         taken.append(line)
         left -= len(line)
     made = readable(b"".join(taken))
-    note = f"\n[{made.bad_bytes:,} places were not UTF-8]" if made.bad_bytes else ""
+    note = f"\n[not UTF-8 in {counted(made.bad_bytes, 'place')}]" if made.bad_bytes else ""
     if not stream.read(1):
         return made.text + note
     following = arguments.first_line + len(taken)

@@ -12,7 +12,7 @@ from pydantic import Field
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import is_masked
 from zeroclaw.tool import ToolOutput
-from zeroclaw.tools import ToolArguments, is_binary, quoted, without_controls
+from zeroclaw.tools import ToolArguments, counted, is_binary, quoted, without_controls
 from zeroclaw.tools.files.beneath import (
     Kind,
     Parts,
@@ -136,7 +136,7 @@ class _Search:
     def notes(self) -> list[str]:
         """Return what the reader must know about the answer's limits."""
         most = self._place.settings.max_searched_file_bytes
-        large = [f"[passed over {self._large:,} files larger than {most:,} bytes]"]
+        large = [f"[passed over {counted(self._large, 'file')} larger than {most:,} bytes]"]
         stopped = [f"[the search stopped when {self._stopped_by}: narrow it down]"]
         return [*(large if self._large else []), *(stopped if self._stopped_by else [])]
 
