@@ -93,6 +93,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
+from zeroclaw.reference import SecretReference
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
 
 __all__ = [
@@ -160,6 +161,7 @@ __all__ = [
     "Rendered",
     "ResourcesUnresolved",
     "Said",
+    "SecretReference",
     "Sender",
     "Spawned",
     "StreamBroken",

@@ -1,7 +1,7 @@
 """The contract of a channel: adapter, capabilities, approval cards, manifest."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -286,7 +286,9 @@ class ChannelContext:
     Attributes:
         name: The name in the configuration.
         settings: An instance of the manifest's model, validated; narrow it before use.
-        secrets: Resolved secret references of this channel, by key.
+        secrets: What the `SecretReference`s of the settings stand for, by field name, for those in
+            a model within the model `<field>.<field>`; those that are not set are missing. Not
+            part of the representation.
         clock: The only source of time.
         mount: The daemon's local doors.
         log: Facts without bodies.
@@ -297,7 +299,7 @@ class ChannelContext:
 
     name: str
     settings: object
-    secrets: Mapping[str, str]
+    secrets: Mapping[str, str] = field(repr=False)
     clock: Clock
     mount: Mount
     log: ChannelLog

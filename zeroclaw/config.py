@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from zeroclaw.errors import ConfigError
+from zeroclaw.reference import SecretReference
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
@@ -19,21 +20,6 @@ class Settings(BaseModel):
     """A table of the configuration: frozen, and unknown keys are faults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SecretReference(Settings):
-    """Where a secret stands; exactly one of the three."""
-
-    env: str | None = None
-    file: str | None = None
-    keyring: str | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> "SecretReference":
-        if sum(value is not None for value in (self.env, self.file, self.keyring)) != 1:
-            message = 'give exactly one of {env="…"}, {file="…"}, {keyring="…"}'
-            raise ValueError(message)
-        return self
 
 
 class ProviderSettings(Settings):
@@ -229,7 +215,9 @@ def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
 
 
 def _sentence(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
+    if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return "unknown key; `zeroclaw config schema` lists what is allowed"
+    if message.endswith(f"instance of {SecretReference.__name__}"):
+        return 'say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is'
     text = message.removeprefix("Value error, ").removeprefix("Input ")
     return text[:1].lower() + text[1:]

@@ -17,7 +17,7 @@ from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.cli.loading import load
 from zeroclaw.clock import Clock
-from zeroclaw.daemon.parts import check
+from zeroclaw.daemon.checked import check
 from zeroclaw.host import logs
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store

@@ -24,6 +24,7 @@ from tests.fakes.house_parts import (
     NoSettings,
     QuietControl,
     Threads,
+    places_in,
 )
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
@@ -40,8 +41,9 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.config import ChannelSettings, Config
+from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
-from zeroclaw.daemon.parts import ChannelPart, Openers, Parts, ReadyFacts, Start
+from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start
 from zeroclaw.envelope import (
     Address,
     Admission,
@@ -60,7 +62,6 @@ from zeroclaw.events import Event
 from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.protection import Protected
-from zeroclaw.host.places import Places
 from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
@@ -151,14 +152,10 @@ class World:
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
         keys = Keys(current=key, every=(*self._earlier, key))
         self._earlier = keys.every
-        places = Places(
-            config=None,
-            data=self.path / "data",
-            workspaces=self.path / "workspaces",
-            models=self.path / "models",
-        )
         return Parts(
-            start=Start(config=self.config, places=places, environment={}, version="1"),
+            start=Start(
+                config=self.config, places=places_in(self.path), environment={}, version="1"
+            ),
             openers=Openers(),
             store=self.store,
             provider=self.model,
@@ -186,7 +183,13 @@ class World:
             self.contexts[name] = context
             return self.platforms[name]
 
-        return ChannelPart(name=name, manifest=manifest, settings=NoSettings(), make=make)
+        return ChannelPart(
+            name=name,
+            manifest=manifest,
+            settings=NoSettings(),
+            secrets={"password": f"of {name}"},
+            make=make,
+        )
 
 
 class House:

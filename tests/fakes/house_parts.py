@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from zeroclaw.channel import Capabilities
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
 from zeroclaw.host.control import Answer, Control, Serve
+from zeroclaw.host.places import Places
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,6 +25,16 @@ PEOPLE = (
 )
 CHAT = ChannelSettings(allowed_users=("ada", "ben", "cleo"))
 CONFIG = Config(people=PEOPLE, channels={"chat": CHAT})
+
+
+def places_in(directory: Path) -> Places:
+    """Return where everything is of a house in a directory of its own, without a configuration."""
+    return Places(
+        config=None,
+        data=directory / "data",
+        workspaces=directory / "workspaces",
+        models=directory / "models",
+    )
 
 
 class NoSettings(BaseModel):

@@ -28,7 +28,7 @@ from zeroclaw.channel import (
 from zeroclaw.cli.loading import load
 from zeroclaw.clock import Clock
 from zeroclaw.daemon import Openers, Start, run
-from zeroclaw.daemon.parts import check
+from zeroclaw.daemon.checked import check
 from zeroclaw.envelope import (
     Address,
     Attachment,

@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from zeroclaw.config import Config, faults_of
-from zeroclaw.daemon.parts import check
+from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError
 
 

@@ -54,7 +54,7 @@ def command(
     from zeroclaw import daemon
     from zeroclaw.cli.greeting import greeting
     from zeroclaw.cli.loading import in_file, load
-    from zeroclaw.daemon.parts import check
+    from zeroclaw.daemon.checked import check
     from zeroclaw.errors import ConfigError
     from zeroclaw.host import logs
 

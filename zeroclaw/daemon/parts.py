@@ -1,7 +1,4 @@
-"""Opens what the daemon is made of: store, secrets, provider, tools, listeners, manifests.
-
-Everything that a person can have got wrong is found here, before anything runs.
-"""
+"""Opens what the daemon is made of: store, keys, provider, tools, the local listener."""
 
 import asyncio
 import os
@@ -12,18 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
-from pydantic import BaseModel
-
-from zeroclaw.channel import Channel, ChannelContext, ChannelLog, ChannelManifest
+from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config import Config, ProviderSettings, SecretReference, channel_settings
+from zeroclaw.config import Config, ProviderSettings
+from zeroclaw.daemon.checked import ChannelPart, Checked, check
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.keys import Keys, open_keys
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.gate.statement import Statement
 from zeroclaw.host import places, sandbox, shelves
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
@@ -31,7 +27,6 @@ from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.listener import Listener, open_listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
-from zeroclaw.host.references import resolve, values_to_redact
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Store
@@ -40,8 +35,6 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools import files, shell
 
 T = TypeVar("T")
-
-API_KEY = "provider.api_key"
 
 
 class OpenStore(Protocol):
@@ -108,16 +101,6 @@ class ReadyFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelPart:
-    """A channel of the configuration, ready to be made."""
-
-    name: str
-    manifest: ChannelManifest
-    settings: BaseModel
-    make: Callable[[ChannelContext], Channel]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """All that is open before the first task runs."""
 
@@ -145,72 +128,6 @@ class Parts:
         return assemble(
             config.autonomy, self.statements, halt, approvers=config.approvals.approvers
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """A configuration without a fault, as far as it can be told without opening anything.
-
-    Attributes:
-        statements: The policy statements of the configuration.
-        channels: Every channel that is switched on.
-        secrets: Resolved secret references by key path.
-        redactor: Knows every secret.
-    """
-
-    statements: tuple[Statement, ...]
-    channels: tuple[ChannelPart, ...]
-    secrets: Mapping[str, str] = field(repr=False)
-    redactor: Redactor
-
-
-def check(config: Config, environment: Mapping[str, str]) -> Checked:
-    """Find every fault of a configuration that parsed; blocks on files and imports.
-
-    Raises:
-        ConfigError: With all of them.
-    """
-    faults: list[str] = []
-    manifests = _manifests(faults)
-    models = {
-        kind: model
-        for kind, manifest in manifests.items()
-        if (model := _settings_model(manifest, faults)) is not None
-    }
-    settings, more = channel_settings(config, models)
-    faults += more
-    channels = tuple(
-        ChannelPart(
-            name=name,
-            manifest=manifests[config.kind_of(name)],
-            settings=found,
-            make=_maker(manifests[config.kind_of(name)], f"channels.{name}"),
-        )
-        for name, found in settings.items()
-        if config.channels[name].enabled
-    )
-    statements: tuple[Statement, ...] = ()
-    try:
-        statements = configured(config.policy.statement)
-        assemble(config.autonomy, statements, approvers=config.approvals.approvers)
-    except ConfigError as error:
-        faults += error.faults
-    references: dict[str, SecretReference] = {}
-    if config.provider.api_key is not None:
-        references[API_KEY] = config.provider.api_key
-    resolved = resolve(references, environment=environment)
-    faults += resolved.faults
-    if config.provider.kind not in shelves.names(shelves.PROVIDERS):
-        known = ", ".join(f"`{name}`" for name in shelves.names(shelves.PROVIDERS))
-        faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
-    if faults:
-        raise ConfigError(tuple(faults))
-    return Checked(
-        statements=statements,
-        channels=channels,
-        secrets={key: secret.reveal() for key, secret in resolved.secrets.items()},
-        redactor=Redactor(values_to_redact(resolved.secrets.values(), environment)),
-    )
 
 
 async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> Parts:
@@ -269,44 +186,6 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     )
 
 
-def _manifests(faults: list[str]) -> dict[str, ChannelManifest]:
-    found: dict[str, ChannelManifest] = {}
-    for name in shelves.names(shelves.CHANNELS):
-        try:
-            manifest = shelves.load(shelves.CHANNELS, name, key=f"channels.{name}")
-        except ConfigError as error:
-            faults += error.faults
-            continue
-        if isinstance(manifest, ChannelManifest):
-            found[manifest.kind] = manifest
-        else:
-            faults.append(f"channels.{name}: its entry point is no channel manifest")
-    return found
-
-
-def _settings_model(manifest: ChannelManifest, faults: list[str]) -> type[BaseModel] | None:
-    try:
-        model = shelves.resolve(manifest.settings, key=f"channels.{manifest.kind}")
-    except ConfigError as error:
-        faults += error.faults
-        return None
-    if isinstance(model, type) and issubclass(model, BaseModel):
-        return model
-    faults.append(f"channels.{manifest.kind}: `{manifest.settings}` is no pydantic model")
-    return None
-
-
-def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:
-    """Return what makes the adapter; its library is imported when it is first made."""
-
-    def make(context: ChannelContext) -> Channel:
-        open_channel = shelves.resolve(manifest.adapter, key=key)
-        # An adapter that is no channel fails at its first use, where the supervisor sees it.
-        return cast("Callable[[ChannelContext], Channel]", open_channel)(context)
-
-    return make
-
-
 def _open_provider(start: Start, checked: Checked, clock: Clock, ids: Ids) -> Provider:
     settings = start.config.provider
     key = "provider.kind"
@@ -326,7 +205,7 @@ def _open_provider(start: Start, checked: Checked, clock: Clock, ids: Ids) -> Pr
         jitter=random.random,
         log=EventLog("provider"),
         redact=checked.redactor.redact,
-        secrets={"api_key": checked.secrets[API_KEY]} if API_KEY in checked.secrets else {},
+        secrets=checked.provider_secrets,
         models=start.places.models,
         open_endpoint=open_endpoint,
     )

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from zeroclaw.channel import Channel, ChannelContext, LineStream
 from zeroclaw.config import Config
-from zeroclaw.daemon.parts import ChannelPart, Parts, ReadyFacts
+from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.parts import Parts, ReadyFacts
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
@@ -185,7 +186,7 @@ class Wired:
             context = ChannelContext(
                 name=part.name,
                 settings=part.settings,
-                secrets={},
+                secrets=part.secrets,
                 clock=parts.clock,
                 mount=self,
                 log=EventLog(f"channel.{part.name}"),

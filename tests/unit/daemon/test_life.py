@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house import World
+from tests.fakes.house_parts import places_in
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
@@ -21,7 +22,6 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
-from zeroclaw.host.places import Places
 from zeroclaw.record import encode
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
@@ -223,13 +223,7 @@ def start_in(directory: Path, more: str = "") -> Start:
         f"tools = {{shell = {{enabled = false}}}}\n{more}"
         "[channels.terminal]\n"
     )
-    places = Places(
-        config=None,
-        data=directory / "data",
-        workspaces=directory / "workspaces",
-        models=directory / "models",
-    )
-    return Start(config=config, places=places, environment={}, version="1")
+    return Start(config=config, places=places_in(directory), environment={}, version="1")
 
 
 async def test_it_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> None:

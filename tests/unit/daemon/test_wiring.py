@@ -64,6 +64,15 @@ async def test_an_adapter_gets_its_own_positions(world: World) -> None:
         assert world.contexts["chat2"].positions == {}
 
 
+async def test_an_adapter_gets_its_own_secrets(world: World) -> None:
+    """And a context that somebody prints doesn't show them (P8)."""
+    world.add_channel("chat2")
+    async with world.running():
+        contexts = (world.contexts["chat"], world.contexts["chat2"])
+        assert [context.secrets["password"] for context in contexts] == ["of chat", "of chat2"]
+        assert "of chat" not in repr(contexts)
+
+
 def replace_position(envelope: Envelope, cursor: str) -> Envelope:
     return replace(envelope, position=Position(scope="inbox", cursor=cursor))
 

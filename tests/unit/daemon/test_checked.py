@@ -1,0 +1,208 @@
+"""Every fault of a configuration at once, and every secret found."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house_parts import Facts
+from tests.fakes.installed import install
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw.channel import ChannelContext, TranscriptItem
+from zeroclaw.config import parse
+from zeroclaw.daemon.checked import check
+from zeroclaw.envelope import Address
+from zeroclaw.errors import ConfigError
+from zeroclaw.host import logs
+
+MANIFEST = "from zeroclaw import ChannelManifest\n"
+
+
+def faults_of(text: str, environment: dict[str, str] | None = None) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        check(parse(text), environment or {})
+    return caught.value.faults
+
+
+def test_every_fault_is_told_at_once() -> None:
+    """Each with its key path and what is allowed (P10)."""
+    faults = faults_of(
+        'provider = {kind = "nope", api_key = {env = "MISSING"}}\n'
+        "[channels.terminal]\nunknown = 1\n"
+        '[channels.pigeon]\n[[policy.statement]]\nid = "x"\n'
+    )
+    paths = [fault.partition(":")[0] for fault in faults]
+    assert paths[:2] == ["channels.terminal.unknown", "channels.pigeon.kind"]
+    assert paths[-2:] == ["provider.api_key", "provider.kind"]
+    assert any(path.startswith("policy.statement") for path in paths)
+
+
+def test_a_channel_that_is_switched_off_is_checked_and_not_made() -> None:
+    """Its keys have to be right all the same."""
+    checked = check(parse("[channels.terminal]\nenabled = false\n[channels.web]\n"), {})
+    assert [part.name for part in checked.channels] == ["web"]
+    assert faults_of("[channels.terminal]\nenabled = false\nunknown = 1\n")
+
+
+def test_a_providers_secret_is_known_to_the_redactor() -> None:
+    """Handed to the provider under its key, and never in a `repr` (P8)."""
+    text = 'provider = {kind = "local", api_key = {env = "THE_WORD"}}\n'
+    checked = check(parse(text), {"THE_WORD": "open sesame, please"})
+    assert checked.provider_secrets == {"api_key": "open sesame, please"}
+    assert "sesame" not in checked.redactor.redact("it is open sesame, please.")
+    assert "sesame" not in repr(checked)
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("MANIFEST = 7\n", "channels.pigeon: its entry point is no channel manifest"),
+        ("raise RuntimeError\n", "channels.pigeon: `pigeon` is installed but can't be loaded"),
+        (
+            MANIFEST + 'MANIFEST = ChannelManifest(kind="pigeon", adapter="", settings="x:y")\n',
+            "channels.pigeon: `x:y` can't be loaded",
+        ),
+        (
+            MANIFEST
+            + 'MANIFEST = ChannelManifest(kind="pigeon", adapter="", settings="pathlib:Path")\n',
+            "channels.pigeon: `pathlib:Path` is no pydantic model",
+        ),
+    ],
+)
+def test_a_channel_that_is_installed_wrongly_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, fault: str
+) -> None:
+    """With what is wrong about it (P10)."""
+    name = f"pigeon_{abs(hash(code))}"
+    (tmp_path / f"{name}.py").write_text(code)
+    install(tmp_path, monkeypatch, f"[zeroclaw.channels]\npigeon = {name}:MANIFEST\n")
+    faults = faults_of("[channels.pigeon]\n")
+    assert faults[0].startswith(fault)
+
+
+def test_an_adapter_is_imported_when_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is missing then is a fault of that channel alone (P9)."""
+    (tmp_path / "stork.py").write_text(
+        MANIFEST
+        + "MANIFEST = ChannelManifest(\n"
+        + '    kind="stork", adapter="stork:nowhere",\n'
+        + '    settings="channels.terminal:TerminalSettings",\n)\n'
+    )
+    install(tmp_path, monkeypatch, "[zeroclaw.channels]\nstork = stork:MANIFEST\n")
+    [part] = check(parse("[channels.stork]\n"), {}).channels
+    context = ChannelContext(
+        name="stork",
+        settings=part.settings,
+        secrets={},
+        clock=ManualClock(),
+        mount=NoDoors(),
+        log=Facts(),
+        positions={},
+        transcript=nothing,
+    )
+    with pytest.raises(ConfigError, match=r"channels\.stork: `stork:nowhere` can't be loaded"):
+        part.make(context)
+
+
+class NoDoors:
+    """A mount that no test comes to."""
+
+    def web(self, prefix: str, application: object) -> str:
+        return prefix
+
+    def stream(self, name: str, serve: object) -> None:
+        return None
+
+
+async def nothing(_address: Address, _after: str) -> tuple[TranscriptItem, ...]:
+    return ()
+
+
+# --- secrets of channels -------------------------------------------------------------------------
+
+OFFICE = "tests.unit.daemon.post_office"
+KEYS = 'desk = {env = "DESK"}\nmailbox = {user = "ann", password = {env = "MAILBOX"}}\n'
+ENVIRONMENT = {"DESK": "the word at the desk", "MAILBOX": "the word of the mailbox"}
+
+
+@pytest.fixture
+def _post_office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, f"[zeroclaw.channels]\npost = {OFFICE}:MANIFEST\n")
+
+
+@pytest.mark.usefixtures("_post_office")
+def test_a_channels_secrets_are_fetched() -> None:
+    """Under their field names, those of an inner model too; one that is not set is missing."""
+    [part] = check(parse(f"[channels.post]\n{KEYS}"), ENVIRONMENT).channels
+    assert part.secrets == {
+        "desk": "the word at the desk",
+        "mailbox.password": "the word of the mailbox",
+    }
+
+
+@pytest.mark.usefixtures("_post_office")
+def test_two_channels_of_a_kind_have_secrets_of_their_own() -> None:
+    """Even when one's name begins like the other's."""
+    config = parse(
+        f'[channels.post]\n{KEYS}[channels.post-2]\nkind = "post"\ndesk = {{env = "MAILBOX"}}\n'
+    )
+    first, second = check(config, ENVIRONMENT).channels
+    assert first.secrets["desk"] == "the word at the desk"
+    assert second.secrets == {"desk": "the word of the mailbox"}
+
+
+@pytest.mark.usefixtures("_post_office")
+def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> None:
+    """With its key path, and what to do (P10)."""
+    assert faults_of(f'provider = {{kind = "nope"}}\n[channels.post]\n{KEYS}') == (
+        "channels.post.desk: environment variable `DESK` is not set; set it",
+        "channels.post.mailbox.password: environment variable `MAILBOX` is not set; set it",
+        "provider.kind: `nope` is not installed; use `local`, `openai`, `scripted`",
+    )
+
+
+@pytest.mark.usefixtures("_post_office")
+@pytest.mark.parametrize(
+    ("wrong", "fault"),
+    [
+        (
+            'desk = "the word itself"',
+            'desk: say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is',
+        ),
+        (
+            'desk = {env = "DESK", file = "desk"}',
+            'desk: give exactly one of {env="…"}, {file="…"}, {keyring="…"}',
+        ),
+        (
+            'desk = {env = "DESK", path = "desk"}',
+            "desk.path: unknown key; `zeroclaw config schema` lists what is allowed",
+        ),
+    ],
+)
+def test_a_reference_that_is_written_wrongly_is_explained(wrong: str, fault: str) -> None:
+    """Above all a secret in place of the reference, which is told nowhere (P8, P10)."""
+    assert faults_of(f"[channels.post]\n{wrong}\n") == (f"channels.post.{fault}",)
+
+
+@pytest.mark.usefixtures("_post_office")
+def test_a_channels_secret_is_shown_nowhere() -> None:
+    """Neither in a `repr` nor in the log, whatever an adapter tells there (P8)."""
+    stream = io.StringIO()
+    checked = check(parse(f"[channels.post]\n{KEYS}"), ENVIRONMENT)
+    [part] = checked.channels
+    stop = logs.set_up(redact=checked.redactor.redact, stream=stream)
+    logs.EventLog("channel.post")("opened", url=f"https://desk/{part.secrets['desk']}/", part=part)
+    stop()
+    assert "opened" in stream.getvalue()
+    assert "the word" not in stream.getvalue() + repr(checked)
+
+
+@pytest.mark.usefixtures("_post_office")
+def test_a_channel_that_is_switched_off_needs_no_secret() -> None:
+    """It may be off because there is none; one that is there is redacted all the same (P8)."""
+    off = parse(f"[channels.post]\nenabled = false\n{KEYS}")
+    assert check(off, {}).channels == ()
+    redacted = check(off, {"DESK": "the word at the desk"}).redactor.redact("the word at the desk!")
+    assert "word" not in redacted

@@ -1,0 +1,190 @@
+"""Finds every fault of a configuration at once, before anything is opened."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic import BaseModel
+
+from zeroclaw.channel import Channel, ChannelContext, ChannelManifest
+from zeroclaw.config import Config, channel_settings
+from zeroclaw.errors import ConfigError
+from zeroclaw.gate.shipped import assemble
+from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.host import shelves
+from zeroclaw.host.references import Secret, resolve, values_to_redact
+from zeroclaw.redact import Redactor
+from zeroclaw.reference import SecretReference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelPart:
+    """A channel of the configuration, ready to be made.
+
+    Attributes:
+        secrets: As the adapter is handed them, see `ChannelContext.secrets`.
+    """
+
+    name: str
+    manifest: ChannelManifest
+    settings: BaseModel
+    secrets: Mapping[str, str] = field(repr=False)
+    make: Callable[[ChannelContext], Channel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A configuration without a fault, as far as it can be told without opening anything.
+
+    Attributes:
+        statements: The policy statements of the configuration.
+        channels: Every channel that is switched on.
+        provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
+        redactor: Knows every secret.
+    """
+
+    statements: tuple[Statement, ...]
+    channels: tuple[ChannelPart, ...]
+    provider_secrets: Mapping[str, str] = field(repr=False)
+    redactor: Redactor
+
+
+def check(config: Config, environment: Mapping[str, str]) -> Checked:
+    """Find every fault of a configuration that parsed; blocks on files, a keyring and imports.
+
+    Args:
+        config: As parsed.
+        environment: `os.environ`, for references to secrets.
+
+    Raises:
+        ConfigError: With all of them.
+    """
+    faults: list[str] = []
+    manifests = _manifests(faults)
+    models = {
+        kind: model
+        for kind, manifest in manifests.items()
+        if (model := _settings_model(manifest, faults)) is not None
+    }
+    settings, more = channel_settings(config, models)
+    faults += more
+    statements: tuple[Statement, ...] = ()
+    try:
+        statements = configured(config.policy.statement)
+        assemble(config.autonomy, statements, approvers=config.approvals.approvers)
+    except ConfigError as error:
+        faults += error.faults
+    secrets = _secrets(config, settings, environment, faults)
+    if config.provider.kind not in shelves.names(shelves.PROVIDERS):
+        known = ", ".join(f"`{name}`" for name in shelves.names(shelves.PROVIDERS))
+        faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
+    if faults:
+        raise ConfigError(tuple(faults))
+    return Checked(
+        statements=statements,
+        channels=tuple(
+            ChannelPart(
+                name=name,
+                manifest=manifests[config.kind_of(name)],
+                settings=found,
+                secrets=_below(_key_path(name), secrets),
+                make=_maker(manifests[config.kind_of(name)], _key_path(name)),
+            )
+            for name, found in settings.items()
+            if config.channels[name].enabled
+        ),
+        provider_secrets=_below("provider", secrets),
+        redactor=Redactor(values_to_redact(secrets.values(), environment)),
+    )
+
+
+def _key_path(channel: str) -> str:
+    return f"channels.{channel}"
+
+
+# --- secrets -------------------------------------------------------------------------------------
+
+
+def _secrets(
+    config: Config,
+    settings: Mapping[str, BaseModel],
+    environment: Mapping[str, str],
+    faults: list[str],
+) -> Mapping[str, Secret]:
+    """Return every secret that is found, by key path.
+
+    Those of a channel that is switched off may be missing, but are redacted where they stand: the
+    reason for switching it off may be that there is no token any more.
+    """
+    needed = _references(config.provider, "provider")
+    spare: dict[str, SecretReference] = {}
+    for name, found in settings.items():
+        into = needed if config.channels[name].enabled else spare
+        into |= _references(found, _key_path(name))
+    resolved = resolve(needed, environment=environment)
+    faults += resolved.faults
+    return {**resolve(spare, environment=environment).secrets, **resolved.secrets}
+
+
+def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:
+    """Return the references that are set, by key path; those of models in the model too."""
+    found: dict[str, SecretReference] = {}
+    for name in type(settings).model_fields:
+        match cast("object", getattr(settings, name)):
+            case SecretReference() as reference:
+                found[f"{path}.{name}"] = reference
+            case BaseModel() as inner:
+                found |= _references(inner, f"{path}.{name}")
+            case _:
+                pass
+    return found
+
+
+def _below(path: str, secrets: Mapping[str, Secret]) -> dict[str, str]:
+    """Return the secrets of one table, by the rest of their key paths."""
+    return {
+        key.removeprefix(f"{path}."): secret.reveal()
+        for key, secret in secrets.items()
+        if key.startswith(f"{path}.")
+    }
+
+
+# --- what is installed ---------------------------------------------------------------------------
+
+
+def _manifests(faults: list[str]) -> dict[str, ChannelManifest]:
+    found: dict[str, ChannelManifest] = {}
+    for name in shelves.names(shelves.CHANNELS):
+        try:
+            manifest = shelves.load(shelves.CHANNELS, name, key=f"channels.{name}")
+        except ConfigError as error:
+            faults += error.faults
+            continue
+        if isinstance(manifest, ChannelManifest):
+            found[manifest.kind] = manifest
+        else:
+            faults.append(f"channels.{name}: its entry point is no channel manifest")
+    return found
+
+
+def _settings_model(manifest: ChannelManifest, faults: list[str]) -> type[BaseModel] | None:
+    try:
+        model = shelves.resolve(manifest.settings, key=f"channels.{manifest.kind}")
+    except ConfigError as error:
+        faults += error.faults
+        return None
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return model
+    faults.append(f"channels.{manifest.kind}: `{manifest.settings}` is no pydantic model")
+    return None
+
+
+def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:
+    """Return what makes the adapter; its library is imported when it is first made."""
+
+    def make(context: ChannelContext) -> Channel:
+        open_channel = shelves.resolve(manifest.adapter, key=key)
+        # An adapter that is no channel fails at its first use, where the supervisor sees it.
+        return cast("Callable[[ChannelContext], Channel]", open_channel)(context)
+
+    return make
