@@ -212,14 +212,14 @@ class Daemon:
         self._parts.log("stopping", busy=len(rooms.mailboxes), grace_s=grace_s)
         try:
             async with asyncio.timeout(grace_s):
-                await rooms.mailboxes.emptied()
+                await rooms.mailboxes.at_rest()
         except TimeoutError:
             rooms.runner.pause(PAUSED)
-            try:
-                async with asyncio.timeout(STOP_S):
-                    await rooms.runner.drafts_at_rest()
-            except TimeoutError:
-                self._parts.log("drafts_left", level="warning")
+        try:
+            async with asyncio.timeout(STOP_S):
+                await rooms.runner.at_rest()
+        except TimeoutError:
+            self._parts.log("drafts_left", level="warning")
         await rooms.anchors.anchor()
 
 

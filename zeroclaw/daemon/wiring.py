@@ -104,7 +104,7 @@ class Wired:
         rooms = self._turn_rooms(leases, turn_log)
         self.outbox = rooms.outbox
         self.notices = Notices(self.operators, parts.store, self.outbox, parts.ids)
-        self.runner = Runner(rooms)
+        self.runner = Runner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(
             parts.store,
             parts.clock,
@@ -303,6 +303,10 @@ class Wired:
             max_output_tokens=config.provider.max_output_tokens,
         )
         return rooms
+
+    async def _look_again(self) -> None:
+        """Let a stop see that a turn has come to wait for a person."""
+        await self.mailboxes.look_again()
 
     async def _preload(self, provider: Preloading) -> None:
         """Load a model before the first question; what is wrong is told, and asking tells again."""

@@ -22,7 +22,7 @@ from zeroclaw.delivery.posting import LaterError, Posting
 from zeroclaw.delivery.rows import Ask, Item, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
-from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write
+from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, find_all
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
@@ -170,6 +170,13 @@ class Outbox:
             waiters.remove(over)
             if not waiters:
                 self._waiters.pop(key, None)
+
+    async def silent(self, conversation: ConversationId) -> None:
+        """Wait until all is over that was committed to be said for a conversation by now."""
+        for state in rows.OPEN_STATES:
+            unsaid = find_all(self._store, RowKind.OUTBOX, conversation=conversation, state=state)
+            async for row in unsaid:
+                await self.ended(row.key)
 
     # --- lanes -----------------------------------------------------------------------------------
 

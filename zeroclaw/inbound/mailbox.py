@@ -44,6 +44,10 @@ class Turns(Protocol):
         """Serve the control lane while no turn runs."""
         ...
 
+    def parked(self) -> frozenset[ConversationId]:
+        """Return the conversations whose turns wait for a person, and for nothing else."""
+        ...
+
 
 class Mailboxes:
     """All mailboxes that are open now."""
@@ -70,7 +74,7 @@ class Mailboxes:
         self._predecessor = predecessor
         self._open: dict[ConversationId, Bell] = {}
         self._failing: set[ConversationId] = set()
-        self._emptied = asyncio.Condition()
+        self._changed = asyncio.Condition()
         self._early: dict[ConversationId, None] | None = {}
         self._admitting = True
         self.held = False
@@ -113,10 +117,20 @@ class Mailboxes:
         for bell in self._open.values():
             bell.ring()
 
-    async def emptied(self) -> None:
-        """Wait until no mailbox is open."""
-        async with self._emptied:
-            await self._emptied.wait_for(lambda: not self._open)
+    async def look_again(self) -> None:
+        """Let whoever waits for mailboxes look whether they still have to."""
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def at_rest(self) -> None:
+        """Wait until no mailbox is open, but for those whose turns wait for a person.
+
+        A person may take hours, and finds the card as it was after the next start.
+        """
+        # What `/new` began starts nothing any more either, and need not wait for its turn.
+        await self.look_again()
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._open.keys() <= self._turns.parked())
 
     async def _serve(self, conversation: ConversationId, bell: Bell) -> None:
         wait_s = FIRST_WAIT_S
@@ -138,14 +152,12 @@ class Mailboxes:
         finally:
             del self._open[conversation]
             self._failing.discard(conversation)
-            async with self._emptied:
-                self._emptied.notify_all()
+            await self.look_again()
 
     async def _fail(self, conversation: ConversationId) -> None:
         """Let others pass a conversation that can't go on now."""
         self._failing.add(conversation)
-        async with self._emptied:
-            self._emptied.notify_all()
+        await self.look_again()
 
     async def _work(self, conversation: ConversationId, bell: Bell) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
@@ -179,7 +191,9 @@ class Mailboxes:
         """Let what `/new` ended be answered first, unless it can't be."""
         before = await self._predecessor(conversation)
         if before is not None:
-            async with self._emptied:
-                await self._emptied.wait_for(
-                    lambda: before not in self._open or before in self._failing
+            async with self._changed:
+                await self._changed.wait_for(
+                    lambda: (
+                        before not in self._open or before in self._failing or not self._admitting
+                    )
                 )

@@ -7,6 +7,7 @@ without getting further ends as failed, and is told (S4-19).
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from zeroclaw.delivery.live import DraftHandle
@@ -29,9 +30,9 @@ from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_put
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.rooms import Rooms
-from zeroclaw.turn.running import Running
+from zeroclaw.turn.running import Running, is_parked
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
-from zeroclaw.turn.states import Calling, Confirming, Done
+from zeroclaw.turn.states import Calling, Done
 from zeroclaw.turn.states import State as MachineState
 
 MOST_RESUMED = 3
@@ -44,9 +45,15 @@ NOTHING_TO_RETRY = (
 class Runner:
     """Runs turns; one for the whole daemon."""
 
-    def __init__(self, rooms: Rooms) -> None:
-        """Hold what turns need."""
+    def __init__(self, rooms: Rooms, *, on_parked: Callable[[], Awaitable[None]]) -> None:
+        """Hold what turns need.
+
+        Args:
+            rooms: The daemon's.
+            on_parked: Called whenever a step leaves a turn parked; see `parked`.
+        """
         self._rooms = rooms
+        self._on_parked = on_parked
         self._finishing = Finishing(rooms)
         self._running: dict[TurnId, Running] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
@@ -95,7 +102,7 @@ class Runner:
             seat = replace(seat, told=self._given_up(row))
             await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
             return
-        if not _is_parked(state):
+        if not is_parked(state):
             # Waiting for a person crashes nothing, however often the process is restarted.
             now = self._rooms.clock.now()
             await desk.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
@@ -120,11 +127,19 @@ class Runner:
         for running in self._running.values():
             running.show_note(note)
 
-    async def drafts_at_rest(self) -> None:
-        """Wait until what the drafts show last has arrived."""
+    def parked(self) -> frozenset[ConversationId]:
+        """Return the conversations whose turns wait for a person, and for nothing else."""
+        return frozenset(
+            running.conversation for running in self._running.values() if running.is_parked
+        )
+
+    async def at_rest(self) -> None:
+        """Wait until what the drafts show last has arrived, and the cards of parked turns."""
         async with asyncio.TaskGroup() as group:
             for draft in self._drafts.values():
                 group.create_task(draft.at_rest())
+            for conversation in self.parked():
+                group.create_task(self._rooms.outbox.silent(conversation))
 
     async def between(self, desk: Desk) -> None:
         """Serve the control lane while no turn runs."""
@@ -238,7 +253,15 @@ class Runner:
             resumed=resumed,
         )
         controls = Controls(rooms, desk)
-        running = Running(rooms, desk, opened, controls, address=row.address, show=draft.show)
+        running = Running(
+            rooms,
+            desk,
+            opened,
+            controls,
+            address=row.address,
+            show=draft.show,
+            on_parked=self._on_parked,
+        )
         self._running[opened.turn] = running
         self._drafts[opened.turn] = draft
         if halted := rooms.halted():
@@ -250,7 +273,3 @@ class Runner:
         finally:
             del self._running[opened.turn], self._drafts[opened.turn]
             await draft.close()
-
-
-def _is_parked(state: MachineState) -> bool:
-    return isinstance(state, Confirming) and bool(batch.pending(state.batch))

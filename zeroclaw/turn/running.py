@@ -7,7 +7,7 @@ everything that still runs for the turn is stopped.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
@@ -26,7 +26,7 @@ from zeroclaw.turn.machine import step
 from zeroclaw.turn.performing import Performing
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
-from zeroclaw.turn.states import Calling, Done, State, stages
+from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
 
 MOST_WAITING = 256
 """Events that may wait for the turn; a stream that is faster waits with its next."""
@@ -63,13 +63,25 @@ class Running:
         *,
         address: Address,
         show: Show,
+        on_parked: Callable[[], Awaitable[None]],
     ) -> None:
-        """Begin with nothing under way; `show` takes each draft's number and whole text."""
+        """Begin with nothing under way.
+
+        Args:
+            rooms: What turns need.
+            desk: The conversation.
+            opened: The turn.
+            controls: Its control lane.
+            address: Where it is answered.
+            show: Takes each draft's number and whole text.
+            on_parked: Called whenever a step leaves the turn parked.
+        """
         self._rooms = rooms
         self._desk = desk
         self._opened = opened
         self._controls = controls
         self._show = show
+        self._on_parked = on_parked
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(MOST_WAITING)
         self._tasks = Performing(
             rooms, desk, opened, controls, address=address, tell=self._queue.put
@@ -84,6 +96,11 @@ class Running:
     def conversation(self) -> ConversationId:
         """Whose turn this is."""
         return self._desk.conversation
+
+    @property
+    def is_parked(self) -> bool:
+        """It waits for a person, and nothing else of it is under way."""
+        return self._state is not None and is_parked(self._state) and self._queue.empty()
 
     @property
     def asked_for(self) -> tuple[str, ...]:
@@ -132,6 +149,8 @@ class Running:
                     self._perform(effect, group)
                 if isinstance(state, Done):
                     break
+                if self.is_parked:
+                    await self._on_parked()
                 approvals, was = _pending(state), state
                 state, effects = await self._after(state, await self._queue.get())
             watching.cancel()
@@ -297,6 +316,11 @@ _WORDS: dict[type[batch.Verdict], Literal["allow", "ask", "deny"]] = {
     batch.Asked: "ask",
     batch.Denied: "deny",
 }
+
+
+def is_parked(state: State) -> bool:
+    """Tell whether a turn goes on only when a person has answered."""
+    return isinstance(state, Confirming) and bool(batch.pending(state.batch))
 
 
 def _pending(state: State) -> tuple[ApprovalId, ...]:

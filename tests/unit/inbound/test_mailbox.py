@@ -163,7 +163,7 @@ async def test_a_closed_house_starts_no_turn(world: World) -> None:
         house.rooms.mailboxes.close()
         await house.say("three", "ben")
         held.set()
-        await house.rooms.mailboxes.emptied()
+        await house.rooms.mailboxes.at_rest()
         assert await house.states() == ["answered", "queued", "queued"]
     async with world.running() as house:
         assert house.texts() == ["to one", "ok"]
@@ -176,5 +176,5 @@ async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
         await house.say("/halt")
         await house.say("one")
         house.rooms.mailboxes.close()
-        await house.rooms.mailboxes.emptied()
+        await house.rooms.mailboxes.at_rest()
         assert await house.states() == ["queued"]

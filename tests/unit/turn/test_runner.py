@@ -142,7 +142,7 @@ async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:
         await house.say("one")
         await house.say("two", "ben")
         house.rooms.runner.pause("_paused_")
-        await house.rooms.runner.drafts_at_rest()
+        await house.rooms.runner.at_rest()
         assert house.texts() == ["half \n\n_paused_"]
         assert house.texts("ben") == []
     async with world.running() as house:
