@@ -147,6 +147,8 @@ class Expect:
 class Append:
     """Append to a log; sequence numbers of a stream start at 1 and have no gaps.
 
+    What `Trim` removes is missing at the beginning only, and its numbers are not used again.
+
     Attributes:
         stream: Whose log, usually a conversation id.
         after: The sequence number that must be the last one, None for any; otherwise the whole
@@ -161,7 +163,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutBlob:
-    """Keep bytes under the SHA-256 of themselves, in hex; putting them again is no error.
+    """Keep bytes under the SHA-256 of themselves, in hex; putting them again makes them new.
 
     Larger than the store's cap, or named by another digest than its own, fails the whole commit
     with `StoreRefused`.
@@ -171,7 +173,28 @@ class PutBlob:
     body: bytes
 
 
-Write = Claim | Put | Delete | Expect | Append | PutBlob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trim:
+    """Remove the oldest entries of a stream; those that stay keep their sequence numbers.
+
+    Attributes:
+        before: The first sequence number that stays. A stream that loses all its entries is gone,
+            and begins at 1 when it is appended to again.
+    """
+
+    log: LogKind
+    stream: str
+    before: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropBlob:
+    """Remove a blob; one that is gone already is no error."""
+
+    digest: str
+
+
+Write = Claim | Put | Delete | Expect | Append | PutBlob | Trim | DropBlob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +331,12 @@ class Blobs(Protocol):
         """Return the bytes, None when they were never kept or are gone."""
         ...
 
+    async def blobs(
+        self, *, put_before: datetime, after: str = "", limit: int = 1000
+    ) -> tuple[str, ...]:
+        """Return the digests of blobs last put before an instant, sorted, those after `after`."""
+        ...
+
 
 class Store(Rows, Logs, Blobs, Protocol):
     """Durable memory; `commit` is the only way to write."""
@@ -332,6 +361,10 @@ class Store(Rows, Logs, Blobs, Protocol):
 
     async def size_bytes(self) -> int:
         """Return how much disk the store takes."""
+        ...
+
+    async def used_bytes(self) -> int:
+        """Return how much of it holds something; the rest is used before the disk is asked."""
         ...
 
     async def aclose(self) -> None:

@@ -17,6 +17,7 @@ from zeroclaw.store import (
     Claim,
     Commit,
     Delete,
+    DropBlob,
     DurablePoint,
     Expect,
     Fence,
@@ -26,6 +27,7 @@ from zeroclaw.store import (
     PutBlob,
     Row,
     RowKind,
+    Trim,
     Write,
 )
 
@@ -38,7 +40,9 @@ class _Tables:
     logs: dict[tuple[LogKind, str], list[bytes]] = field(
         default_factory=dict[tuple[LogKind, str], list[bytes]]
     )
+    trimmed: dict[tuple[LogKind, str], int] = field(default_factory=dict[tuple[LogKind, str], int])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    put_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
     claims: dict[str, datetime] = field(default_factory=dict[str, datetime])
 
 
@@ -102,7 +106,9 @@ class MemoryStore:
         tables = _Tables(
             rows=dict(self._tables.rows),
             logs=deepcopy(self._tables.logs),
+            trimmed=dict(self._tables.trimmed),
             blobs=dict(self._tables.blobs),
+            put_at=dict(self._tables.put_at),
             claims=dict(self._tables.claims),
         )
         for write in commit.writes:
@@ -142,6 +148,11 @@ class MemoryStore:
                 _append(tables, write)
             case PutBlob():
                 self._put_blob(tables, write)
+            case Trim():
+                _trim(tables, write)
+            case DropBlob():
+                tables.blobs.pop(write.digest, None)
+                tables.put_at.pop(write.digest, None)
             case _:
                 assert_never(write)
 
@@ -160,6 +171,8 @@ class MemoryStore:
             message = f"`{write.digest}` is not the hash of its blob"
             raise StoreRefused(message)
         tables.blobs[write.digest] = write.body
+        if self._clock is not None:
+            tables.put_at[write.digest] = self._clock.now()
 
     def _put(self, tables: _Tables, put: Put) -> None:
         if put.expect is not None:
@@ -217,8 +230,10 @@ class MemoryStore:
     ) -> tuple[LogEntry, ...]:
         await asyncio.sleep(0)
         bodies = self._tables.logs.get((log, stream), [])
-        entries = [LogEntry(sequence=n, body=body) for n, body in enumerate(bodies, start=1)]
-        return tuple(entries[after : after + limit])
+        trimmed = self._tables.trimmed.get((log, stream), 0)
+        numbered = enumerate(bodies, start=trimmed + 1)
+        entries = [LogEntry(sequence=n, body=body) for n, body in numbered if n > after]
+        return tuple(entries[:limit])
 
     async def last(self, log: LogKind, stream: str) -> LogEntry | None:
         entries = await self.read(log, stream)
@@ -231,6 +246,16 @@ class MemoryStore:
     async def blob(self, digest: str) -> bytes | None:
         await asyncio.sleep(0)
         return self._tables.blobs.get(digest)
+
+    async def blobs(
+        self, *, put_before: datetime, after: str = "", limit: int = 1000
+    ) -> tuple[str, ...]:
+        await asyncio.sleep(0)
+        found = sorted(one for one, at in self._tables.put_at.items() if at < put_before)
+        return tuple([one for one in found if one > after][:limit])
+
+    async def used_bytes(self) -> int:
+        return await self.size_bytes()
 
     async def size_bytes(self) -> int:
         await asyncio.sleep(0)
@@ -252,7 +277,20 @@ def _expect(tables: _Tables, kind: RowKind, key: str, version: int) -> None:
 
 def _append(tables: _Tables, write: Append) -> None:
     log = tables.logs.setdefault((write.log, write.stream), [])
-    if write.after is not None and write.after != len(log):
-        message = f"`{write.stream}` is at {len(log)}, not at {write.after}"
+    last = tables.trimmed.get((write.log, write.stream), 0) + len(log)
+    if write.after is not None and write.after != last:
+        message = f"`{write.stream}` is at {last}, not at {write.after}"
         raise Conflict(message)
     log.append(write.body)
+
+
+def _trim(tables: _Tables, write: Trim) -> None:
+    place = (write.log, write.stream)
+    trimmed = tables.trimmed.get(place, 0)
+    left = tables.logs.get(place, [])[max(write.before - 1 - trimmed, 0) :]
+    if left:
+        tables.logs[place] = left
+        tables.trimmed[place] = max(write.before - 1, trimmed)
+    else:
+        tables.logs.pop(place, None)
+        tables.trimmed.pop(place, None)

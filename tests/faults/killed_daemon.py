@@ -128,6 +128,11 @@ class WatchedStore:
     async def lease(self, conversation: ConversationId) -> Fence:
         return await self._store.lease(conversation)
 
+    async def blobs(
+        self, *, put_before: datetime, after: str = "", limit: int = 1000
+    ) -> tuple[str, ...]:
+        return await self._store.blobs(put_before=put_before, after=after, limit=limit)
+
     async def size_bytes(self) -> int:
         return await self._store.size_bytes()
 

@@ -82,9 +82,19 @@ class Watched:
         """Return bytes; see `Blobs.blob`."""
         return await self._store.blob(digest)
 
+    async def blobs(
+        self, *, put_before: datetime, after: str = "", limit: int = 1000
+    ) -> tuple[str, ...]:
+        """Return digests; see `Blobs.blobs`."""
+        return await self._store.blobs(put_before=put_before, after=after, limit=limit)
+
     async def size_bytes(self) -> int:
         """Return how much disk the store takes."""
         return await self._store.size_bytes()
+
+    async def used_bytes(self) -> int:
+        """Return how much of it holds something; see `Store.used_bytes`."""
+        return await self._store.used_bytes()
 
     async def aclose(self) -> None:
         """Finish what is queued, then close; safe twice."""

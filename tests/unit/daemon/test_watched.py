@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.watched import Watched
 from zeroclaw.envelope import ConversationId
@@ -48,5 +49,7 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     assert await store.last(LogKind.AUDIT, "x") is None
     assert await store.streams(LogKind.AUDIT) == ()
     assert await store.blob("x") is None
+    assert await store.blobs(put_before=EPOCH) == ()
     assert await store.size_bytes() == 0
+    assert await store.used_bytes() == 0
     await store.aclose()

@@ -141,6 +141,8 @@ def _keep_private(path: Path) -> None:
 
 def _settle_in(connection: sqlite3.Connection, directory: Path, cap_bytes: int | None) -> None:
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+    # Before the journal's mode, which makes the first page; later it changes nothing.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     rows: list[tuple[str]] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
     if rows[0][0] != "wal":
         message = (

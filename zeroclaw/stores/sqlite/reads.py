@@ -101,6 +101,26 @@ def blob(connection: sqlite3.Connection, digest: str) -> bytes | None:
     return found[0][0] if found else None
 
 
+def blobs(
+    connection: sqlite3.Connection, *, put_before: datetime, after: str, limit: int
+) -> tuple[str, ...]:
+    """Read the digests of blobs last put before an instant."""
+    found: list[tuple[str]] = connection.execute(
+        "SELECT digest FROM blob WHERE put_at < ? AND digest > ? ORDER BY digest LIMIT ?",
+        (to_microseconds(put_before), after, max(limit, 0)),
+    ).fetchall()
+    return tuple(digest for (digest,) in found)
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Read how much the pages take that are not free."""
+    found: list[tuple[int]] = connection.execute(
+        "SELECT (pages.page_count - free.freelist_count) * size.page_size"
+        " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size"
+    ).fetchall()
+    return found[0][0]
+
+
 def check(connection: sqlite3.Connection) -> str | None:
     """Look through the whole file for damage; None when there is none."""
     found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()

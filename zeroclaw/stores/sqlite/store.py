@@ -181,9 +181,23 @@ class SqliteStore:
         """Read a blob, see `Blobs.blob`."""
         return await self._read(lambda connection: reads.blob(connection, digest))
 
+    async def blobs(
+        self, *, put_before: datetime, after: str = "", limit: int = 1000
+    ) -> tuple[str, ...]:
+        """Read the digests of older blobs, see `Blobs.blobs`."""
+        return await self._read(
+            lambda connection: reads.blobs(
+                connection, put_before=put_before, after=after, limit=limit
+            )
+        )
+
     async def size_bytes(self) -> int:
         """Return the bytes of the database and the files beside it, copies of old schemas too."""
         return await self._read(lambda _: _size_bytes(self._directory))
+
+    async def used_bytes(self) -> int:
+        """Return the bytes of the pages that hold something, see `Store.used_bytes`."""
+        return await self._read(reads.used_bytes)
 
     async def check(self) -> str | None:
         """Look through the whole file for damage; None when there is none. Slow on large files."""

@@ -22,11 +22,11 @@ from threading import Thread
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreRefused, StoreUnusable
-from zeroclaw.store import Append, Commit, Fence, Put, PutBlob
+from zeroclaw.store import Append, Commit, Delete, DropBlob, Fence, Put, PutBlob, Trim
 from zeroclaw.stores.sqlite.fences import Fences
 from zeroclaw.stores.sqlite.opening import FILE_NAME, Opened
 from zeroclaw.stores.sqlite.troubles import is_full, unusable
-from zeroclaw.stores.sqlite.writes import apply, purge_claims
+from zeroclaw.stores.sqlite.writes import apply, purge_claims, release_pages
 
 _GROUP = 256  # larger groups gained nothing when measured (2026-11)
 _GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't keep everybody waiting
@@ -204,6 +204,10 @@ class Writer:
             else:
                 waiting.append(job)
         answers.extend(self._write_group(connection, fences, waiting))
+        if any(_removes(job) for job in waiting):
+            # What was written stays written; pages that can't be released now are next time.
+            with suppress(sqlite3.Error):
+                release_pages(connection)
         self._taken.clear()
         self._tell(lambda: self._answer(answers))
 
@@ -267,6 +271,12 @@ class Writer:
 
 def _handed_in_us(job: Job) -> int:
     return job.now_us if isinstance(job, CommitJob) else 0
+
+
+def _removes(job: Job) -> bool:
+    if isinstance(job, LeaseJob):
+        return False
+    return any(isinstance(write, Delete | Trim | DropBlob) for write in job.commit.writes)
 
 
 def _size_bytes(job: Job) -> int:

@@ -5,9 +5,22 @@ import sqlite3
 from typing import assert_never
 
 from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
-from zeroclaw.store import Append, Claim, Commit, Delete, Expect, Put, PutBlob, RowKind
+from zeroclaw.store import (
+    Append,
+    Claim,
+    Commit,
+    Delete,
+    DropBlob,
+    Expect,
+    Put,
+    PutBlob,
+    RowKind,
+    Trim,
+)
 from zeroclaw.stores.sqlite.instants import to_microseconds
 
+_SPARE_PAGES = 256  # what comes next needs room again
+_RELEASE_AT_ONCE = 1024  # each page costs a write, and others wait meanwhile
 _PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
 
 # What sqlite3 raises for a value that can't be bound or breaks a column's type: the fault of one
@@ -39,16 +52,14 @@ def apply(
                     _claim(connection, write, now_us)
                 case Put():
                     _put(connection, write)
-                case Delete():
-                    connection.execute(
-                        "DELETE FROM stored_row WHERE kind = ? AND key = ?", (write.kind, write.key)
-                    )
+                case Delete() | Trim() | DropBlob():
+                    _remove(connection, write)
                 case Expect():
                     _expect(connection, write.kind, write.key, write.version)
                 case Append():
                     _append(connection, write)
                 case PutBlob():
-                    _put_blob(connection, write, blob_cap_bytes)
+                    _put_blob(connection, write, now_us, blob_cap_bytes)
                 case _:
                     assert_never(write)
     except _UNSTORABLE as error:
@@ -62,6 +73,18 @@ def purge_claims(connection: sqlite3.Connection, *, now_us: int) -> None:
         "DELETE FROM claim WHERE key IN (SELECT key FROM claim WHERE until <= ? LIMIT ?)",
         (now_us, _PURGE_AT_ONCE),
     )
+
+
+def release_pages(connection: sqlite3.Connection) -> None:
+    """Hand some free pages back to the disk, in a file that was made so that it can.
+
+    In an older file they are used again, and it stops growing. Called between transactions.
+    """
+    rows: list[tuple[int]] = connection.execute("PRAGMA freelist_count").fetchall()
+    surplus = min(rows[0][0] - _SPARE_PAGES, _RELEASE_AT_ONCE)
+    if surplus > 0:
+        # As a script, because a statement without rows is not run to its end.
+        connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
 
 
 def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
@@ -97,6 +120,21 @@ def _put(connection: sqlite3.Connection, put: Put) -> None:
     )
 
 
+def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> None:
+    match write:
+        case Delete():
+            connection.execute(
+                "DELETE FROM stored_row WHERE kind = ? AND key = ?", (write.kind, write.key)
+            )
+        case Trim():
+            connection.execute(
+                "DELETE FROM log_entry WHERE log = ? AND stream = ? AND sequence < ?",
+                (write.log, write.stream, write.before),
+            )
+        case DropBlob():
+            connection.execute("DELETE FROM blob WHERE digest = ?", (write.digest,))
+
+
 def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: int) -> None:
     rows: list[tuple[int]] = connection.execute(
         "SELECT version FROM stored_row WHERE kind = ? AND key = ?", (kind, key)
@@ -122,7 +160,7 @@ def _append(connection: sqlite3.Connection, append: Append) -> None:
     )
 
 
-def _put_blob(connection: sqlite3.Connection, blob: PutBlob, cap_bytes: int) -> None:
+def _put_blob(connection: sqlite3.Connection, blob: PutBlob, now_us: int, cap_bytes: int) -> None:
     if len(blob.body) > cap_bytes:
         message = f"a blob of {len(blob.body)} bytes is larger than the store's cap of {cap_bytes}"
         raise StoreRefused(message)
@@ -130,6 +168,7 @@ def _put_blob(connection: sqlite3.Connection, blob: PutBlob, cap_bytes: int) -> 
         message = f"the blob named `{blob.digest}` has another SHA-256"
         raise StoreRefused(message)
     connection.execute(
-        "INSERT INTO blob (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        (blob.digest, blob.body),
+        "INSERT INTO blob (digest, body, put_at) VALUES (?, ?, ?) ON CONFLICT (digest)"
+        " DO UPDATE SET put_at = max(put_at, excluded.put_at)",
+        (blob.digest, blob.body, now_us),
     )

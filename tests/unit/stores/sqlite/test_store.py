@@ -1,6 +1,7 @@
 """What the SQLite store does beyond the contract: groups, opening, closing, tidying."""
 
 import asyncio
+import hashlib
 import sqlite3
 from contextlib import aclosing
 from datetime import timedelta
@@ -23,11 +24,15 @@ from zeroclaw.errors import AlreadyClaimed, Conflict, StoreUnusable
 from zeroclaw.store import (
     Claim,
     Commit,
+    DropBlob,
     DurablePoint,
+    PutBlob,
     RowKind,
 )
 from zeroclaw.stores.sqlite import Statistics, open_store
-from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite.instants import to_microseconds
+from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite.schema import shipped
 
 # --- groups ---------------------------------------------------------------------------------------
 
@@ -125,7 +130,7 @@ async def test_opening_is_told_to_the_log(tmp_path: Path) -> None:
         "store_opened",
         {
             "path": str(tmp_path / FILE_NAME),
-            "schema": 1,
+            "schema": 2,
             "schema_before": 0,
             "sqlite": sqlite3.sqlite_version,
         },
@@ -239,3 +244,34 @@ def test_the_test_process_holds_no_descriptor_of_a_closed_store(tmp_path: Path) 
     asyncio.run(once())
 
     assert names(Path("/proc/self/fd")) == before
+
+
+# --- what is taken away ---------------------------------------------------------------------------
+
+
+async def test_pages_that_became_free_go_back_to_the_disk(tmp_path: Path) -> None:
+    """The file shrinks while much is removed, a little with each commit."""
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        for number in range(20):
+            body = bytes([number]) * 500_000
+            digest = hashlib.sha256(body).hexdigest()
+            await store.commit(chore(PutBlob(digest=digest, body=body)))
+        for digest in await store.blobs(put_before=EPOCH + timedelta(days=1)):
+            await store.commit(chore(DropBlob(digest=digest)))
+
+    assert (tmp_path / FILE_NAME).stat().st_size < 3_000_000
+
+
+def test_blobs_of_the_first_schema_are_as_old_as_the_step_that_counts_their_age(
+    tmp_path: Path,
+) -> None:
+    """Nothing goes because nobody knew how old it is."""
+    opened = open_for_writing(tmp_path, migrations=lambda: shipped()[:1])
+    opened.connection.execute("INSERT INTO blob (digest, body) VALUES ('a', x'00')")
+    opened.close()
+
+    opened = open_for_writing(tmp_path)
+    rows: list[tuple[int]] = opened.connection.execute("SELECT put_at FROM blob").fetchall()
+    opened.close()
+
+    assert rows[0][0] > to_microseconds(EPOCH - timedelta(days=365))
