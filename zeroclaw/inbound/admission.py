@@ -6,7 +6,7 @@ with its claim, and announced last; a race with another writer plans anew.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from zeroclaw.channel import ChannelLog
@@ -82,7 +82,7 @@ class Door:
 
         Raises:
             ShuttingDown: No more is taken; the platform delivers it again.
-            StoreUnusable: Nothing was stored; the platform must not be told otherwise.
+            StoreUnusable: Not all of it was stored; the platform must not be told otherwise.
             Conflict: Somebody else kept changing what this event changes.
         """
         channel = envelope.address.channel
@@ -106,9 +106,28 @@ class Door:
                 continue
             self._conversations.written(plan.writes)
             self._announce(plan)
+            await self._answer_rest(channel, plan)
             return Answered(text=plan.toast) if plan.toast else Accepted()
-        message = f"`{channel}` could not store an event: too many writers"
-        raise Conflict(message)
+        raise _too_many(channel)
+
+    async def _answer_rest(self, channel: str, plan: Plan) -> None:
+        """Give the answers that one event holds for other conversations, each in its own commit."""
+        while plan.then is not None:
+            plan = await self._answer(channel, plan.then)
+
+    async def _answer(self, channel: str, then: Callable[[], Awaitable[Plan]]) -> Plan:
+        for _ in range(TRIES):
+            plan = await then()
+            commit = Commit(
+                point=DurablePoint.ANSWERED, conversation=plan.conversation, writes=plan.writes
+            )
+            try:
+                await self._store.commit(commit)
+            except Conflict:
+                continue
+            self._announce(plan)
+            return plan
+        raise _too_many(channel)
 
     def _commit(self, envelope: Envelope, plan: Plan) -> Commit:
         account = f"{envelope.address.channel}/{envelope.address.account}"
@@ -231,3 +250,7 @@ class Door:
             if item.message == message and item.principal.sender == envelope.sender.id:
                 return row
         return None
+
+
+def _too_many(channel: str) -> Conflict:
+    return Conflict(f"`{channel}` could not store an event: too many writers")

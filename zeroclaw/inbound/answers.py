@@ -6,8 +6,9 @@ a press that comes too late runs nothing, and the card is shown as it ended.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.rows import note_row, settle_rows
@@ -123,7 +124,10 @@ class Answers:
         at: datetime,
         found: Found,
     ) -> Plan:
-        """Return what `/approve 1 3` or `/deny 2 because …` comes to in one chat."""
+        """Return what `/approve 1 3` or `/deny 2 because …` comes to in one chat.
+
+        Calls of another conversation than the first one's are left for a plan after it.
+        """
         read = await self._in_chat(address)
         numbers = wording.parse_numbers(command.rest)
         picked = wording.pick((one.approval for one in read), address.key(), numbers.numbers)
@@ -134,13 +138,12 @@ class Answers:
         ]
         if not numbers.numbers:
             told.append(f"Say which, for example `/{command.name} 1`; `/pending` lists them.")
-        scopes = {one.conversation for one in picked.open}
-        if len(scopes) > 1:
-            told.append("Those calls belong to different conversations; answer them one by one.")
-        chosen = () if len(scopes) > 1 else picked.open
+        scope = picked.open[0].conversation if picked.open else None
         versions = {one.approval.id: one for one in read}
         writes: list[Write] = []
-        for one in chosen:
+        for one in picked.open:
+            if one.conversation != scope:
+                continue
             choice: Choice = "once" if command.name == "approve" else "deny"
             result = self._result(one, principal, choice, numbers.rest, at)
             if isinstance(result, Answered | Late):
@@ -153,10 +156,18 @@ class Answers:
             address=address,
             text="\n".join(told),
         )
+        left = [
+            str(approvals.number_of(one, address.key()))
+            for one in picked.open
+            if one.conversation != scope
+        ]
+        rest = replace(command, rest=" ".join((*left, numbers.rest)))
+        here = Found(conversation=found.conversation)
         return Plan(
-            conversation=next(iter(scopes)) if len(scopes) == 1 else found.conversation,
+            conversation=scope or found.conversation,
             writes=(*found.writes, *writes, note),
-            wake=tuple(scopes) if writes else (),
+            wake=(scope,) if scope and writes else (),
+            then=partial(self.by_number, rest, address, principal, at, here) if left else None,
         )
 
     async def pending(self, address: Address, principal: Principal, at: datetime) -> str:

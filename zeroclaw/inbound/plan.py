@@ -4,6 +4,7 @@ The door commits a plan's writes together with the event's claim, and only then 
 commit, then announce.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from zeroclaw.envelope import ConversationId
@@ -22,6 +23,8 @@ class Plan:
         wake: Conversations with something new in their inbox.
         switched: The halt switch was moved.
         halt: Its new position, None for off.
+        then: Plans the answers that are left once this is committed: a commit has one scope, and
+            they belong to another. A kill between the two leaves them ungiven, which runs nothing.
     """
 
     conversation: ConversationId | None
@@ -30,3 +33,4 @@ class Plan:
     wake: tuple[ConversationId, ...] = ()
     switched: bool = False
     halt: Halt | None = None
+    then: Callable[[], Awaitable["Plan"]] | None = None

@@ -1,5 +1,6 @@
 """Answers by number, and the list of what waits for one."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.config import ApprovalSettings
 from zeroclaw.envelope import ApprovalId, Principal
+from zeroclaw.errors import Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound.answers import LOOK_BACK
 from zeroclaw.store import Commit, DurablePoint, RowKind
@@ -83,20 +85,85 @@ async def test_a_number_pressed_by_the_wrong_person_is_refused(world: World) -> 
         assert world.poke.runs == []
 
 
-async def test_calls_of_two_conversations_are_answered_one_by_one(world: World) -> None:
-    """One commit has one scope."""
+async def test_calls_of_several_conversations_in_one_answer(world: World) -> None:
+    """Each conversation's in a commit of its own, and each says what was answered (P5)."""
+    world.model.will(TWO_POKES, POKE)
+    async with world.running() as house:
+        await house.say("poke both", "ben")
+        await house.say("poke it", "cleo")
+        await house.say("/approve 1 3 2 9")
+        assert house.texts()[-2:] == [
+            "`9` is no call in this chat.\n`1`: approved: `poke`.\n`2`: approved: `poke`.",
+            "`3`: approved: `poke`.",
+        ]
+        assert sorted(map(str, world.poke.runs)) == ["{'a': 1}", "{'a': 1}", "{'a': 2}"]
+        assert house.texts("ben")[-1] == house.texts("cleo")[-1] == "ok"
+
+
+async def test_a_kill_between_the_answers_leaves_the_others_open(world: World) -> None:
+    """What was not answered runs nothing, and can be answered after the next start (P5)."""
+    world.model.will(POKE, asks_for(("poke", '{"a": 2}')))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("poke it", "cleo")
+        world.store.cut_after(DurablePoint.ADMITTED)
+        async with asyncio.TaskGroup() as group:
+            told = house.envelope(house.command("approve", "1 2"))
+            admitted = group.create_task(house.rooms.door.admit(told))
+            await house.settle()
+            admitted.cancel()
+    world.store.heal()
+    async with world.running() as house:
+        assert world.poke.runs == [{"a": 1}]
+        await house.advance(1)
+        assert house.texts()[-1] == "`1`: approved: `poke`."
+        await house.say("/approve 2")
+        assert world.poke.runs == [{"a": 1}, {"a": 2}]
+
+
+async def test_a_call_that_changes_between_the_answers_is_read_anew(world: World) -> None:
+    """The compare-and-set is each call's own (P5)."""
     world.model.will(POKE, POKE)
     async with world.running() as house:
         await house.say("poke it", "ben")
         await house.say("poke it", "cleo")
-        await house.say("/approve 1 2")
-        assert house.texts()[-1] == (
-            "Those calls belong to different conversations; answer them one by one."
-        )
+        raced: list[Commit] = []
+
+        def touch(commit: Commit) -> None:
+            if is_answer(commit) and not raced:
+                raced.append(commit)
+                world.store.touch(RowKind.APPROVAL)
+
+        world.store.before = touch
+        await house.say("/deny 1 2")
+        assert len(raced) == 1
+        assert house.texts()[-1] == "`2`: denied: `poke`."
         assert world.poke.runs == []
-        await house.say("/approve 1")
-        await house.say("/deny 2")
+
+
+async def test_a_call_that_always_changes_is_given_up(world: World) -> None:
+    """The adapter learns that not all of it was stored; what was not runs nothing (P5)."""
+    world.model.will(POKE, POKE)
+
+    def race(commit: Commit) -> None:
+        if is_answer(commit):
+            message = "raced"
+            raise Conflict(message)
+
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("poke it", "cleo")
+        world.store.before = race
+        with pytest.raises(Conflict, match="too many writers"):
+            await house.rooms.door.admit(house.envelope(house.command("approve", "1 2")))
+        await house.settle()
         assert world.poke.runs == [{"a": 1}]
+        assert await house.numbers() == (2,)
+
+
+def is_answer(commit: Commit) -> bool:
+    """Whether it is an answer that the door commits after the first."""
+    return commit.point is DurablePoint.ANSWERED and commit.fence is None
 
 
 async def test_numbers_go_on_after_a_restart(world: World) -> None:
