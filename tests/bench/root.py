@@ -10,14 +10,13 @@ import os
 import signal
 import sys
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 
 from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.cli.loading import load
+from zeroclaw.cli.starting import start_of
 from zeroclaw.clock import Clock
-from zeroclaw.daemon.checked import check
 from zeroclaw.host import logs
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
@@ -39,14 +38,8 @@ def main(config: Path) -> None:
         gc.freeze()  # as `zeroclaw run` does
         print("zeroclaw is ready", flush=True)
 
-    loaded = load(config)
-    stop_logging = logs.set_up(redact=check(loaded.config, os.environ).redactor.redact)
-    start = daemon.Start(
-        config=loaded.config,
-        places=loaded.places,
-        environment=os.environ,
-        version=version("zeroclaw"),
-    )
+    start = start_of(load(config), os.environ)
+    stop_logging = logs.set_up(redact=start.checked.redactor.redact)
     try:
         daemon.run(start, on_ready=ready, openers=daemon.Openers(store=store))
     finally:

@@ -21,9 +21,9 @@ from tests.fakes.house_parts import (
     CONFIG,
     SECRET,
     Facts,
-    NoSettings,
     QuietControl,
     Threads,
+    part_of,
     places_in,
 )
 from tests.fakes.manual_clock import ManualClock
@@ -36,12 +36,11 @@ from zeroclaw.channel import (
     Card,
     Channel,
     ChannelContext,
-    ChannelManifest,
     Outcome,
     TranscriptItem,
 )
 from zeroclaw.config import ChannelSettings, Config
-from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.checked import ChannelPart, Checked
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start
 from zeroclaw.envelope import (
@@ -152,19 +151,22 @@ class World:
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
         keys = Keys(current=key, every=(*self._earlier, key))
         self._earlier = keys.every
+        checked = Checked(
+            statements=(),
+            channels=tuple(self._part(name) for name in self.config.channels),
+            provider_secrets={},
+            redactor=Redactor((SECRET,)),
+        )
         return Parts(
             start=Start(
-                config=self.config, places=places_in(self.path), environment={}, version="1"
+                config=self.config, checked=checked, places=places_in(self.path), version="1"
             ),
             openers=Openers(),
             store=self.store,
             provider=self.model,
             tools={tool.spec.name: tool for tool in self.tools},
             keys=keys,
-            redactor=Redactor((SECRET,)),
-            statements=(),
             protected=Protected(closed=()),
-            channels=tuple(self._part(name) for name in self.config.channels),
             listener=None,
             control=QuietControl(self.path, log=self.facts),
             clock=self.clock,
@@ -175,21 +177,11 @@ class World:
         )
 
     def _part(self, name: str) -> ChannelPart:
-        manifest = ChannelManifest(
-            kind=name, adapter="", settings="", local_operator=name in self.local
-        )
-
         def make(context: ChannelContext) -> Channel:
             self.contexts[name] = context
             return self.platforms[name]
 
-        return ChannelPart(
-            name=name,
-            manifest=manifest,
-            settings=NoSettings(),
-            secrets={"password": f"of {name}"},
-            make=make,
-        )
+        return part_of(name, local=name in self.local, make=make)
 
 
 class House:

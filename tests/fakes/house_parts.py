@@ -9,8 +9,9 @@ from typing import ParamSpec, TypeVar
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import Capabilities
+from zeroclaw.channel import Capabilities, Channel, ChannelContext, ChannelManifest
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.host.control import Answer, Control, Serve
 from zeroclaw.host.places import Places
 
@@ -39,6 +40,17 @@ def places_in(directory: Path) -> Places:
 
 class NoSettings(BaseModel):
     """What a platform of these tests is configured with."""
+
+
+def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]) -> ChannelPart:
+    """Return a channel that is ready to be made, of a kind of its own."""
+    return ChannelPart(
+        name=name,
+        manifest=ChannelManifest(kind=name, adapter="", settings="", local_operator=local),
+        settings=NoSettings(),
+        secrets={"password": f"of {name}"},
+        make=make,
+    )
 
 
 class Facts:

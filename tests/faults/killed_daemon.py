@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,9 +25,9 @@ from zeroclaw.channel import (
     Outcome,
 )
 from zeroclaw.cli.loading import load
+from zeroclaw.cli.starting import start_of
 from zeroclaw.clock import Clock
-from zeroclaw.daemon import Openers, Start, run
-from zeroclaw.daemon.checked import check
+from zeroclaw.daemon import Openers, run
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -214,15 +213,8 @@ def openers(environment: Mapping[str, str]) -> Openers:
 
 def main() -> None:
     """Run the daemon; takes `run --config FILE` like the product's own command."""
-    loaded = load(Path(sys.argv[sys.argv.index("--config") + 1]))
-    redactor = check(loaded.config, os.environ).redactor
-    stop_logging = logs.set_up(redact=redactor.redact, form="lines", level="info")
-    start = Start(
-        config=loaded.config,
-        places=loaded.places,
-        environment=os.environ,
-        version=version("zeroclaw"),
-    )
+    start = start_of(load(Path(sys.argv[sys.argv.index("--config") + 1])), os.environ)
+    stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level="info")
     try:
         run(start, on_ready=lambda _facts: None, openers=openers(os.environ))
     finally:

@@ -4,7 +4,6 @@ import gc
 import os
 import stat
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -53,17 +52,13 @@ def command(
     gc.disable()
     from zeroclaw import daemon
     from zeroclaw.cli.greeting import greeting
-    from zeroclaw.cli.loading import in_file, load
-    from zeroclaw.daemon.checked import check
-    from zeroclaw.errors import ConfigError
+    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.starting import start_of
     from zeroclaw.host import logs
 
     loaded = load(config, data_dir)
-    try:
-        redactor = check(loaded.config, os.environ).redactor
-    except ConfigError as error:
-        raise ConfigError(in_file(loaded.places.config, error.faults)) from error
-    stop_logging = logs.set_up(redact=redactor.redact, form=log_form, level=log_level)
+    start = start_of(loaded, os.environ)
+    stop_logging = logs.set_up(redact=start.checked.redactor.redact, form=log_form, level=log_level)
 
     def tell(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # the code and the rooms stay as long as the process
@@ -75,12 +70,6 @@ def command(
         except BrokenPipeError:
             return
 
-    start = daemon.Start(
-        config=loaded.config,
-        places=loaded.places,
-        environment=os.environ,
-        version=version("zeroclaw"),
-    )
     try:
         daemon.run(start, on_ready=tell, lifeline=_STDIN if until_stdin_ends else None)
     finally:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar, cast
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config import Config, ProviderSettings
-from zeroclaw.daemon.checked import ChannelPart, Checked, check
+from zeroclaw.daemon.checked import Checked
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.keys import Keys, open_keys
@@ -28,7 +28,6 @@ from zeroclaw.host.listener import Listener, open_listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
-from zeroclaw.redact import Redactor
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
@@ -68,14 +67,14 @@ class Start:
 
     Attributes:
         config: As parsed.
+        checked: What checking it brought to light.
         places: Where everything is.
-        environment: `os.environ`.
         version: As people are told it.
     """
 
     config: Config
+    checked: Checked
     places: places.Places
-    environment: Mapping[str, str] = field(repr=False)
     version: str
 
 
@@ -110,10 +109,7 @@ class Parts:
     provider: Provider
     tools: Mapping[str, Tool]
     keys: Keys
-    redactor: Redactor
-    statements: tuple[Statement, ...]
     protected: Protected
-    channels: tuple[ChannelPart, ...]
     listener: Listener | None
     control: Control
     clock: Clock
@@ -124,9 +120,9 @@ class Parts:
 
     def policy(self, halt: Statement | None) -> PolicySet:
         """Return the policy with or without a halt."""
-        config = self.start.config
+        config, checked = self.start.config, self.start.checked
         return assemble(
-            config.autonomy, self.statements, halt, approvers=config.approvals.approvers
+            config.autonomy, checked.statements, halt, approvers=config.approvals.approvers
         )
 
 
@@ -139,7 +135,6 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     config, log = start.config, EventLog("daemon")
     clock = SystemClock()
     ids = SystemIds(clock)
-    checked = await asyncio.to_thread(check, config, start.environment)
     data = start.places.data
     store = await openers.store(data, clock=clock, log=log)
     stack.push_async_callback(store.aclose)
@@ -152,7 +147,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         secret=os.urandom(32),
     )
     listener = None
-    if any(part.manifest.kind == "web" for part in checked.channels):
+    if any(part.manifest.kind == "web" for part in start.checked.channels):
         listener = await open_listener(
             host=config.listener.host,
             port=config.listener.port,
@@ -162,7 +157,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
             log=log,
         )
         stack.push_async_callback(listener.aclose)
-    provider = await asyncio.to_thread(_open_provider, start, checked, clock, ids)
+    provider = await asyncio.to_thread(_open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
     tools, shell_note = await _open_tools(start)
     return Parts(
@@ -172,10 +167,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         provider=provider,
         tools=tools,
         keys=keys,
-        redactor=checked.redactor,
-        statements=checked.statements,
         protected=await asyncio.to_thread(_protected, start.places),
-        channels=checked.channels,
         listener=listener,
         control=Control(data, log=log),
         clock=clock,
@@ -186,8 +178,8 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     )
 
 
-def _open_provider(start: Start, checked: Checked, clock: Clock, ids: Ids) -> Provider:
-    settings = start.config.provider
+def _open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
+    settings, checked = start.config.provider, start.checked
     key = "provider.kind"
     opener = cast(
         "Callable[[ProviderSettings, ProviderContext], Provider]",

@@ -84,11 +84,11 @@ class Wired:
         """Wire them; nothing runs before `start`."""
         self._parts = parts
         self._group = group
-        config = parts.start.config
+        config, checked = parts.start.config, parts.start.checked
         self._accounts: dict[str, Account] = {}
         self._web_url = ""
         self.policy = PolicyInForce(parts)
-        self.people = _people(config, parts.channels)
+        self.people = _people(config, checked.channels)
         self.operators = Operators(
             self.people,
             self._channel_of,
@@ -124,7 +124,7 @@ class Wired:
             store=parts.store,
             policy=self.policy,
             facts_of=self._facts_of,
-            redact=parts.redactor.redact,
+            redact=checked.redactor.redact,
             ids=parts.ids,
             grant_s=config.approvals.grant_s,
         )
@@ -180,7 +180,7 @@ class Wired:
             self._group.create_task(parts.listener.serve(), name="listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
-        for part in parts.channels:
+        for part in parts.start.checked.channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
             cursors = (decode(Position, row.body) for row in mine)
             context = ChannelContext(
@@ -210,15 +210,15 @@ class Wired:
             model=facts.model,
             note=facts.note,
             web_url=self.login_url(),
-            channels=tuple(part.name for part in parts.channels),
+            channels=tuple(part.name for part in parts.start.checked.channels),
             shell=parts.shell_note,
             halted=self.policy.halted_by,
         )
 
     def login_url(self) -> str:
         """Return a fresh address that opens the web chat and logs in, once; empty without one."""
-        listener = self._parts.listener
-        web = next((part for part in self._parts.channels if part.manifest.kind == "web"), None)
+        listener, channels = self._parts.listener, self._parts.start.checked.channels
+        web = next((part for part in channels if part.manifest.kind == "web"), None)
         if listener is None or web is None:
             return ""
         return listener.fresh_login_url(f"/{web.name}/")
@@ -244,12 +244,13 @@ class Wired:
 
     def _turn_rooms(self, leases: Leases, log: EventLog) -> Rooms:
         parts, config = self._parts, self._parts.start.config
-        refusals = Refusals(parts.redactor, parts.keys.current)
+        redactor = parts.start.checked.redactor
+        refusals = Refusals(redactor, parts.keys.current)
         gate = Gate(
             tools=parts.tools,
             policy=self.policy,
             protected=parts.protected,
-            redactor=parts.redactor,
+            redactor=redactor,
             refusals=refusals,
             clock=parts.clock,
             ids=parts.ids,
@@ -277,11 +278,11 @@ class Wired:
             tools=parts.tools,
             live=self.live,
             outbox=outbox,
-            redactor=parts.redactor,
+            redactor=redactor,
             keys=parts.keys,
             results=Results(
                 keys=parts.keys,
-                redactor=parts.redactor,
+                redactor=redactor,
                 cap_chars=config.runtime.result_chars,
             ),
             numbers=Numbers(parts.store),

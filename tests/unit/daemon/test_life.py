@@ -16,6 +16,7 @@ from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config import Config, RuntimeSettings, parse
+from zeroclaw.daemon.checked import check
 from zeroclaw.daemon.life import PAUSED, Hooks
 from zeroclaw.daemon.parts import Openers, ReadyFacts, Start
 from zeroclaw.envelope import ConversationId
@@ -223,12 +224,12 @@ def start_in(directory: Path, more: str = "") -> Start:
         f"tools = {{shell = {{enabled = false}}}}\n{more}"
         "[channels.terminal]\n"
     )
-    return Start(config=config, places=places_in(directory), environment={}, version="1")
+    return Start(config=config, checked=check(config, {}), places=places_in(directory), version="1")
 
 
 async def test_it_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> None:
     """The control socket answers while it runs, and everything is closed after it."""
-    start = start_in(tmp_path)
+    start = await asyncio.to_thread(start_in, tmp_path)
     ready, stop = asyncio.Event(), asyncio.Event()
     hooks = Hooks(on_ready=lambda _facts: ready.set(), stop=stop)
     async with asyncio.TaskGroup() as group:
@@ -245,7 +246,7 @@ async def test_it_runs_over_real_parts_until_it_is_stopped(tmp_path: Path) -> No
 
 async def test_what_tools_of_an_earlier_life_left_running_is_forgotten(world: World) -> None:
     """After it was ended, or was found gone (P3)."""
-    start = start_in(world.path)
+    start = await asyncio.to_thread(start_in, world.path)
     store = await open_store(start.places.data, clock=world.clock, log=world.facts)
     gone = Spawned(pgid=2**22 + 1, start_ticks=1, boot="another")
     row = Put(kind=RowKind.PROCESS, key="a", body=encode(gone))
@@ -286,7 +287,7 @@ async def _open_read_only(directory: Path, *, clock: Clock, log: ChannelLog) -> 
 
 async def test_a_store_that_fails_ends_it_with_one_error(tmp_path: Path) -> None:
     """Not with a group of them: it is what a person reads (P10)."""
-    start = start_in(tmp_path)
+    start = await asyncio.to_thread(start_in, tmp_path)
     ready = asyncio.Event()
     hooks = Hooks(on_ready=lambda _facts: ready.set(), stop=asyncio.Event())
     asked = asyncio.Event()

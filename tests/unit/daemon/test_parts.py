@@ -1,5 +1,6 @@
 """What the daemon is made of."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ async def test_tools_that_others_bring_are_opened(
     )
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbrought = brought_tools:tools\n")
     async with AsyncExitStack() as stack:
-        parts = await open_parts(start_in(tmp_path), Openers(), stack)
+        parts = await open_parts(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
         assert "look" in parts.tools
         assert "read_file" in parts.tools or len(parts.tools) > 1
 
@@ -35,14 +36,14 @@ async def test_a_tool_that_cannot_be_opened_is_named(
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbroken = broken_tools:tools\n")
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match=r"tools\.broken: `broken` can't be opened"):
-            await open_parts(start_in(tmp_path), Openers(), stack)
+            await open_parts(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
 
 
 async def test_a_provider_that_cannot_be_opened_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own words when it has some (P10)."""
-    start = start_in(tmp_path)
+    start = await asyncio.to_thread(start_in, tmp_path)
     (tmp_path / "script.toml").write_text("this is no script")
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match="script"):
@@ -51,19 +52,19 @@ async def test_a_provider_that_cannot_be_opened_is_named(
 
 async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
     """And only a page does; a fresh login is handed out for each person who asks."""
-    start = start_in(tmp_path, "listener = {port = 0}\n[channels.web]\n")
+    start = await asyncio.to_thread(start_in, tmp_path, "listener = {port = 0}\n[channels.web]\n")
     async with AsyncExitStack() as stack:
         parts = await open_parts(start, Openers(), stack)
         assert parts.listener is not None
     async with AsyncExitStack() as stack:
-        parts = await open_parts(start_in(tmp_path), Openers(), stack)
+        parts = await open_parts(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
         assert parts.listener is None
         assert parts.shell_note == ""
 
 
 async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Path) -> None:
     """As the data directory is; the workspaces are not (S3-23)."""
-    start = start_in(tmp_path)
+    start = await asyncio.to_thread(start_in, tmp_path)
     config = tmp_path / "config.toml"
     config.write_text("")
     start = replace(start, places=replace(start.places, config=config))
@@ -75,8 +76,8 @@ async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Pa
 
 async def test_a_tool_that_is_switched_off_is_not_there(tmp_path: Path) -> None:
     """Nothing is left when all are off."""
-    off = start_in(tmp_path).config.tools.files.model_copy(update={"enabled": False})
-    start = start_in(tmp_path)
+    start = await asyncio.to_thread(start_in, tmp_path)
+    off = start.config.tools.files.model_copy(update={"enabled": False})
     tools = start.config.tools.model_copy(update={"files": off})
     start = replace(start, config=start.config.model_copy(update={"tools": tools}))
     async with AsyncExitStack() as stack:
