@@ -63,5 +63,7 @@ def _on(shelf: str) -> EntryPoints:
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> EntryPoints:
     """Read what every package on the path brings; once, as modules are imported once."""
-    # Before Python 3.12 `entry_points()` is a table by group, and only this form is the same.
-    return EntryPoints(point for group in SHELVES for point in entry_points(group=group))
+    # Before Python 3.12 this is a table by group, and only `select` is the same. Asked for each
+    # group by itself it would read the packages as often.
+    found = entry_points()
+    return EntryPoints(point for group in SHELVES for point in found.select(group=group))
