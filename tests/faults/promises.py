@@ -162,7 +162,8 @@ def _on_record(scene: Scene) -> None:
     daemon = ledger.log(LogKind.AUDIT, STREAM)
     for stream in ledger.streams(LogKind.AUDIT):
         chain = ledger.log(LogKind.AUDIT, stream)
-        verified = audit.verify(chain, audit.anchors_of(daemon, ConversationId(stream)))
+        here = ConversationId(stream)
+        verified = audit.verify(chain, audit.anchors_of(daemon, here), audit.cut_of(daemon, here))
         assert isinstance(verified, audit.Intact), verified
         assert verified.open == ()
         assert _actions_ended_once([audit.read(body) for body in chain])
@@ -172,7 +173,7 @@ def _on_record(scene: Scene) -> None:
     assert ledger.damage() == "ok"
 
 
-def _actions_ended_once(chain: Collection[audit.Entry | audit.Anchor]) -> bool:
+def _actions_ended_once(chain: Collection[audit.Written]) -> bool:
     kinds: Counter[str] = Counter()
     for entry in chain:
         if _is_entry(entry) and entry.action and entry.kind in audit.FINAL:
@@ -180,5 +181,5 @@ def _actions_ended_once(chain: Collection[audit.Entry | audit.Anchor]) -> bool:
     return set(kinds.values()) <= {1}
 
 
-def _is_entry(entry: audit.Entry | audit.Anchor) -> TypeGuard[audit.Entry]:
+def _is_entry(entry: audit.Written) -> TypeGuard[audit.Entry]:
     return isinstance(entry, audit.Entry)

@@ -5,6 +5,10 @@ a changed, removed or moved entry breaks every hash after it. The newest entries
 anchors: a chain of the daemon's own notes the heads of the conversations from time to time, and a
 chain that is shorter than its anchor was cut.
 
+A chain may lose its oldest entries by age. The daemon's chain then holds a `Cut`, written together
+with the removal, which says where the rest begins and what it follows; without one, a chain that
+does not begin at its first entry is broken.
+
     PROPOSED ─▶ EVALUATED ─▶ EXECUTED | FAILED | DENIED | CANCELLED | UNKNOWN
 
 is the way of every action, each step once. `ANSWERED` stands anywhere after `EVALUATED`: an answer
@@ -14,7 +18,7 @@ Entries hold ids, kinds, decisions and times; no arguments, no results, no words
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +27,7 @@ from zeroclaw import record
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import canonical_json
+from zeroclaw.store import LogEntry
 
 GENESIS = "0" * 64
 """The head of a chain that holds nothing yet."""
@@ -95,15 +100,35 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Where a chain was cut: everything up to and with this entry was removed by its age.
+
+    Attributes:
+        conversation: Whose chain; the daemon's stream for the daemon's own.
+        sequence: Of the last entry that was removed.
+        head: Its hash, which the next entry follows.
+        at: When, aware.
+    """
+
+    conversation: ConversationId
+    sequence: int
+    head: str
+    at: datetime
+
+
+Written = Entry | Anchor | Cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Linked:
     """An entry as it is stored."""
 
-    entry: Entry | Anchor
+    entry: Entry | Anchor | Cut
     previous: str
     hash: str
 
 
-def link(previous: str, entry: Entry | Anchor) -> tuple[bytes, str]:
+def link(previous: str, entry: Written) -> tuple[bytes, str]:
     """Return the bytes to append after the entry whose hash is `previous`, and the new head."""
     plain = _spelled(entry)
     head = _hash(previous, plain)
@@ -119,7 +144,7 @@ def head_of(body: bytes) -> str:
     return _decoded(body).hash
 
 
-def read(body: bytes) -> Entry | Anchor:
+def read(body: bytes) -> Written:
     """Return the entry of stored bytes, unverified.
 
     Raises:
@@ -128,18 +153,18 @@ def read(body: bytes) -> Entry | Anchor:
     return _decoded(body).entry
 
 
-def _spelled(entry: Entry | Anchor) -> Entry | Anchor:
+def _spelled(entry: Written) -> Written:
     """Return an entry that has UTF-8: a model may write half a surrogate pair as a tool's name."""
-    if isinstance(entry, Anchor):
+    if not isinstance(entry, Entry):
         return entry
     return replace(entry, tool=entry.tool.encode(errors="backslashreplace").decode())
 
 
-def _hash(previous: str, entry: Entry | Anchor) -> str:
+def _hash(previous: str, entry: Written) -> str:
     return hashlib.sha256(previous.encode() + _encoded(entry)).hexdigest()
 
 
-def _encoded(value: Entry | Anchor | Linked) -> bytes:
+def _encoded(value: Written | Linked) -> bytes:
     return canonical_json(record.to_json(value)).encode()
 
 
@@ -156,7 +181,7 @@ class Intact:
 
     Attributes:
         head: The hash of the last entry.
-        count: How many entries there are.
+        count: How many entries there were, those before a cut among them.
         open: The actions that have no end yet, in the order they were proposed.
     """
 
@@ -187,18 +212,24 @@ class _Walk:
     steps: dict[str, Kind] = field(default_factory=dict[str, Kind])
 
 
-def verify(bodies: Iterable[bytes], anchors: Iterable[Anchor] = ()) -> Intact | Broken:
+def verify(
+    bodies: Iterable[bytes], anchors: Iterable[Anchor] = (), cut: Cut | None = None
+) -> Intact | Broken:
     """Check a whole chain, from its first entry.
 
     Args:
         bodies: In order of sequence.
         anchors: Those of this chain, in any order. Without one, entries missing at the end and a
-            chain written anew can't be told.
+            chain written anew can't be told. Those of entries before the cut say nothing more.
+        cut: Where it was cut last; None when its first entry is the first there was.
     """
+    walk = _Walk() if cut is None else _Walk(head=cut.head, count=cut.sequence)
     known: dict[int, list[str]] = {}
     for anchor in anchors:
-        known.setdefault(anchor.sequence, []).append(anchor.head)
-    walk = _Walk()
+        if anchor.sequence >= walk.count:
+            known.setdefault(anchor.sequence, []).append(anchor.head)
+    if set(known.pop(walk.count, [])) - {walk.head}:
+        return Broken(at=walk.count, why="the cut is not where the anchor was")
     for body in bodies:
         fault = _fault(walk, body)
         if not fault and any(head != walk.head for head in known.pop(walk.count, [])):
@@ -226,7 +257,7 @@ def _fault(walk: _Walk, body: bytes) -> str:
     if linked.hash != _hash(linked.previous, linked.entry):
         return "it is not what its hash says"
     walk.head = linked.hash
-    return "" if isinstance(linked.entry, Anchor) else _out_of_order(walk, linked.entry)
+    return _out_of_order(walk, linked.entry) if isinstance(linked.entry, Entry) else ""
 
 
 def _out_of_order(walk: _Walk, entry: Entry) -> str:
@@ -256,3 +287,71 @@ def anchors_of(bodies: Iterable[bytes], conversation: ConversationId) -> tuple[A
     return tuple(
         entry for entry in found if isinstance(entry, Anchor) and entry.conversation == conversation
     )
+
+
+def cut_of(bodies: Iterable[bytes], conversation: ConversationId) -> Cut | None:
+    """Return where a daemon's chain says that a conversation's was cut last, None for nowhere.
+
+    Raises:
+        StoreUnusable: One of the bodies is no entry.
+    """
+    found = (read(body) for body in bodies)
+    cuts = [one for one in found if isinstance(one, Cut) and one.conversation == conversation]
+    return cuts[-1] if cuts else None
+
+
+# --- cutting -------------------------------------------------------------------------------------
+
+
+def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
+    """Return the last entry that may go by its age, None when nothing may.
+
+    All that goes is older than `before`. No action is torn: one that stays stays whole, and one
+    that has no end yet stays. At least one entry stays, so that counting and linking go on.
+
+    Args:
+        chain: A whole chain as it is now, in order.
+        before: The age, as an instant.
+    """
+    known = [read(one.body) for one in chain]
+    last_of: dict[str, int] = {}
+    ended: set[str] = set()
+    for place, written in enumerate(known):
+        if isinstance(written, Entry) and written.action:
+            last_of[written.action] = place
+            if written.kind in FINAL:
+                ended.add(written.action)
+    found: LogEntry | None = None
+    reach = 0  # how far the actions that have begun reach
+    for place, written in enumerate(known[:-1]):
+        if written.at >= before:
+            break
+        action = written.action if isinstance(written, Entry) else ""
+        if action:
+            reach = max(reach, last_of[action] if action in ended else len(known))
+        if reach <= place:
+            found = chain[place]
+    return found
+
+
+def carried(
+    going: Iterable[bytes], staying: Iterable[bytes], living: Container[str]
+) -> tuple[Anchor | Cut, ...]:
+    """Return what the daemon's chain must say anew when its oldest entries go.
+
+    That is the newest anchor and the newest cut of each chain that still exists, where only the
+    entries that go hold them.
+
+    Raises:
+        StoreUnusable: One of the bodies is no entry.
+    """
+    needed: dict[tuple[type[Anchor | Cut], str], Anchor | Cut] = {}
+    for body in going:
+        written = read(body)
+        if not isinstance(written, Entry) and written.conversation in living:
+            needed[type(written), written.conversation] = written
+    for body in staying:
+        written = read(body)
+        if not isinstance(written, Entry):
+            needed.pop((type(written), written.conversation), None)
+    return tuple(needed.values())

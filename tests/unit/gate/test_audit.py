@@ -21,6 +21,7 @@ from zeroclaw.gate.audit import (
     Entry,
     Intact,
     Kind,
+    Written,
     anchors_of,
     head_of,
     link,
@@ -38,7 +39,7 @@ def entry(kind: Kind, action: str = "a", **fields: str) -> Entry:
     return replace(Entry(kind=kind, at=AT, action=action, tool="shell", hash="ab12"), **fields)
 
 
-def chain(*entries: Entry | Anchor) -> list[bytes]:
+def chain(*entries: Written) -> list[bytes]:
     bodies: list[bytes] = []
     head = GENESIS
     for one in entries:
