@@ -55,10 +55,13 @@ class RowKind(StrEnum):
     APPROVAL = "approval"
     GRANT = "grant"
     PERSON = "person"
+    STRANGER = "stranger"
     POSITION = "position"
     COUNTER = "counter"
     SWITCH = "switch"
     PROCESS = "process"
+    NOTE = "note"
+    RESULT = "result"
 
 
 class LogKind(StrEnum):
@@ -79,7 +82,7 @@ class Row:
         body: The owner's encoding.
         conversation: Indexed; None for the daemon's own.
         state: Indexed; the owner's word for where the row stands.
-        place: Indexed; an address key, empty for none.
+        place: Indexed; an address key, of a note whose it is; empty for none.
         due_at: Indexed; when something must happen to it, None for never. UTC, kept to the
             microsecond.
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from zeroclaw.clock import Clock
-from zeroclaw.envelope import ConversationId, Principal
+from zeroclaw.envelope import Address, ConversationId, Principal
 
 Effect = Literal["read", "write", "network", "exec"]
 Risk = Literal["low", "medium", "high"]
@@ -63,6 +63,8 @@ class ToolContext:
     Attributes:
         conversation: Whose call it is.
         principal: On whose behalf.
+        address: Where the answer goes. Unless it is `direct`, what a tool returns may be read
+            there by more people than the principal.
         workspace: The conversation's own directory; exists.
         clock: The only source of time.
         spawned: Awaited with the process group before a child does anything, so that it can be
@@ -71,6 +73,7 @@ class ToolContext:
 
     conversation: ConversationId
     principal: Principal
+    address: Address
     workspace: Path
     clock: Clock
     spawned: Callable[[Spawned | None], Awaitable[None]]
@@ -112,7 +115,8 @@ class Tool(Protocol):
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
         """Return what the call would touch, resolved.
 
-        `file:/real/path`, `host:name:port`, `sandbox:workspace`. Called before the decision and again before the run; a difference stops the call.
+        `file:/real/path`, `host:name:port`, `sandbox:workspace`, `notes:of:person:ann`,
+        `results:<conversation>`. Called before the decision and again before the run; a difference stops the call.
 
         Raises:
             ResourcesUnresolved: It can't be told; the gate then fails closed.

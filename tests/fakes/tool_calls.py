@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.envelope import ConversationId, Principal
+from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.tool import Spawned, ToolContext
 
 SOMEBODY = Principal(id="person:ada", roles=frozenset(), channel="web", sender="ada")
+AT_HOME = Address(channel="web", account="local", chat="ada", direct=True)
 
 
 @dataclass(kw_only=True)
@@ -30,6 +31,7 @@ def tool_context(workspace: Path, records: Records | None = None) -> ToolContext
     return ToolContext(
         conversation=ConversationId("01CONVERSATION"),
         principal=SOMEBODY,
+        address=AT_HOME,
         workspace=workspace,
         clock=ManualClock(),
         spawned=(records or Records()).spawned,

@@ -16,6 +16,7 @@ from tests.contract import test_provider
 from tests.contract.provider_implementations import Opener, Stage, ask
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
+    Address,
     ChannelManifest,
     ConversationId,
     Principal,
@@ -91,6 +92,7 @@ async def test_the_tool_counts_words_and_may_run_without_asking(
     context = ToolContext(
         conversation=ConversationId("c"),
         principal=ANN,
+        address=Address(channel="chat", account="bot", chat="ann", direct=True),
         workspace=installed,
         clock=ManualClock(),
         spawned=nothing_spawned,

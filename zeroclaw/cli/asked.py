@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from zeroclaw.config import Config
-from zeroclaw.envelope import ConversationId, Principal, Sender
+from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ResourcesUnresolved
 from zeroclaw.gate.action import parse_arguments
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
@@ -64,18 +64,19 @@ async def ask(
         ToolArgumentsInvalid: The arguments don't fit the tool.
     """
     notes: list[str] = []
+    asking = principal(config, who)
     found = await _tool(config, tool, notes)
     given = parse_arguments(arguments) if arguments else None
     touched: tuple[str, ...] | None = resources
     if found is not None and given is not None:
         given = dict(found.check(given))
         if not resources:
-            touched = await _touched(found, given, workspaces)
+            touched = await _touched(found, given, asking, workspaces)
     elif not resources:
         notes.append("without --args and --resource the call counts as touching nothing")
     return Asked(
         query=Query(
-            principal=principal(config, who),
+            principal=asking,
             action=f"tool:{tool}",
             now=now,
             resources=touched,
@@ -168,15 +169,19 @@ _UNDECLARED = ToolFacts(
 
 
 async def _touched(
-    tool: Tool, arguments: Mapping[str, object], workspaces: Path
+    tool: Tool, arguments: Mapping[str, object], who: Principal, workspaces: Path
 ) -> tuple[str, ...] | None:
-    """Return what the tool says it would touch in an empty workspace; None when it can't say."""
+    """Return what the tool says it would touch in a direct chat with an empty workspace.
+
+    None when it can't say.
+    """
     empty = await asyncio.to_thread(tempfile.TemporaryDirectory)
     try:
         workspace = await asyncio.to_thread(Path(empty.name).resolve)
         context = ToolContext(
             conversation=ConversationId(EXAMPLE),
-            principal=Principal(id="", roles=frozenset(), channel="", sender=""),
+            principal=who,
+            address=Address(channel=who.channel, account="", chat=who.sender, direct=True),
             workspace=workspace,
             clock=SystemClock(),
             spawned=_nothing_is_started,

@@ -1,7 +1,7 @@
 """What no policy and no approval can open: the daemon's own files, and other people's keys (S3-23).
 
 Names are compared without regard to case, because some file systems do the same. Only `file:`
-resources are looked at: what a sandbox grants is the sandbox's matter, a host is the policy's.
+resources are looked at: what a sandbox grants is the sandbox's matter, all else is the policy's.
 """
 
 import re
@@ -76,7 +76,7 @@ def is_normal(resource: str) -> bool:
 
 
 _ODD = frozenset({"", ".", ".."})
-_OTHER = re.compile(r"(host|sandbox):[^\s\0]+")
+_OTHER = re.compile(r"(host|sandbox|notes|results):[^\s\0]+")
 
 
 def _objection(path: str, protected: Protected) -> str:

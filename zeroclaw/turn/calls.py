@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import grant as grants
@@ -40,12 +40,12 @@ class Checked:
 class Calls:
     """Checks and runs the calls of one turn."""
 
-    def __init__(self, rooms: Rooms, desk: Desk, opened: TurnOpened, *, direct: bool) -> None:
-        """Work for one turn; `direct` says that one person alone reads its chat."""
+    def __init__(self, rooms: Rooms, desk: Desk, opened: TurnOpened, *, address: Address) -> None:
+        """Work for one turn, which answers at `address`."""
         self._rooms = rooms
         self._desk = desk
         self._opened = opened
-        self._direct = direct
+        self._address = address
         self._cleared: dict[ActionId, tuple[Frozen, Tool]] = {}
 
     async def setting(self, action: ActionId | None = None) -> Setting:
@@ -58,12 +58,13 @@ class Calls:
             context=ToolContext(
                 conversation=conversation,
                 principal=self._opened.principal,
+                address=self._address,
                 workspace=await self._rooms.workspace(conversation),
                 clock=self._rooms.clock,
                 spawned=lambda spawned: self._spawned(action, spawned),
             ),
             turn=self._opened.turn,
-            direct=self._direct,
+            direct=self._address.direct,
             grants=tuple(grants.decode(row.body) for row in rows),
         )
 

@@ -152,7 +152,7 @@ class Finishing:
     ) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
         """Sign and audit the results of calls that the end cut short."""
         desk = seat.desk
-        calls = Calls(self._rooms, desk, seat.opened, direct=seat.row.address.direct)
+        calls = Calls(self._rooms, desk, seat.opened, address=seat.row.address)
         fills: list[batch.Fill] = []
         audited: list[audit.Entry] = []
         for fill in ended.done.fills:

@@ -26,6 +26,7 @@ from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.kept import kept_put
 from zeroclaw.turn.results import AUDITED, Settled
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import (
@@ -66,7 +67,7 @@ class Performing:
         self._tell = tell
         self._asks = Asks(rooms, desk.conversation)
         self._verdicts = Verdicts(rooms, desk)
-        self.calls = Calls(rooms, desk, opened, direct=address.direct)
+        self.calls = Calls(rooms, desk, opened, address=address)
 
     # --- the model -----------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class Performing:
 
     async def run(self, action: ActionId) -> None:
         """Run a call that was cleared."""
-        await self._tell(_call_ended(action, await self.calls.run(action)))
+        await self._tell(self._call_ended(action, await self.calls.run(action)))
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
@@ -239,11 +240,31 @@ class Performing:
             hash=frozen.hash,
             by=by,
         )
-        return _call_ended(
+        return self._call_ended(
             action,
             Settled(
                 result=refusal.message, outcome=outcome, receipt=refusal.receipt, audited=entry
             ),
+        )
+
+    def _call_ended(self, action: ActionId, settled: Settled) -> Happened:
+        """Return the end of a call, with everything that is recorded of it."""
+        finished = entries.CallFinished(
+            action=action,
+            result=settled.result,
+            outcome=settled.outcome,
+            at=settled.audited.at,
+            receipt=settled.receipt,
+        )
+        kept: tuple[Write, ...] = ()
+        if settled.blob is not None:
+            kept = (settled.blob, kept_put(self._desk.conversation, settled.blob))
+        return Happened(
+            event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
+            point=DurablePoint.CALL_FINISHED,
+            journal=(finished,),
+            audited=(settled.audited,),
+            writes=kept,
         )
 
     async def append(self) -> None:
@@ -257,24 +278,6 @@ class Performing:
                 writes=joined,
             )
         )
-
-
-def _call_ended(action: ActionId, settled: Settled) -> Happened:
-    """Return the end of a call, with everything that is recorded of it."""
-    finished = entries.CallFinished(
-        action=action,
-        result=settled.result,
-        outcome=settled.outcome,
-        at=settled.audited.at,
-        receipt=settled.receipt,
-    )
-    return Happened(
-        event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
-        point=DurablePoint.CALL_FINISHED,
-        journal=(finished,),
-        audited=(settled.audited,),
-        writes=(settled.blob,) if settled.blob else (),
-    )
 
 
 def _verdict(verdict: gate.Verdict) -> batch.Verdict:

@@ -20,6 +20,7 @@ from zeroclaw.redact import Redactor
 from zeroclaw.store import PutBlob
 from zeroclaw.tool import ToolOutput
 from zeroclaw.turn.batch import Outcome
+from zeroclaw.turn.kept import id_of
 
 LONGEST_CHARS = 1_000_000
 """Of an output that is redacted and kept whole. 50 MB would hold up everybody for seconds, and be
@@ -63,11 +64,19 @@ class Settled:
 class Results:
     """Makes results; one for the whole daemon."""
 
-    def __init__(self, *, keys: Keys, redactor: Redactor, cap_chars: int) -> None:
-        """Hold what signs and what redacts; `cap_chars` is the longest text the model reads."""
+    def __init__(self, *, keys: Keys, redactor: Redactor, cap_chars: int, reader: str = "") -> None:
+        """Hold what signs and what redacts.
+
+        Args:
+            keys: Sign.
+            redactor: Redacts.
+            cap_chars: Of the longest text that the model reads.
+            reader: The tool that reads what was cut, empty when there is none.
+        """
         self._keys = keys
         self._redactor = redactor
         self._cap_chars = cap_chars
+        self._reading = f"; read on with `{reader}` and this id" if reader else ""
 
     def of_run(
         self, action: Action, returned: ToolOutput | Raised | TimedOut, at: datetime
@@ -136,11 +145,10 @@ class Results:
         if len(whole) <= self._cap_chars:
             return whole, None
         body = whole.encode(errors="replace")
-        digest = hashlib.sha256(body).hexdigest()
+        blob = PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body)
         half = self._cap_chars // 2
-        left_out = len(text) - 2 * half
-        middle = f"\n… {left_out} characters left out; {kept} kept as {digest[:16]} …\n"
-        blob = PutBlob(digest=digest, body=body)
+        left_out = f"{len(text) - 2 * half} characters left out"
+        middle = f"\n… {left_out}; {kept} kept as `{id_of(blob)}`{self._reading} …\n"
         return f"{whole[:half]}{middle}{whole[-half:]}", blob
 
     def _redacted(self, text: str) -> tuple[str, str]:

@@ -224,7 +224,7 @@ class Runner:
     ) -> frozenset[batch.ActionId]:
         if not isinstance(state, Calling):
             return frozenset()
-        calls = Calls(self._rooms, desk, opened, direct=row.address.direct)
+        calls = Calls(self._rooms, desk, opened, address=row.address)
         return await calls.idempotent(batch.active(state.batch))
 
     # --- the middle ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.envelope import ConversationId, Principal, TurnId
+from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
 from zeroclaw.gate.decide import Gate
@@ -23,6 +23,7 @@ from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, T
 SECRET = "swordfish-1234"
 KEY = Key(id="one", secret=b"k" * 32)
 BOB = Principal(id="web:8", roles=frozenset(), channel="web", sender="8", display="Bob")
+HERE = Address(channel="web", account="bot", chat="8", direct=True)
 
 
 def same(arguments: Arguments) -> Arguments:
@@ -77,6 +78,7 @@ async def spawned(group: Spawned | None) -> None:
 CONTEXT = ToolContext(
     conversation=ConversationId("01CONVERSATION"),
     principal=BOB,
+    address=HERE,
     workspace=Path("/ws"),
     clock=ManualClock(),
     spawned=spawned,

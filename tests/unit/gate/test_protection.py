@@ -55,6 +55,8 @@ def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) 
         "file:/process",
         "host:example.com:443",
         "sandbox:workspace",
+        "notes:in:chat/bot/room/",
+        "results:01CONVERSATION",
     ],
 )
 def test_everything_else_is_left_to_the_policy(resource: str) -> None:

@@ -14,6 +14,7 @@ from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.receipt import Key
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import ToolOutput
+from zeroclaw.turn.kept import id_of
 from zeroclaw.turn.results import LONGEST_CHARS, Results, Settled, TimedOut
 
 SECRET = "correct horse battery 7431"
@@ -30,9 +31,8 @@ ACTION = Action(
     canonical_arguments="{}",
     resources=(),
 )
-RESULTS = Results(
-    keys=Keys(current=KEY, every=(KEY,)), redactor=Redactor((SECRET,)), cap_chars=1_000
-)
+KEYS = Keys(current=KEY, every=(KEY,))
+RESULTS = Results(keys=KEYS, redactor=Redactor((SECRET,)), cap_chars=1_000)
 
 
 def returned(text: str) -> Settled:
@@ -60,6 +60,17 @@ def test_what_does_not_fit_is_kept_whole_without_its_secrets() -> None:
     assert kept.endswith(" b b b")
     assert "the whole is kept" in settled.result.content
     assert len(settled.result.content) < 1_500
+
+
+def test_a_result_that_was_cut_names_its_id_and_the_tool_that_reads_on() -> None:
+    """Without such a tool the model isn't sent looking for one. S1-21."""
+    results = Results(keys=KEYS, redactor=Redactor(()), cap_chars=1_000, reader="read_result")
+    cut = results.of_run(ACTION, ToolOutput(text="a" * 1_500), AT)
+    assert cut.blob is not None
+    name = id_of(cut.blob)
+    told = f"500 characters left out; the whole is kept as `{name}`"
+    assert f"… {told}; read on with `read_result` and this id …" in cut.result.content
+    assert f"… {told} …" in returned("a" * 1_500).result.content
 
 
 @pytest.mark.parametrize("place", [-20, -13, -1, 0])

@@ -1,0 +1,48 @@
+"""A whole output is read by the conversation whose call it was of, and by no other."""
+
+import hashlib
+
+import pytest
+
+from tests.fakes.memory_store import MemoryStore
+from zeroclaw.envelope import ConversationId
+from zeroclaw.store import Commit, DurablePoint, PutBlob
+from zeroclaw.turn.kept import KeptResults, id_of, kept_put
+
+OURS, THEIRS = ConversationId("01OURS"), ConversationId("01THEIRS")
+BLOB = PutBlob(digest=hashlib.sha256(b"all of it").hexdigest(), body=b"all of it")
+
+
+async def kept(*, blob: bool = True) -> KeptResults:
+    """A store in which our conversation has a result."""
+    store = MemoryStore()
+    writes = (*((BLOB,) if blob else ()), kept_put(OURS, BLOB))
+    fence = await store.lease(OURS)
+    await store.commit(
+        Commit(point=DurablePoint.CALL_FINISHED, writes=writes, conversation=OURS, fence=fence)
+    )
+    return KeptResults(store)
+
+
+async def test_the_conversation_of_a_call_reads_its_whole_output() -> None:
+    results = await kept()
+    assert await results.text(OURS, id_of(BLOB)) == "all of it"
+    assert await results.has(OURS, id_of(BLOB)) is True
+
+
+@pytest.mark.parametrize(
+    "name", [id_of(BLOB), BLOB.digest, f"../{OURS}/{id_of(BLOB)}", f"{OURS}/{id_of(BLOB)}", ""]
+)
+async def test_no_other_conversation_reads_it_or_learns_that_it_exists(name: str) -> None:
+    """Who knows an id, or the digest of a blob, knows nothing more by it."""
+    results = await kept()
+    assert (await results.text(THEIRS, name), await results.has(THEIRS, name)) == (None, False)
+
+
+async def test_a_blob_that_is_gone_is_told_from_one_that_never_was() -> None:
+    results = await kept(blob=False)
+    assert (await results.text(OURS, id_of(BLOB)), await results.has(OURS, id_of(BLOB))) == (
+        None,
+        True,
+    )
+    assert (await results.text(OURS, "other"), await results.has(OURS, "other")) == (None, False)

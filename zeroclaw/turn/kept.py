@@ -1,0 +1,62 @@
+"""The whole output of a call whose result was cut: kept as a blob, found by conversation and id.
+
+A row stands between the two, written in the commit of the result: without it a blob could be read
+by whoever knows its digest, from any conversation.
+"""
+
+from dataclasses import dataclass
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.record import decode, encode
+from zeroclaw.store import Put, PutBlob, RowKind, Store
+
+ID_CHARS = 16
+"""Of the digest; what the model reads and gives back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptResult:
+    """The row of a kept output.
+
+    Attributes:
+        digest: Of the blob.
+    """
+
+    digest: str
+
+
+def id_of(blob: PutBlob) -> str:
+    """Return what a kept output is called in its conversation."""
+    return blob.digest[:ID_CHARS]
+
+
+def kept_put(conversation: ConversationId, blob: PutBlob) -> Put:
+    """Return the write that lets a conversation read a blob."""
+    return Put(
+        kind=RowKind.RESULT,
+        key=_key(conversation, id_of(blob)),
+        body=encode(KeptResult(digest=blob.digest)),
+        conversation=conversation,
+    )
+
+
+class KeptResults:
+    """Reads kept outputs; what a `ResultsStore` promises."""
+
+    def __init__(self, store: Store) -> None:
+        """Read them there."""
+        self._store = store
+
+    async def has(self, conversation: ConversationId, name: str) -> bool:
+        """Tell whether a result of this conversation is called so, its text kept or gone."""
+        return await self._store.get(RowKind.RESULT, _key(conversation, name)) is not None
+
+    async def text(self, conversation: ConversationId, name: str) -> str | None:
+        """Return the whole output, None when this conversation has none of that id any more."""
+        row = await self._store.get(RowKind.RESULT, _key(conversation, name))
+        body = None if row is None else await self._store.blob(decode(KeptResult, row.body).digest)
+        return None if body is None else body.decode()
+
+
+def _key(conversation: ConversationId, name: str) -> str:
+    return f"{conversation}/{name}"
