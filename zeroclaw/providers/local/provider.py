@@ -21,6 +21,7 @@ from pathlib import Path
 from zeroclaw.clock import Clock
 from zeroclaw.config import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnusable, StreamBroken
+from zeroclaw.host.gguf import is_gguf, knows_tools
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,
@@ -37,11 +38,11 @@ PACKAGE = "xllamacpp"
 # a tool (tried 2026-11).
 SHIPPED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHIPPED_NOTE = "the built-in model is small: it only chats and never calls a tool"
+NO_TOOLS_NOTE = "this model's chat template has no place for tools: it only chats"
 # Without the two it said one clause over and over, to the end of its bound (tried 2026-11); with a
 # penalty of 1.3 it loses the thread.
 SHIPPED_PENALTY = 1.1
 SHIPPED_TOKENS = 512
-GGUF_MAGIC = b"GGUF"
 # The child needs no secrets of ours, so it gets no other variable than these.
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 FIRST_WAIT_S = 0.5
@@ -100,14 +101,16 @@ class LocalProvider:
         clock: Clock,
         jitter: Callable[[], float],
         log: ProviderLog,
+        child: Path = CHILD,
     ) -> None:
-        """Take `wrap`, which opens the provider that speaks to the child's address."""
+        """Take `wrap`, which opens the provider that speaks to the address of `child`, a program."""
         self._rules = rules
         self._wrap = wrap
         self._token = token
         self._clock = clock
         self._jitter = jitter
         self._log = log
+        self._program = child
         self._child: _Child | None = None
         self._starting = asyncio.Lock()
         # The child works on one answer; waiting here instead of in its queue keeps a waiting
@@ -202,7 +205,7 @@ class LocalProvider:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
-            str(CHILD),
+            str(self._program),
             str(os.getpid()),
             stdin=PIPE,
             stdout=PIPE,
@@ -267,6 +270,9 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
     """Open the model that `[provider] model_file` names, else the one that was fetched."""
     chosen = Path(settings.model_file) if settings.model_file else context.models / SHIPPED_FILE
     is_shipped = chosen.name == SHIPPED_FILE
+    # What the template has no place for, llama.cpp leaves out of the prompt without a word. A file
+    # that can't be read is told of when the model is started.
+    calls_tools = not is_shipped and knows_tools(chosen) is not False
     rules = LocalRules(
         model_file=chosen,
         context_tokens=settings.context_tokens or 4096,
@@ -274,8 +280,8 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
         max_output_tokens=settings.max_output_tokens or (SHIPPED_TOKENS if is_shipped else 1024),
         temperature=0.2 if is_shipped else 0.8,  # its model card's advice
         repeat_penalty=SHIPPED_PENALTY if is_shipped else 1.0,
-        calls_tools=not is_shipped,
-        note=SHIPPED_NOTE if is_shipped else "",
+        calls_tools=calls_tools,
+        note=SHIPPED_NOTE if is_shipped else "" if calls_tools else NO_TOOLS_NOTE,
     )
     return LocalProvider(
         rules=rules,
@@ -299,8 +305,7 @@ def _check(model_file: Path) -> None:
         )
         raise ProviderUnusable(message)
     try:
-        with model_file.open("rb") as file:
-            magic = file.read(len(GGUF_MAGIC))
+        is_model = is_gguf(model_file)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         message = (
@@ -308,7 +313,7 @@ def _check(model_file: Path) -> None:
             "or set `provider.model_file`, or another `[provider]`"
         )
         raise ProviderUnusable(message) from error
-    if magic != GGUF_MAGIC:
+    if not is_model:
         message = f"`{model_file}` is not a GGUF model: set `provider.model_file` to one"
         raise ProviderUnusable(message)
 
