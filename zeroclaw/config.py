@@ -4,16 +4,42 @@ Takes text and mappings only; files, the environment and secrets are `host/refer
 belongs to one channel is validated here too, by the model that the channel's manifest names.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
+from ipaddress import ip_network
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from zeroclaw.errors import ConfigError
 from zeroclaw.reference import SecretReference
 
+# What policies call people by, see `gate/statement.py`: on a channel named `role`, whoever calls
+# themselves `operator` there would be written `role:operator`.
+_TAKEN = frozenset({"anyone", "channel", "person", "role"})
+
+
+def _free(name: str) -> str:
+    if name in _TAKEN:
+        message = f"`{name}` means something else in policies; give the channel another name"
+        raise ValueError(message)
+    return name
+
+
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+ChannelName = Annotated[Name, AfterValidator(_free)]
+
+# A name whose last part is a number would be read as an address.
+_HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[A-Za-z0-9_-]{1,63}\.?")
 
 
 class Settings(BaseModel):
@@ -100,6 +126,29 @@ class ShellSettings(Settings):
     without_sandbox: Literal["off", "ask"] = "off"
 
 
+def _host(entry: str) -> str:
+    """Take an address, a network or a host's name, as `tools.fetch.allow` holds them."""
+    try:
+        ip_network(entry, strict=False)
+    except ValueError:
+        if not _HOST.fullmatch(entry):
+            message = f"`{entry}` is no address, no network such as 10.0.0.0/8, and no host's name"
+            raise ValueError(message) from None
+    return entry
+
+
+class FetchSettings(Settings):
+    """`[tools.fetch]`: reading pages of the public internet."""
+
+    enabled: bool = True
+    max_bytes: int = Field(default=2_000_000, ge=1_000, le=100_000_000)
+    timeout_s: float = Field(default=20.0, gt=0)
+    max_redirects: int = Field(default=5, ge=0, le=50)
+    redirects: Literal["same_host", "anywhere"] = "same_host"
+    ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = (80, 443)
+    allow: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
+
+
 class ToolsSettings(Settings):
     """`[tools]`: what the model may ask for, before any policy."""
 
@@ -152,7 +201,7 @@ class Config(Settings):
     tools: ToolsSettings = ToolsSettings()
     people: tuple[PersonSettings, ...] = ()
     policy: PolicySettings = PolicySettings()
-    channels: dict[Name, ChannelSettings] = Field(
+    channels: dict[ChannelName, ChannelSettings] = Field(
         default_factory=lambda: {"web": ChannelSettings(), "terminal": ChannelSettings()}
     )
 
@@ -209,9 +258,14 @@ def channel_settings(
 def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
     """Say each fault of a validation in one line: key path, what is wrong, what is allowed."""
     return tuple(
-        f"{prefix}{'.'.join(str(part) for part in fault['loc']) or 'file'}: {_sentence(fault['type'], fault['msg'])}"
+        f"{prefix}{_key_path(fault['loc'])}: {_sentence(fault['type'], fault['msg'])}"
         for fault in error.errors(include_url=False, include_input=False)
     )
+
+
+def _key_path(places: tuple[int | str, ...]) -> str:
+    # pydantic says `[key]` after a key that is itself the fault
+    return ".".join(str(place) for place in places if place != "[key]") or "file"
 
 
 def _sentence(kind: str, message: str) -> str:
