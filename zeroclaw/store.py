@@ -56,6 +56,7 @@ class RowKind(StrEnum):
     GRANT = "grant"
     PERSON = "person"
     STRANGER = "stranger"
+    STRANGER = "stranger"
     POSITION = "position"
     COUNTER = "counter"
     SWITCH = "switch"

@@ -1,0 +1,312 @@
+"""How a stranger becomes known: codes, limits, endings, and what people read."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.channel import Ending
+from zeroclaw.envelope import Address, ApprovalId, MessageRef
+from zeroclaw.gate.approval import Numbered
+from zeroclaw.inbound import pairing
+from zeroclaw.inbound.pairing import Decided, Over, Stranger, TooLate
+from zeroclaw.store import Put, Row, RowKind
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+HOME = Address(channel="chat", account="bot", chat="mallory", direct=True)
+PLACE = "chat/bot/ada/"
+CODE = "ABCD2345"
+MALLORY = Stranger(
+    id=ApprovalId("token"),
+    channel="chat",
+    sender="mallory",
+    display="Mallory",
+    address=HOME,
+    salt="5a17",
+    code_hash=pairing.hash_of(CODE, "5a17"),
+    asked_at=NOW,
+    deadline_at=NOW + HOUR,
+    numbers=(Numbered(place=PLACE, number=4),),
+)
+APPROVED = replace(MALLORY, state="approved", by="Ada", at=NOW + MINUTE)
+DENIED = replace(MALLORY, state="denied", by="Ada", at=NOW + MINUTE)
+EXPIRED = replace(MALLORY, state="expired", at=NOW + HOUR)
+
+
+# --- codes ---------------------------------------------------------------------------------------
+
+
+@given(st.binary(min_size=16, max_size=32))
+def test_a_code_can_be_read_out(random: bytes) -> None:
+    """Eight characters without 0 O 1 I and L, and it is read back whatever its case (P4)."""
+    code = pairing.code_of(random)
+    assert len(code) == 8
+    assert not set(code) & set("0O1IL")
+    assert pairing.read_code(f" {code.lower()}\n") == code
+
+
+@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
+def test_only_the_code_fits_its_hash(one: bytes, other: bytes) -> None:
+    """What is stored tells a code from another one, and is not the code."""
+    code, wrong = pairing.code_of(one), pairing.code_of(other)
+    kept = pairing.hash_of(code, "salt")
+    assert code not in kept
+    assert pairing.is_code(code, salt="salt", code_hash=kept)
+    assert pairing.is_code(wrong, salt="salt", code_hash=kept) == (wrong == code)
+    assert not pairing.is_code(code, salt="other", code_hash=kept)
+
+
+def test_every_character_comes_up() -> None:
+    """No random bytes are wasted on a part of the alphabet."""
+    codes = [pairing.code_of(number.to_bytes(16)) for number in range(31)]
+    assert {code[0] for code in codes} == set(pairing.ALPHABET)
+
+
+@pytest.mark.parametrize("text", ["", "hello", "ABCD234", "ABCD23456", "ABCD2340", "ABCD 345"])
+def test_other_texts_are_no_codes(text: str) -> None:
+    """Whatever has another length or another character."""
+    assert pairing.read_code(text) == ""
+
+
+# --- who gets one --------------------------------------------------------------------------------
+
+
+def stranger(number: int, *, asked: timedelta = timedelta(0), channel: str = "chat") -> Stranger:
+    asked_at = NOW + asked
+    return replace(
+        MALLORY,
+        id=ApprovalId(f"t{number}"),
+        channel=channel,
+        sender=f"s{number}",
+        asked_at=asked_at,
+        deadline_at=asked_at + HOUR,
+    )
+
+
+def over(one: Stranger) -> Stranger:
+    return replace(one, state="expired", at=one.asked_at, deadline_at=one.asked_at)
+
+
+ASKING = {
+    "nobody asked before": ((), True),
+    "they wait already": ((MALLORY,), False),
+    "their code has ended, though nobody noticed": (
+        (replace(MALLORY, asked_at=NOW - HOUR, deadline_at=NOW),),
+        True,
+    ),
+    "they asked just now": ((over(MALLORY),), False),
+    "a while ago": ((over(replace(MALLORY, asked_at=NOW - 10 * MINUTE)),), True),
+    "three times today": (
+        tuple(over(replace(MALLORY, asked_at=NOW - n * HOUR)) for n in (1, 2, 23)),
+        False,
+    ),
+    "three times, once yesterday": (
+        tuple(over(replace(MALLORY, asked_at=NOW - n * HOUR)) for n in (1, 2, 24)),
+        True,
+    ),
+    "they were denied": (
+        (replace(DENIED, asked_at=NOW - 20 * HOUR, at=NOW - 20 * HOUR),),
+        False,
+    ),
+    "they were denied yesterday": (
+        (replace(DENIED, asked_at=NOW - 24 * HOUR, at=NOW - 24 * HOUR),),
+        True,
+    ),
+    "they were let in, and put out": (
+        (replace(APPROVED, asked_at=NOW - HOUR, at=NOW - HOUR),),
+        True,
+    ),
+    "two others wait": ((stranger(1), stranger(2)), True),
+    "three others wait": ((stranger(1), stranger(2), stranger(3)), False),
+    "three others wait elsewhere": (
+        tuple(stranger(number, channel="mail") for number in range(3)),
+        True,
+    ),
+    "ten others asked within the hour": (
+        tuple(over(stranger(n, asked=-5 * n * MINUTE)) for n in range(10)),
+        False,
+    ),
+    "nine others asked within the hour": (
+        tuple(over(stranger(n, asked=-5 * n * MINUTE)) for n in range(1, 10)),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("known", "may"), ASKING.values(), ids=ASKING)
+def test_who_gets_a_code(known: tuple[Stranger, ...], may: bool) -> None:
+    """At most three wait for a channel, and both a sender and a channel are limited (P4)."""
+    assert pairing.may_ask(known, channel="chat", sender="mallory", now=NOW) == may
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 1800), st.sampled_from(("", "no", "yes"))),
+        max_size=60,
+    )
+)
+def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> None:
+    """In any order of strangers, answers and times: three wait, ten an hour, three a day each."""
+    now, known = NOW, list[Stranger]()
+    for who, wait_s, told in events:
+        now += timedelta(seconds=wait_s)
+        if pairing.may_ask(known, channel="chat", sender=f"s{who}", now=now):
+            made = replace(stranger(who), asked_at=now, deadline_at=now + HOUR)
+            known.append(made)
+            if told:
+                known[-1] = pairing.answer(made, yes=told == "yes", by="Ada", at=now).stranger
+        assert sum(pairing.is_open(one, now) for one in known) <= pairing.MOST_WAITING
+        assert sum(one.asked_at > now - HOUR for one in known) <= pairing.MOST_AN_HOUR
+        own = [one for one in known if one.sender == f"s{who}"]
+        assert sum(one.asked_at > now - 24 * HOUR for one in own) <= pairing.MOST_A_DAY
+
+
+# --- how it ends ---------------------------------------------------------------------------------
+
+ANSWERS = {
+    "yes": (MALLORY, True, MINUTE, Decided(stranger=APPROVED), "approved: Mallory"),
+    "no": (MALLORY, False, MINUTE, Decided(stranger=DENIED), "denied: Mallory"),
+    "at the deadline": (
+        MALLORY,
+        True,
+        HOUR,
+        TooLate(stranger=EXPIRED),
+        "too late: it expired at 13:00:00 UTC",
+    ),
+    "after somebody else": (
+        DENIED,
+        True,
+        2 * MINUTE,
+        Over(stranger=DENIED),
+        "already denied by Ada",
+    ),
+    "after the deadline": (
+        EXPIRED,
+        True,
+        2 * HOUR,
+        Over(stranger=EXPIRED),
+        "too late: it expired at 13:00:00 UTC",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "yes", "after", "result", "told"), ANSWERS.values(), ids=ANSWERS)
+def test_what_an_answer_comes_to(
+    one: Stranger, yes: bool, after: timedelta, result: pairing.Result, told: str
+) -> None:
+    """It counts once and in time; a late one says so and does nothing."""
+    assert pairing.answer(one, yes=yes, by="Ada", at=NOW + after) == result
+    assert pairing.said(result) == told
+
+
+def test_the_deadline_ends_only_what_waits() -> None:
+    """Not before its time, and never what has ended."""
+    assert pairing.expire(MALLORY, NOW) == MALLORY
+    assert pairing.expire(DENIED, NOW + HOUR) == DENIED
+    assert pairing.expire(MALLORY, NOW + 2 * HOUR) == EXPIRED
+
+
+# --- rows and cards ------------------------------------------------------------------------------
+
+
+def row(put: Put) -> Row:
+    return Row(kind=put.kind, key=put.key, version=1, body=put.body)
+
+
+def test_a_row_keeps_all_but_the_code() -> None:
+    """It is due at the deadline, and a day after its end it is to be forgotten (P4)."""
+    put = pairing.to_put(MALLORY, expect=0)
+    assert pairing.of_row(row(put)) == MALLORY
+    assert CODE.encode() not in put.body
+    assert (put.kind, put.state, put.place) == (RowKind.STRANGER, "waiting", "chat")
+    assert put.due_at == NOW + HOUR
+    assert pairing.to_put(DENIED, expect=1).due_at == NOW + MINUTE + timedelta(days=1)
+
+
+def test_the_card_shows_who_and_the_code() -> None:
+    """Name, channel, sender id and code, to approve or to deny; it says why."""
+    card = pairing.card_of(MALLORY, PLACE, CODE)
+    assert card.choices == ("once", "deny")
+    (call,) = card.calls
+    assert (call.approval, call.number, call.tool) == ("token", 4, "pairing")
+    assert call.arguments.splitlines() == [
+        "name: Mallory",
+        "channel: chat",
+        "sender id: mallory",
+        f"code: {CODE}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "endings"),
+    [
+        (MALLORY, ()),
+        (
+            APPROVED,
+            (Ending(approval=ApprovalId("token"), how="approved", by="Ada", at=NOW + MINUTE),),
+        ),
+        (
+            EXPIRED,
+            (Ending(approval=ApprovalId("token"), how="expired", by="", at=NOW + HOUR),),
+        ),
+    ],
+    ids=["open", "approved", "expired"],
+)
+def test_a_settled_card_shows_the_end_and_no_code(
+    one: Stranger, endings: tuple[Ending, ...]
+) -> None:
+    """The code is no longer known by then; only its hash was kept."""
+    outcome = pairing.outcome_of(one, PLACE)
+    assert outcome.endings == endings
+    assert "code:" not in outcome.card.calls[0].arguments
+
+
+def test_a_card_joins_the_question_once() -> None:
+    """However often it is heard of."""
+    ref = MessageRef(address=HOME, message="m1")
+    once = pairing.with_ref(MALLORY, ref)
+    assert once.refs == (ref,)
+    assert pairing.with_ref(once, ref) == once
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("display", "shown"),
+    [
+        ("Mallory", "Mallory"),
+        ("Mal`lory\n**approve**", "Mal lory approve"),
+        ("\u202eyrollaM", "yrollaM"),
+        ("x" * 100, "x" * 60),
+        ("\x00", ""),
+    ],
+)
+def test_a_name_is_nothing_but_a_name(display: str, shown: str) -> None:
+    """A stranger chose it, so it brings no markup, no line and no direction of its own."""
+    assert pairing.clean(display) == shown
+
+
+def test_who_has_no_name_is_called_by_their_id() -> None:
+    """So that a card always says who."""
+    assert replace(MALLORY, display="").name == "mallory"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "span"), [(3600.0, "60 minutes"), (60.0, "a minute"), (1.5, "1.5 seconds")]
+)
+def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str) -> None:
+    """Neither who runs the bot nor what it is (P4)."""
+    assert pairing.told_code(CODE, seconds) == (
+        f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it holds for {span}."
+    )
+
+
+def test_a_waiting_question_is_a_line() -> None:
+    """With its number where the chat has one."""
+    waits = "Mallory (`chat:mallory`) wants to talk to this bot, open until 13:00:00 UTC"
+    assert pairing.line(MALLORY, PLACE) == f"`4` {waits}"
+    assert pairing.line(MALLORY) == waits

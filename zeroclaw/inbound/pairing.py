@@ -1,0 +1,361 @@
+"""How a stranger becomes known: one code, one question to the operators, one answer (P4).
+
+    writes in private ──▶ waiting ── an operator says yes ──▶ approved
+                             ├────── an operator says no ───▶ denied, and silence for a day
+                             └────── the code's time ───────▶ expired
+
+Nothing of what the stranger wrote is kept, and of the code only a salted hash. The row is bounded
+by the limits below and goes a day after its end. Each ending goes by the version that was read, so
+of two answers one counts; an answer that was admitted at or after the deadline has lost.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Literal, assert_never
+
+from zeroclaw import record
+from zeroclaw.channel import Card, CardCall, Ending, Outcome
+from zeroclaw.envelope import Address, ApprovalId, MessageRef
+from zeroclaw.gate.approval import Numbered
+from zeroclaw.store import Put, Row, RowKind
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+"""What is not mistaken for something else when it is read out: no 0 O 1 I, and no L."""
+CODE_CHARS = 8
+MOST_WAITING = 3
+"""Strangers of one channel who may wait for an answer at the same time."""
+MOST_AN_HOUR = 10
+"""Codes that one channel gives out in an hour, to whomever."""
+MOST_A_DAY = 3
+"""Codes that one stranger gets in a day."""
+PAUSE = timedelta(minutes=10)
+"""Between two codes of one stranger, where codes hold for less."""
+SILENT = timedelta(days=1)
+"""How long somebody who was denied gets no new code."""
+KEPT = timedelta(days=1)
+"""How long an ended question is remembered, for late answers and for the limits."""
+SHOWN_CHARS = 60
+"""Of a name that a stranger chose."""
+
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
+
+State = Literal["waiting", "approved", "denied", "expired"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stranger:
+    """The question whether somebody may talk to the bot, and how it ended.
+
+    Attributes:
+        id: Unguessable; the buttons of its cards carry it.
+        channel: Where they wrote.
+        sender: Their id there.
+        display: The name that they chose; cleaned, shown, never used to decide.
+        address: Their private chat.
+        salt: Of the hash; hex.
+        code_hash: Of their code; hex.
+        asked_at: When they wrote.
+        deadline_at: When the code ends.
+        numbers: What the question is called in each operator's chat.
+        refs: Every card that is known to show it.
+        messages: The keys of the outbox rows that carry the code.
+        by: Who answered, for people; empty for the deadline.
+        at: When it ended.
+    """
+
+    id: ApprovalId
+    channel: str
+    sender: str
+    display: str
+    address: Address
+    salt: str
+    code_hash: str
+    asked_at: datetime
+    deadline_at: datetime
+    numbers: tuple[Numbered, ...] = ()
+    refs: tuple[MessageRef, ...] = ()
+    messages: tuple[str, ...] = ()
+    state: State = "waiting"
+    by: str = ""
+    at: datetime | None = None
+
+    @property
+    def identity(self) -> str:
+        """Who it is, as `Principal.id` has it for people without a name in the configuration."""
+        return f"{self.channel}:{self.sender}"
+
+    @property
+    def name(self) -> str:
+        """What people call them."""
+        return self.display or clean(self.sender)
+
+
+# --- codes ---------------------------------------------------------------------------------------
+
+
+def code_of(random: bytes) -> str:
+    """Return the code that random bytes make.
+
+    Args:
+        random: At least 16 bytes; with fewer some codes would be likelier than others.
+    """
+    number = int.from_bytes(random)
+    characters: list[str] = []
+    for _ in range(CODE_CHARS):
+        number, digit = divmod(number, len(ALPHABET))
+        characters.append(ALPHABET[digit])
+    return "".join(characters)
+
+
+def read_code(text: str) -> str:
+    """Return the code that a text is, whatever its case; empty when it is none."""
+    code = text.strip().upper()
+    return code if _CODE.fullmatch(code) else ""
+
+
+def hash_of(code: str, salt: str) -> str:
+    """Return what is kept of a code; hex."""
+    return hmac.new(salt.encode(), code.encode(), hashlib.sha256).hexdigest()
+
+
+def is_code(code: str, *, salt: str, code_hash: str) -> bool:
+    """Whether this is the code; takes as long for every wrong one."""
+    return hmac.compare_digest(hash_of(code, salt), code_hash)
+
+
+# --- who gets one --------------------------------------------------------------------------------
+
+
+def may_ask(known: Iterable[Stranger], *, channel: str, sender: str, now: datetime) -> bool:
+    """Whether a stranger gets a code now; else they are met with silence.
+
+    Args:
+        known: At least every question of this channel that is still remembered.
+        channel: Where they write.
+        sender: Their id there.
+        now: When.
+    """
+    here = [one for one in known if one.channel == channel]
+    if sum(is_open(one, now) for one in here) >= MOST_WAITING:
+        return False
+    if sum(one.asked_at > now - _HOUR for one in here) >= MOST_AN_HOUR:
+        return False
+    own = [one for one in here if one.sender == sender]
+    if any(is_open(one, now) or _is_silenced(one, now) for one in own):
+        return False
+    if any(one.asked_at > now - PAUSE for one in own):
+        return False
+    return sum(one.asked_at > now - _DAY for one in own) < MOST_A_DAY
+
+
+def is_open(one: Stranger, now: datetime) -> bool:
+    """Whether it still waits for an answer that could count."""
+    return one.state == "waiting" and now < one.deadline_at
+
+
+def _is_silenced(one: Stranger, now: datetime) -> bool:
+    return one.state == "denied" and one.at is not None and now < one.at + SILENT
+
+
+# --- how it ends ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """The answer counts; store `stranger`."""
+
+    stranger: Stranger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLate:
+    """Admitted at or after the deadline, which nobody had noticed yet; store `stranger`."""
+
+    stranger: Stranger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over:
+    """Somebody, or the deadline, was first; nothing changes."""
+
+    stranger: Stranger
+
+
+Result = Decided | TooLate | Over
+
+
+def answer(one: Stranger, *, yes: bool, by: str, at: datetime) -> Result:
+    """Return what an operator's answer comes to.
+
+    Args:
+        one: As it was read.
+        yes: Let them in.
+        by: Who answers, for people.
+        at: When the answer was admitted.
+    """
+    if one.state != "waiting":
+        return Over(stranger=one)
+    if at >= one.deadline_at:
+        return TooLate(stranger=expire(one, at))
+    return Decided(stranger=replace(one, state="approved" if yes else "denied", by=by, at=at))
+
+
+def expire(one: Stranger, now: datetime) -> Stranger:
+    """Return the question ended by its deadline; as it is before the deadline or once ended."""
+    if one.state != "waiting" or now < one.deadline_at:
+        return one
+    return replace(one, state="expired", at=one.deadline_at)
+
+
+def with_ref(one: Stranger, ref: MessageRef) -> Stranger:
+    """Return the question with one more card that shows it."""
+    return one if ref in one.refs else replace(one, refs=(*one.refs, ref))
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def to_put(one: Stranger, *, expect: int) -> Put:
+    """Return the write that records it if the row is still at version `expect`.
+
+    The row is due at the deadline while it waits, and afterwards when it is to be forgotten.
+    """
+    return Put(
+        kind=RowKind.STRANGER,
+        key=one.id,
+        body=record.encode(one),
+        state=one.state,
+        place=one.channel,
+        due_at=one.deadline_at if one.at is None else one.at + KEPT,
+        expect=expect,
+    )
+
+
+def of_row(row: Row) -> Stranger:
+    """Return what a row says.
+
+    Raises:
+        StoreUnusable: It is no such row.
+    """
+    return record.decode(Stranger, row.body)
+
+
+# --- cards ---------------------------------------------------------------------------------------
+
+
+def card_of(one: Stranger, place: str, code: str = "") -> Card:
+    """Return the card that asks operators about a stranger.
+
+    Args:
+        one: Whom it is about.
+        place: The address key of the chat that it is for; its number is shown.
+        code: What the stranger was told; empty once the question has ended.
+    """
+    lines = (
+        f"name: {one.name}",
+        f"channel: {one.channel}",
+        f"sender id: {clean(one.sender)}",
+        *([f"code: {code}"] if code else []),
+    )
+    call = CardCall(
+        approval=one.id,
+        number=number_of(one, place),
+        tool="pairing",
+        summary=f"{one.name} wants to talk to this bot on `{one.channel}`",
+        arguments="\n".join(lines),
+        why="nobody of that id is known; approve only who tells you this code",
+        hash8=hashlib.sha256(one.id.encode()).hexdigest()[:8],
+    )
+    return Card(
+        key=f"pairing-{one.id}",
+        asked_by=one.name,
+        calls=(call,),
+        deadline_at=one.deadline_at,
+        choices=("once", "deny"),
+    )
+
+
+def outcome_of(one: Stranger, place: str) -> Outcome:
+    """Return the card and how its question ended, as far as it has."""
+    ending = ending_of(one)
+    return Outcome(card=card_of(one, place), endings=(ending,) if ending else ())
+
+
+def ending_of(one: Stranger) -> Ending | None:
+    """Return how it ended, None while it is open."""
+    if one.state == "waiting" or one.at is None:
+        return None
+    return Ending(approval=one.id, how=one.state, by=one.by, at=one.at)
+
+
+def number_of(one: Stranger, place: str) -> int:
+    """Return its number in a chat, 0 where it has none."""
+    return next((given.number for given in one.numbers if given.place == place), 0)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def clean(name: str) -> str:
+    """Return a name that a stranger chose so that it shows nothing but a name, on one line."""
+    printable = "".join(c if c.isprintable() and c not in "`*_[]<>|" else " " for c in name)
+    return " ".join(printable.split())[:SHOWN_CHARS]
+
+
+def told_code(code: str, holds_s: float) -> str:
+    """Return all that a stranger is told."""
+    return (
+        f"Your code is `{code}`. Tell it to whoever runs this bot; it holds for {_span(holds_s)}."
+    )
+
+
+def told_the_operator(one: Stranger) -> str:
+    """Return what an operator reads who has answered."""
+    return f"{one.state}: {one.name}"
+
+
+def said(result: Result) -> str:
+    """Return what an operator reads who has answered; one line."""
+    match result:
+        case Decided(stranger=one):
+            return told_the_operator(one)
+        case TooLate(stranger=one) | Over(stranger=one):
+            return ended(one)
+        case _:
+            assert_never(result)
+
+
+def ended(one: Stranger) -> str:
+    """Return how a question ended, for people; one line."""
+    match one.state:
+        case "waiting":
+            return f"open until {_clock(one.deadline_at)}"
+        case "expired":
+            return f"too late: it expired at {_clock(one.deadline_at)}"
+        case "approved" | "denied":
+            return f"already {one.state} by {one.by}"
+        case _:
+            assert_never(one.state)
+
+
+def line(one: Stranger, place: str = "") -> str:
+    """Return a waiting question as one line of a list."""
+    number = number_of(one, place)
+    name = f"`{number}` " if number else ""
+    return f"{name}{one.name} (`{clean(one.identity)}`) wants to talk to this bot, {ended(one)}"
+
+
+def _span(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes == 0:
+        return f"{seconds:g} seconds"
+    return "a minute" if minutes == 1 else f"{minutes} minutes"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S} UTC"
