@@ -112,7 +112,8 @@ def readable(data: bytes) -> Readable:
 def described(start: bytes, size_bytes: int) -> str:
     """Return the line that stands for data, by its size and its first bytes."""
     more = " …" if size_bytes > _DESCRIBED_BYTES else ""
-    return f"[{counted(size_bytes, 'byte')} of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
+    size = counted(size_bytes, "byte")
+    return f"[{size} of data, not text: {start[:_DESCRIBED_BYTES].hex(' ')}{more}]"
 
 
 # CSI and OSC sequences and two-character escapes (ECMA-48), then what is left of C0 and C1.
