@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -43,8 +43,7 @@ async def open_store(
     Args:
         directory: The data directory; one process at a time.
         clock: Decides when claims expire.
-        log: Gets `store_opened`, and `sqlite_found_affected` for a release of SQLite with the
-            WAL-reset bug.
+        log: Gets `store_opened`, with advice for a release of SQLite with the WAL-reset bug.
         blob_cap_bytes: The largest blob.
         cap_bytes: How large the file may grow, the write-ahead log beside it not counted; None
             for as large as the disk.
@@ -67,16 +66,21 @@ async def open_store(
             schema=opened.schema,
             schema_before=opened.schema_before,
             sqlite=sqlite3.sqlite_version,
+            **_advice(sqlite3.sqlite_version_info),
         )
-        major, minor, patch = sqlite3.sqlite_version_info[:3]
-        if has_wal_reset_bug((major, minor, patch)):
-            log(
-                "sqlite_found_affected",
-                level="warning",
-                sqlite=sqlite3.sqlite_version,
-                advice="open the file with no other program while zeroclaw runs; 3.51.3 is mended",
-            )
     return store
+
+
+def _advice(version: tuple[int, ...]) -> Mapping[str, str]:
+    """Return what an operator has to know about this SQLite.
+
+    No warning, as it is at home in Debian 12 and nothing is wrong: the bug needs a second
+    connection that writes, and zeroclaw has one.
+    """
+    major, minor, patch = version[:3]
+    if not has_wal_reset_bug((major, minor, patch)):
+        return {}
+    return {"advice": "open this file with no other program while zeroclaw runs; 3.51.3 is mended"}
 
 
 class SqliteStore:
