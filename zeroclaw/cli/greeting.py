@@ -28,7 +28,7 @@ def greeting(facts: ReadyFacts, config: Config, places: Places) -> Iterator[str]
         yield f"  web page  {facts.web_url} (opens once; `zeroclaw status` makes another)"
     if "terminal" in {config.kind_of(name) for name in facts.channels}:
         yield "  terminal  zeroclaw chat"
-    if config.provider.kind == "local" and not config.provider.model_file:
+    if config.provider.kind == "local" and facts.note:  # the note says that it calls no tools
         where = places.config or "~/.config/zeroclaw/config.toml"
         yield '  tools     call one yourself with `/tool shell {"command": "date"}`, or see'
         yield "            `zeroclaw demo`"

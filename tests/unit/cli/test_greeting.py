@@ -6,9 +6,11 @@ from zeroclaw.cli.greeting import greeting
 from zeroclaw.config import parse
 from zeroclaw.daemon.parts import ReadyFacts
 from zeroclaw.host.places import Places
-from zeroclaw.providers.local.provider import SHIPPED_NOTE
+from zeroclaw.providers.local.provider import NO_TOOLS_NOTE, SHIPPED_NOTE
 
 PLACES = Places(config=None, data=Path("/d"), workspaces=Path("/w"), models=Path("/m"))
+
+CHOSEN = '[provider]\nkind = "local"\nmodel_file = "/m/big.gguf"\n'
 
 
 def said(config: str, *, note: str = "") -> str:
@@ -26,7 +28,13 @@ def test_the_small_models_limits_are_told_once() -> None:
     assert 'kind = "openai"' in words
 
 
-def test_a_chosen_model_needs_no_advice() -> None:
-    """A model file that somebody named may well call tools."""
-    words = said('[provider]\nkind = "local"\nmodel_file = "/m/big.gguf"\n')
-    assert words == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
+def test_a_chosen_model_without_a_place_for_tools_is_advised_the_same() -> None:
+    """Its note says why; what to do is the same."""
+    words = said(CHOSEN, note=NO_TOOLS_NOTE)
+    assert words.count("tools: it only chats") == words.count("/tool shell") == 1
+    assert 'kind = "openai"' in words
+
+
+def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:
+    """It has no note."""
+    assert said(CHOSEN) == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
