@@ -1,12 +1,17 @@
 """Every tool of the house, with a call that it can do; a new tool adds its line here."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.memory_store import MemoryStore
+from zeroclaw.context.notes import Notes
+from zeroclaw.envelope import ConversationId
 from zeroclaw.host.sandbox import Broken, System, Working, look_around
 from zeroclaw.tool import Tool
-from zeroclaw.tools import files, shell
+from zeroclaw.tools import files, notes, results, shell
 
 NO_SYSTEM = System(bwrap="/missing/bwrap", prlimit="/missing/prlimit", links=(), directories=())
 
@@ -50,6 +55,44 @@ def _bare_shell() -> Tool:
     return tool
 
 
+class _OneNote(Notes):
+    """Every owner has a note, until it is forgotten."""
+
+    async def forget(self, owner: str, number: int) -> notes.Note | None:
+        await self.add(owner, NOTE, most=1)
+        return await super().forget(owner, number)
+
+
+NOTE = notes.Note(
+    number=0, text="milk", by="Ada", at=ManualClock().now(), conversation=ConversationId("01C")
+)
+
+
+def _note_tool(name: str) -> Callable[[], Tool]:
+    def make() -> Tool:
+        settings = notes.NotesSettings(store=_OneNote(MemoryStore()), redact=str)
+        return next(one for one in notes.tools(settings) if one.spec.name == name)
+
+    return make
+
+
+class _OneResult:
+    """Every conversation has the same result."""
+
+    async def has(self, conversation: ConversationId, name: str) -> bool:
+        await asyncio.sleep(0)
+        return True
+
+    async def text(self, conversation: ConversationId, name: str) -> str | None:
+        await asyncio.sleep(0)
+        return "milk\nbread\n"
+
+
+def _reader() -> Tool:
+    [tool] = results.tools(results.ResultsSettings(store=_OneResult()))
+    return tool
+
+
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "read_file": Implementation(make=_file_tool("read_file"), good={"path": "notes"}),
     "list_files": Implementation(make=_file_tool("list_files"), good={}),
@@ -61,6 +104,10 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
         make=_file_tool("edit_file"),
         good={"path": "notes", "old_text": "milk", "new_text": "eggs"},
     ),
+    "remember": Implementation(make=_note_tool("remember"), good={"text": "buy milk"}),
+    "recall": Implementation(make=_note_tool("recall"), good={"words": "milk"}),
+    "forget_note": Implementation(make=_note_tool("forget_note"), good={"number": 1}),
+    "read_result": Implementation(make=_reader, good={"id": "0123456789abcdef", "word": "milk"}),
     "shell in a sandbox": Implementation(
         make=_boxed_shell,
         good={"command": "cat notes"},

@@ -1,0 +1,356 @@
+"""The tools that keep short texts for later: `remember`, `recall` and `forget_note`.
+
+Whose a note is follows from where it is made, and nothing in a call can change it: in a direct
+chat it is that person's, wherever they write from; in any other chat it is that chat's, thread by
+thread. Each call sees the notes of this one owner and no other, so a group never reads what
+somebody said in private, and nobody reads another person's. The owner is also the call's only
+resource, `notes:of:<principal>` or `notes:in:<chat>`.
+"""
+
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, Literal, Protocol
+from urllib.parse import quote
+
+from pydantic import Field
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
+from zeroclaw.redact import holds_marker
+from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import (
+    Model,
+    ToolArguments,
+    counted,
+    dump,
+    parse,
+    quoted,
+    schema,
+    without_controls,
+)
+
+_TIMEOUT_S = 30.0
+_ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
+_MOST_FOUND = 50
+_NAME_CHARS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A kept text.
+
+    Attributes:
+        number: What it is called by; counts from 1 for each owner, and is never given twice.
+        text: As it was said, without spaces at its ends.
+        by: Who said it, as the chat shows them.
+        at: When; aware.
+        conversation: Where it was said.
+    """
+
+    number: int
+    text: str
+    by: str
+    at: datetime
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What became of a text that was to be kept.
+
+    Attributes:
+        note: As it stands now.
+        is_new: False when an older note had the same text, which is this one.
+    """
+
+    note: Note
+    is_new: bool
+
+
+class NotesStore(Protocol):
+    """Where notes are kept, by owner; handed in by whoever has a store."""
+
+    async def all(self, owner: str) -> tuple[Note, ...]:
+        """Return the notes of an owner, newest first."""
+        ...
+
+    async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
+        """Keep a note; durable when it returns.
+
+        Args:
+            owner: Whose.
+            note: Its number is not looked at.
+            most: Notes that an owner may have.
+
+        Returns:
+            The note with its number; `full` when the owner has as many as they may, and nothing
+            was kept.
+
+        Raises:
+            ToolFailed: Others wrote at the same time, again and again.
+        """
+        ...
+
+    async def forget(self, owner: str, number: int) -> Note | None:
+        """Remove a note of this owner, and return it; None when there is none of that number."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotesSettings:
+    """Where notes are kept, and how many.
+
+    Attributes:
+        store: Keeps them.
+        redact: Takes secrets out of a text; what it would change is not kept.
+        max_notes: Of one owner.
+        max_note_chars: Of one note.
+    """
+
+    store: NotesStore
+    redact: Callable[[str], str]
+    max_notes: int = 200
+    max_note_chars: int = 2_000
+
+
+class RememberArguments(ToolArguments):
+    """What `remember` takes."""
+
+    text: str = Field(
+        min_length=1,
+        max_length=100_000,
+        description="One fact, whole and short, that stands alone.",
+    )
+
+
+class RecallArguments(ToolArguments):
+    """What `recall` takes."""
+
+    words: str = Field(
+        default="",
+        max_length=1_000,
+        description="Only notes that hold every one of these words; empty for the newest notes.",
+    )
+    limit: int = Field(default=20, ge=1, le=_MOST_FOUND, description="Notes at most.")
+
+
+class ForgetArguments(ToolArguments):
+    """What `forget_note` takes."""
+
+    number: int = Field(ge=1, le=1_000_000_000, description="The note's number.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteTool(Generic[Model]):
+    """One tool on notes.
+
+    Attributes:
+        spec: What it declares.
+        model: Its arguments.
+        line: What a call would do, for people.
+        work: Does it, for the owner that is named.
+        fault: What is wrong with arguments that fit the model, empty for nothing.
+    """
+
+    spec: ToolSpec
+    model: type[Model]
+    line: Callable[[Model], str]
+    work: Callable[[Model, str, ToolContext], Awaitable[ToolOutput]]
+    fault: Callable[[Model], str] = lambda _: ""
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Validate against the model and the settings."""
+        parsed = parse(self.model, arguments)
+        if fault := self.fault(parsed):
+            raise ToolArgumentsInvalid((fault,))
+        return dump(parsed)
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return what the call would do."""
+        return self.line(parse(self.model, arguments))
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
+        """Return whose notes these are."""
+        return (f"notes:{owner_of(context)}",)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Do it."""
+        return await self.work(parse(self.model, arguments), owner_of(context), context)
+
+
+def owner_of(context: ToolContext) -> str:
+    """Return whose a note made here is, in letters that a resource may have.
+
+    Only a direct chat is a person's own: in any other, whoever reads along reads what is recalled.
+    """
+    if context.address.direct:
+        return f"of:{quote(context.principal.id, safe=':@')}"
+    return f"in:{quote(context.address.key(), safe='/:@')}"
+
+
+def tools(settings: NotesSettings) -> tuple[Tool, ...]:
+    """Return the three tools."""
+    notes = _Notes(settings)
+    most = settings.max_note_chars
+    return (
+        NoteTool(
+            spec=_spec(
+                "remember",
+                "Keep a short text for later conversations. In a direct chat it is that person's"
+                " and recalled for nobody else; in a group it is the group's. Never a secret.",
+                RememberArguments,
+                effect="write",
+            ),
+            model=RememberArguments,
+            line=lambda asked: f"remember {quoted(asked.text)}",
+            work=notes.remember,
+            fault=lambda asked: (
+                f"text: must be at most {most:,} characters"
+                if len(asked.text.strip()) > most
+                else ("" if asked.text.strip() else "text: must not be empty")
+            ),
+        ),
+        NoteTool(
+            spec=_spec(
+                "recall",
+                "Find what was remembered for this person, or in a group for this group, newest"
+                " first.",
+                RecallArguments,
+                effect="read",
+            ),
+            model=RecallArguments,
+            line=_recall_line,
+            work=notes.recall,
+        ),
+        NoteTool(
+            spec=_spec(
+                "forget_note",
+                "Remove a note for good, by the number that `recall` shows.",
+                ForgetArguments,
+                effect="write",
+            ),
+            model=ForgetArguments,
+            line=lambda asked: f"forget note {asked.number}",
+            work=notes.forget,
+        ),
+    )
+
+
+def _spec(name: str, description: str, model: type[Model], *, effect: Effect) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=description,
+        parameters=schema(model),
+        effects=frozenset({effect}),
+        # A text that is kept already is not kept again, and a number is never given twice.
+        idempotent=True,
+        cancellable=True,
+        risk="low",
+        timeout_s=_TIMEOUT_S,
+        # Writes of one batch mean their order.
+        execution="sequential" if effect == "write" else "parallel",
+    )
+
+
+def _recall_line(asked: RecallArguments) -> str:
+    return f"recall notes with {quoted(asked.words)}" if asked.words else "recall the newest notes"
+
+
+class _Notes:
+    """What the three tools do."""
+
+    def __init__(self, settings: NotesSettings) -> None:
+        self._settings = settings
+
+    async def remember(
+        self, asked: RememberArguments, owner: str, context: ToolContext
+    ) -> ToolOutput:
+        """Keep a text; the oldest note is never dropped for it."""
+        text = asked.text.strip()
+        if holds_marker(text):
+            message = "the text holds a redaction marker: what was redacted can't be remembered"
+            raise ToolFailed(message)
+        if self._settings.redact(text) != text:
+            message = (
+                "the text holds what looks like a secret, and notes keep none: nothing is kept"
+            )
+            raise ToolFailed(message)
+        by = context.principal.display or context.principal.id
+        note = Note(
+            number=0, text=text, by=by, at=context.clock.now(), conversation=context.conversation
+        )
+        kept = await self._settings.store.add(owner, note, most=self._settings.max_notes)
+        if kept == "full":
+            return ToolOutput(text=await self._full(owner), is_error=True)
+        said = "remembered" if kept.is_new else "this is remembered already,"
+        return ToolOutput(text=f"{said} as note {kept.note.number}")
+
+    async def recall(self, asked: RecallArguments, owner: str, _: ToolContext) -> ToolOutput:
+        """Return the notes that hold every word, newest first."""
+        every = await self._settings.store.all(owner)
+        found = tuple(holding(every, asked.words))
+        if not found:
+            return ToolOutput(text=_nothing(every, asked.words))
+        lines: list[str] = []
+        left = _ANSWER_CHARS
+        for note in found[: asked.limit]:
+            line = _line(note)
+            left -= len(line)
+            # The first is shown however long it is: there is no other way to read it.
+            if lines and left < 0:
+                break
+            lines.append(line)
+        many = f"{len(found):,} of {counted(len(every), 'note')}"
+        head = f"{many} with every word, newest first" if asked.words else f"{many}, newest first"
+        more = len(found) - len(lines)
+        tail = [f"[{more:,} more: ask with more words]"] if more else []
+        return ToolOutput(text="\n".join([f"{head}:", *lines, *tail]))
+
+    async def forget(self, asked: ForgetArguments, owner: str, _: ToolContext) -> ToolOutput:
+        """Remove a note of this owner; another's looks as if it didn't exist."""
+        gone = await self._settings.store.forget(owner, asked.number)
+        if gone is None:
+            return ToolOutput(text=f"there is no note {asked.number} here", is_error=True)
+        return ToolOutput(text=f"forgot note {gone.number}: {quoted(gone.text)}")
+
+    async def _full(self, owner: str) -> str:
+        every = await self._settings.store.all(owner)
+        oldest = ", ".join(str(note.number) for note in every[:-4:-1])
+        return (
+            f"nothing is kept: all {self._settings.max_notes:,} notes that there is room for are"
+            f" taken; forget one first with `forget_note` (the oldest are {oldest})"
+        )
+
+
+def holding(notes: Sequence[Note], words: str) -> Iterator[Note]:
+    """Yield the notes that hold every word, in their order; no words fit every note.
+
+    Case and the way that a letter is composed don't matter, and a part of a word is enough: many
+    languages put no spaces between words.
+    """
+    wanted = _plain(words).split()
+    for note in notes:
+        text = _plain(note.text)
+        if all(word in text for word in wanted):
+            yield note
+
+
+def _plain(text: str) -> str:
+    # Folding can undo the composition (Unicode Standard, section 3.13, D146).
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _nothing(every: tuple[Note, ...], words: str) -> str:
+    if not every:
+        return "nothing is remembered here yet"
+    return f"none of {counted(len(every), 'note')} holds every word of {quoted(words)}"
+
+
+def _line(note: Note) -> str:
+    """Return a note under its number; its further lines are set in, so that none looks like one."""
+    day = note.at.astimezone(UTC).strftime("%Y-%m-%d")
+    name = without_controls(" ".join(note.by.split()))[:_NAME_CHARS]
+    text = "\n    ".join(without_controls(note.text).splitlines())
+    return f"[{note.number}] {day}, {name}: {text}"

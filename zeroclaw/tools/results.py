@@ -1,0 +1,197 @@
+"""The tool that reads on in a result that was too long: `read_result`.
+
+A result that was cut names the id of its whole text. Only results of the same conversation can be
+read; an id of another one looks as if it didn't exist. The call's only resource is
+`results:<conversation>`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic import Field
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import ToolArguments, counted, dump, parse, quoted, schema
+
+NAME = "read_result"
+"""What the tool is called; the runtime names it where it cuts a result."""
+
+_TIMEOUT_S = 30.0
+_AROUND_CHARS = 400  # shown on each side of a word, however long its line is
+_HEAD_CHARS = 300  # of an answer, beside the piece itself
+
+
+class ResultsStore(Protocol):
+    """Where whole results are kept; handed in by whoever has a store."""
+
+    async def has(self, conversation: ConversationId, name: str) -> bool:
+        """Tell whether a result of this conversation is called so, its text kept or gone."""
+        ...
+
+    async def text(self, conversation: ConversationId, name: str) -> str | None:
+        """Return the whole text, None when it was never kept or is gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsSettings:
+    """Where results are kept, and how much of one is read at once.
+
+    Attributes:
+        store: Keeps them.
+        answer_chars: Of one answer; the runtime cuts longer ones again.
+    """
+
+    store: ResultsStore
+    answer_chars: int = 20_000
+
+
+class ReadArguments(ToolArguments):
+    """What `read_result` takes."""
+
+    id: str = Field(min_length=1, max_length=200, description="As the cut result names it.")
+    offset: int = Field(
+        default=0, ge=0, le=1_000_000_000, description="Characters before the piece."
+    )
+    limit: int = Field(
+        default=0, ge=0, le=1_000_000_000, description="Characters of the piece; 0 for the most."
+    )
+    word: str = Field(
+        default="",
+        max_length=200,
+        description="Show the places that hold this, from the offset on, instead of one piece.",
+    )
+    lines: int = Field(default=2, ge=0, le=50, description="Lines around each place with the word.")
+
+
+def tools(settings: ResultsSettings) -> tuple[Tool, ...]:
+    """Return the tool."""
+    return (ReadResult(settings),)
+
+
+class ReadResult:
+    """Reads pieces of what was kept whole."""
+
+    def __init__(self, settings: ResultsSettings) -> None:
+        self._settings = settings
+        self._most = settings.answer_chars - _HEAD_CHARS
+        self._spec = ToolSpec(
+            name=NAME,
+            description=(
+                "Read on in an earlier result of this conversation that was too long: a piece by"
+                " its offset in characters, or the places that hold a word."
+            ),
+            parameters=schema(ReadArguments),
+            effects=frozenset({"read"}),
+            idempotent=True,
+            cancellable=True,
+            risk="low",
+            timeout_s=_TIMEOUT_S,
+        )
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the tool declares."""
+        return self._spec
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Validate, and refuse a piece that would be cut again."""
+        parsed = parse(ReadArguments, arguments)
+        if parsed.limit > self._most:
+            raise ToolArgumentsInvalid((f"limit: must be at most {self._most}",))
+        return {**dump(parsed), "limit": parsed.limit or self._most}
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return which result would be read."""
+        asked = parse(ReadArguments, arguments)
+        what = f"look for {quoted(asked.word)} in" if asked.word else "read on in"
+        return f"{what} the earlier result {quoted(asked.id)}"
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
+        """Return the conversation whose results these are."""
+        return (f"results:{context.conversation}",)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Read a piece, or look for a word."""
+        asked = parse(ReadArguments, self.check(arguments))
+        text = await self._settings.store.text(context.conversation, asked.id)
+        if text is None:
+            known = await self._settings.store.has(context.conversation, asked.id)
+            return ToolOutput(text=_missing(asked.id, known=known), is_error=True)
+        if asked.offset and asked.offset >= len(text):
+            told = f"offset: {asked.offset} is past the end of {counted(len(text), 'character')}"
+            return ToolOutput(text=told, is_error=True)
+        return ToolOutput(text=found(text, asked) if asked.word else piece(text, asked))
+
+
+def piece(text: str, asked: ReadArguments) -> str:
+    """Return a piece, and how to read on."""
+    end = min(asked.offset + asked.limit, len(text))
+    more = f"; read on with offset {end}" if end < len(text) else "; this is the end"
+    head = f"characters {asked.offset} to {end} of {len(text)}{more}"
+    return f"{head}:\n{text[asked.offset : end]}"
+
+
+def found(text: str, asked: ReadArguments) -> str:
+    """Return the places of a word, each with its offset and the lines around it, case aside."""
+    shown: list[str] = []
+    left = asked.limit
+    for start, end, at in _places(text, asked):
+        line = f"[offset {at}]\n{text[start:end]}"
+        left -= len(line) + 1
+        # The first is shown, if only its beginning, so that every call gets somewhere.
+        if shown and left < 0:
+            shown.append(f"[there is more; go on with offset {at}]")
+            break
+        shown.append(line[: asked.limit])
+    if not shown:
+        since = f" from offset {asked.offset} on" if asked.offset else ""
+        return f"{quoted(asked.word)} is not in the {counted(len(text), 'character')}{since}"
+    return "\n".join(shown)
+
+
+def _places(text: str, asked: ReadArguments) -> Iterator[tuple[int, int, int]]:
+    """Yield where to cut around each place of the word, and where the word stands.
+
+    What one cut shows is not shown again by the next.
+    """
+    shown_to = asked.offset
+    for match in re.finditer(re.escape(asked.word), text[asked.offset :], re.IGNORECASE):
+        at = asked.offset + match.start()
+        if at < shown_to:
+            continue
+        start = max(_lines_before(text, at, asked.lines), shown_to)
+        end = _lines_after(text, asked.offset + match.end(), asked.lines)
+        yield start, end, at
+        shown_to = end
+
+
+def _lines_before(text: str, at: int, lines: int) -> int:
+    """Return where the line begins that is so many lines before this place, if that is near."""
+    nearest = max(at - _AROUND_CHARS, 0)
+    for _ in range(lines + 1):
+        at = text.rfind("\n", nearest, at)
+        if at < 0:
+            return nearest
+    return at + 1
+
+
+def _lines_after(text: str, at: int, lines: int) -> int:
+    """Return where the line ends that is so many lines after this place, if that is near."""
+    farthest = min(at + _AROUND_CHARS, len(text))
+    at -= 1
+    for _ in range(lines + 1):
+        at = text.find("\n", at + 1, farthest)
+        if at < 0:
+            return farthest
+    return at
+
+
+def _missing(name: str, *, known: bool) -> str:
+    if known:
+        return f"the whole text of {quoted(name)} is no longer kept: make the call again"
+    return f"no result of this conversation is kept as {quoted(name)}; a cut result names its id"
