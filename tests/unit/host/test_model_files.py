@@ -1,0 +1,198 @@
+"""Model files arrive whole or not at all, however often it takes."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.emulators.gguf_files import CHATS, gguf
+from tests.emulators.pages import Page, Pages
+from zeroclaw.host.downloads import fetch
+from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.model_files import (
+    ModelFile,
+    ModelNotTaken,
+    Part,
+    is_here,
+    model_files,
+    place_for,
+    take,
+)
+
+MODEL = gguf() + bytes(range(256)) * 64
+HASH = hashlib.sha256(MODEL).hexdigest()
+
+
+def mute(done: int, total: int | None) -> None:
+    """Show nothing."""
+
+
+def in_folder(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def bring(server: Pages, target: Path, *, path: str = "/m.gguf", sha256: str = HASH) -> None:
+    """Fetch once."""
+    http = HttpxClient()
+    try:
+        await fetch(http, f"{server.url}{path}", target, sha256=sha256, show=mute)
+    finally:
+        await http.aclose()
+
+
+def leave(target: Path, content: bytes, sha256: str) -> None:
+    """Leave what an earlier try would have left."""
+    with Part.open(target, sha256) as part:
+        part.write(content)
+
+
+def content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "m.gguf"
+
+
+async def test_a_model_is_fetched_checked_and_put_in_its_place(target: Path) -> None:
+    async with Pages() as server:
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target)
+    assert content(target) == MODEL
+    assert in_folder(target.parent) == ["m.gguf"]
+
+
+@pytest.mark.slow
+async def test_a_cut_download_goes_on_where_it_was(target: Path) -> None:
+    """What has come is asked for no more."""
+    async with Pages() as server:
+        server.pages["/m.gguf"] = Page(body=MODEL, cut_after=5000)
+        with pytest.raises(ModelNotTaken, match="it goes on from there"):
+            await bring(server, target)
+        assert content(target) == b""
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target)
+        assert server.asked[1][1]["range"] == "bytes=5000-"
+    assert content(target) == MODEL
+
+
+@pytest.mark.parametrize("page", [Page(body=MODEL, ranges=False), Page(body=MODEL[:-1])])
+async def test_a_server_without_ranges_is_read_from_the_beginning(target: Path, page: Page) -> None:
+    """As is one whose file is shorter than what is here: then it is another file."""
+    sha256 = hashlib.sha256(page.body).hexdigest()
+    await asyncio.to_thread(leave, target, MODEL + b"more", sha256)
+    async with Pages() as server:
+        server.pages["/m.gguf"] = page
+        await bring(server, target, sha256=sha256)
+    assert content(target) == page.body
+
+
+async def test_a_download_that_only_missed_its_last_step_asks_nobody(target: Path) -> None:
+    await asyncio.to_thread(leave, target, MODEL, HASH)
+    async with Pages() as server:
+        await bring(server, target)
+        assert server.asked == []
+    assert content(target) == MODEL
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (Page(body=MODEL[:-1] + b"?"), "has another SHA-256 than you gave"),
+        (Page(body=b"<html>a page</html>"), "is not a GGUF model; is it a web page"),
+        (Page(body=b"GG"), "has another SHA-256"),
+        (Page(status=404), "answered 404 to `/m.gguf`"),
+        (Page(body=MODEL, headers={"Content-Length": str(10**18)}), "no space for `m.gguf`"),
+    ],
+)
+async def test_what_is_wrong_is_told_and_leaves_nothing_that_could_be_used(
+    target: Path, page: Page, why: str
+) -> None:
+    """P10."""
+    async with Pages() as server:
+        server.pages["/m.gguf"] = page
+        with pytest.raises(ModelNotTaken, match=why):
+            await bring(server, target)
+    assert await asyncio.to_thread(model_files, target.parent) == ()
+
+
+@pytest.mark.slow
+async def test_redirects_are_followed_but_not_for_ever(target: Path) -> None:
+    async with Pages() as server:
+        server.pages["/round"] = Page(status=302, headers={"location": "/round"})
+        with pytest.raises(ModelNotTaken, match="from one address to the next"):
+            await bring(server, target, path="/round")
+        server.pages["/a"] = Page(status=302, headers={"location": "/m.gguf"})
+        server.pages["/m.gguf"] = Page(body=MODEL)
+        await bring(server, target, path="/a")
+        server.pages["/ftp"] = Page(status=302, headers={"location": "ftp://127.0.0.1/m.gguf"})
+        with pytest.raises(ModelNotTaken, match="which is not"):
+            await bring(server, target.with_name("b.gguf"), path="/ftp")
+    assert content(target) == MODEL
+
+
+def test_two_do_not_fetch_the_same(target: Path) -> None:
+    with Part.open(target, HASH), pytest.raises(ModelNotTaken, match="another zeroclaw"):
+        Part.open(target, HASH)
+
+
+def test_a_path_is_linked_or_copied(tmp_path: Path) -> None:
+    source, models = tmp_path / "big.gguf", tmp_path / "models"
+    source.write_bytes(MODEL)
+    take(source, models / "a.gguf", copies=False, sha256="", show=mute)
+    take(source, models / "b.gguf", copies=True, sha256=HASH, show=mute)
+    take(source, models / "c.gguf", copies=False, sha256=HASH, show=mute)
+    take(source, models / "d.gguf", copies=True, sha256="", show=mute)
+    assert [(models / f"{name}.gguf").is_symlink() for name in "abcd"] == [True, False, True, False]
+    assert [(models / f"{name}.gguf").read_bytes() == MODEL for name in "abcd"] == [True] * 4
+    assert in_folder(models) == ["a.gguf", "b.gguf", "c.gguf", "d.gguf"]
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_a_path_is_checked(tmp_path: Path, *, copies: bool) -> None:
+    """P10: no model, another hash, not there."""
+    (tmp_path / "a.gguf").write_bytes(b"hello")
+    (tmp_path / "b.gguf").write_bytes(MODEL)
+    into = tmp_path / "models" / "m.gguf"
+    for name, sha256, why in (
+        ("a.gguf", "", "is not a GGUF model"),
+        ("b.gguf", "0" * 64, "has another SHA-256"),
+        ("c.gguf", "", "can't be used: no such file"),
+    ):
+        with pytest.raises(ModelNotTaken, match=why):
+            take(tmp_path / name, into, copies=copies, sha256=sha256, show=mute)
+    assert not into.exists()
+
+
+@pytest.mark.parametrize("name", ["m.bin", ".gguf", "../m.gguf", "a/m.gguf", "\x1bm.gguf", ""])
+def test_a_model_has_a_plain_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ModelNotTaken, match="is no name for a model"):
+        place_for(name, tmp_path)
+
+
+def test_what_is_here_is_not_overwritten(target: Path) -> None:
+    """The same model is simply here; another one is somebody's, and so is a broken link."""
+    assert not is_here(target, HASH)
+    target.write_bytes(MODEL)
+    assert is_here(target, HASH)
+    for sha256 in ("", "0" * 64):
+        with pytest.raises(ModelNotTaken, match="is there already"):
+            is_here(target, sha256)
+    target.unlink()
+    target.symlink_to("/nowhere")
+    with pytest.raises(ModelNotTaken, match="is there already"):
+        is_here(target, HASH)
+
+
+def test_models_are_listed_with_what_their_template_knows(tmp_path: Path) -> None:
+    (tmp_path / "b.gguf").write_bytes(gguf())
+    (tmp_path / "a.gguf").write_bytes(gguf(CHATS))
+    (tmp_path / "c.gguf").write_bytes(b"no model")
+    (tmp_path / "d.gguf").symlink_to("/nowhere")
+    assert model_files(tmp_path) == (
+        ModelFile(path=tmp_path / "a.gguf", size_bytes=len(gguf(CHATS)), calls_tools=False),
+        ModelFile(path=tmp_path / "b.gguf", size_bytes=len(gguf()), calls_tools=True),
+    )
+    assert model_files(tmp_path / "nowhere") == ()

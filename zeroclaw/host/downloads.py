@@ -1,0 +1,109 @@
+"""Fetches a model file over HTTP, going on where an earlier try was cut."""
+
+import asyncio
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+from zeroclaw.host.http import HttpAnswer, HttpClient, HttpFailed, HttpRequest
+from zeroclaw.host.model_files import CHUNK_BYTES, ModelNotTaken, Part, Show
+
+MOST_REDIRECTS = 5
+_OK, _PARTIAL, _NOT_THERE = 200, 206, 416
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+async def fetch(http: HttpClient, url: str, target: Path, *, sha256: str, show: Show) -> None:
+    """Bring a file into its place; what is there of it is not fetched again.
+
+    Args:
+        http: Follows no redirects; they are followed here, never from https to http.
+        url: Where it stands.
+        target: Where it goes; nothing is there.
+        sha256: Of the whole file, in lower case.
+        show: Told the progress.
+
+    Raises:
+        ModelNotTaken: It could not be had; what has come is kept for the next try unless it was
+            wrong.
+    """
+    with await asyncio.to_thread(Part.open, target, sha256) as part:
+        await _fill(http, url, part, sha256, show)
+        await asyncio.to_thread(part.finish, sha256)
+
+
+async def _fill(http: HttpClient, url: str, part: Part, sha256: str, show: Show) -> None:
+    """Ask, from one address to the next, until all has come."""
+    for _ in range(MOST_REDIRECTS + 1):
+        if part.size_bytes and part.sha256 == sha256:  # only the last step was missing
+            return
+        moved = await _once(http, url, part, show)
+        if not moved:
+            return
+        url = _followed(url, moved)
+    message = f"`{_host(url)}` sends from one address to the next; give the last one"
+    raise ModelNotTaken(message)
+
+
+async def _once(http: HttpClient, url: str, part: Part, show: Show) -> str:
+    """Ask once; return the address that the answer sends to, empty when all has come."""
+    headers = {"Accept-Encoding": "identity"}
+    if part.size_bytes:
+        headers["Range"] = f"bytes={part.size_bytes}-"
+    try:
+        async with http.open(HttpRequest(method="GET", url=url, headers=headers)) as answer:
+            if answer.status in _REDIRECTS and "location" in answer.headers:
+                return answer.headers["location"]
+            if answer.status == _NOT_THERE and part.size_bytes:
+                # What is there is longer than the file, so it is of another one.
+                await asyncio.to_thread(part.restart)
+                return url
+            await _receive(answer, url, part, show)
+    except HttpFailed as error:
+        again = "run this again, it goes on from there" if part.size_bytes else "run this again"
+        message = f"`{_host(url)}` was cut off: {error}; {again}"
+        raise ModelNotTaken(message) from error
+    return ""
+
+
+async def _receive(answer: HttpAnswer, url: str, part: Part, show: Show) -> None:
+    """Write an answer's body to the part."""
+    begins = f"bytes {part.size_bytes}-"
+    is_rest = answer.status == _PARTIAL and answer.headers.get("content-range", "").startswith(
+        begins
+    )
+    if answer.status != _OK and not is_rest:
+        message = f"`{_host(url)}` answered {answer.status} to `{urlsplit(url).path}`"
+        raise ModelNotTaken(message)
+    if not is_rest:
+        await asyncio.to_thread(part.restart)
+    length = answer.headers.get("content-length", "")
+    total = part.size_bytes + int(length) if length.isdecimal() else None
+    if total is not None:
+        await asyncio.to_thread(part.needs, total)
+    waiting = bytearray()
+    try:
+        async for chunk in answer.chunks:
+            waiting += chunk
+            if len(waiting) >= CHUNK_BYTES or not part.size_bytes:
+                data, waiting = bytes(waiting), bytearray()
+                await asyncio.to_thread(part.write, data)
+                show(part.size_bytes, total)
+    except HttpFailed:
+        await asyncio.to_thread(part.write, bytes(waiting))
+        raise
+    await asyncio.to_thread(part.write, bytes(waiting))
+    show(part.size_bytes, total)
+
+
+def _followed(url: str, location: str) -> str:
+    """Return where a redirect leads."""
+    found = urljoin(url, location)
+    schemes = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
+    if urlsplit(found).scheme not in schemes:
+        message = f"`{_host(url)}` sends from https to `{_host(found)}`, which is not"
+        raise ModelNotTaken(message)
+    return found
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]

@@ -1,0 +1,260 @@
+"""Keeps model files: lists them, and takes one in, from a path, so that it is there whole or not.
+
+What arrives is written beside its place under another name, checked, and moved there in one step.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from zeroclaw.errors import Refused
+from zeroclaw.host.gguf import MAGIC, is_gguf, knows_tools
+
+CHUNK_BYTES = 4 * 1024 * 1024
+SUFFIX = ".gguf"
+Show = Callable[[int, int | None], None]
+"""Told how many bytes are there, and of how many; None when nobody knows."""
+
+
+class ModelNotTaken(Refused):
+    """Raised when a model could not be taken in; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFile:
+    """A model that is here.
+
+    Attributes:
+        calls_tools: Its chat template has a place for tools.
+    """
+
+    path: Path
+    size_bytes: int
+    calls_tools: bool
+
+
+def model_files(directory: Path) -> tuple[ModelFile, ...]:
+    """Return the models in a directory, by name; blocks."""
+    return tuple(
+        ModelFile(path=path, size_bytes=path.stat().st_size, calls_tools=known)
+        for path in sorted(directory.glob(f"*{SUFFIX}"))
+        if (known := knows_tools(path)) is not None
+    )
+
+
+def place_for(name: str, directory: Path) -> Path:
+    """Return where a model of this name goes.
+
+    Raises:
+        ModelNotTaken: It is no name of a file that ends in `.gguf`.
+    """
+    is_plain = name.isprintable() and "/" not in name and not name.startswith(".")
+    if not is_plain or not name.endswith(SUFFIX):
+        message = f"`{name}` is no name for a model; give one that ends in {SUFFIX} with --name"
+        raise ModelNotTaken(message)
+    return directory / name
+
+
+def is_here(target: Path, sha256: str) -> bool:
+    """Whether this very model is there already; blocks for as long as reading it takes.
+
+    Raises:
+        ModelNotTaken: Another one is, or it can't be told without a hash.
+    """
+    if not os.path.lexists(target):
+        return False
+    try:
+        if sha256 and target.is_file() and _hash_of(target) == sha256:
+            return True
+    except OSError as error:
+        raise _refused(error, target) from error
+    message = f"`{target}` is there already; take it away, or give another name with --name"
+    raise ModelNotTaken(message)
+
+
+def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -> None:
+    """Put a model that is on this machine in its place, as a link or as a copy; blocks.
+
+    Args:
+        source: The file.
+        target: As `place_for` gave it; nothing is there.
+        copies: A copy; else a symbolic link.
+        sha256: Empty when nobody knows it.
+        show: Told the progress.
+
+    Raises:
+        ModelNotTaken: It is no GGUF, it has another hash, or the disk refuses.
+    """
+    try:
+        if not is_gguf(source):
+            message = f"`{source}` is not a GGUF model"
+            raise ModelNotTaken(message)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not copies:
+            if sha256 and _hash_of(source) != sha256:
+                raise _another_hash(str(source))
+            target.symlink_to(source.absolute())
+            return
+        with Part.open(target, sha256 or "copy") as part, source.open("rb") as file:
+            part.restart()
+            total = source.stat().st_size
+            part.needs(total)
+            while data := file.read(CHUNK_BYTES):
+                part.write(data)
+                show(part.size_bytes, total)
+            part.finish(sha256 or part.sha256)
+    except OSError as error:
+        raise _refused(error, target) from error
+
+
+class Part:
+    """A model that is still arriving; one process at a time works on it. All of it blocks."""
+
+    def __init__(self, path: Path, target: Path, file: BinaryIO) -> None:
+        """Take a file that is open and locked; `open` makes one."""
+        self._path = path
+        self._target = target
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._begin = b""
+        self.size_bytes = 0
+
+    @classmethod
+    def open(cls, target: Path, tag: str) -> Self:
+        """Open what an earlier try left, and read it once; a new file where none did.
+
+        Args:
+            target: Where the whole file goes.
+            tag: Tells apart what is not the same; the file's hash.
+
+        Raises:
+            ModelNotTaken: Another process is at it, or the disk refuses.
+        """
+        path = target.with_name(f".{target.name}.{tag[:16]}.part")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+            part = cls(path, target, file)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                while data := file.read(CHUNK_BYTES):
+                    part._take(data)
+            except BaseException:
+                file.close()
+                raise
+        except BlockingIOError as error:
+            message = f"`{target.name}` is being fetched by another zeroclaw; wait for it"
+            raise ModelNotTaken(message) from error
+        except OSError as error:
+            raise _refused(error, target) from error
+        return part
+
+    @property
+    def sha256(self) -> str:
+        """Of what is there so far."""
+        return self._digest.hexdigest()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def needs(self, total: int) -> None:
+        """Look whether the rest of so many bytes fits.
+
+        Raises:
+            ModelNotTaken: It does not.
+        """
+        free, missing = shutil.disk_usage(self._path.parent).free, total - self.size_bytes
+        if missing > free:
+            message = (
+                f"no space for `{self._target.name}`: it needs {_megabytes(missing)} more, and "
+                f"`{self._target.parent}` has {_megabytes(free)}; make room and run this again"
+            )
+            raise ModelNotTaken(message)
+
+    def write(self, data: bytes) -> None:
+        """Add bytes.
+
+        Raises:
+            ModelNotTaken: They are no GGUF's, or the disk refuses.
+        """
+        try:
+            self._file.write(data)
+            self._file.flush()  # here it can be told that the disk is full
+        except OSError as error:
+            raise _refused(error, self._target) from error
+        self._take(data)
+        if len(self._begin) == len(MAGIC) and self._begin != MAGIC:
+            self._throw_away()
+            message = f"what came for `{self._target.name}` is not a GGUF model; is it a web page?"
+            raise ModelNotTaken(message)
+
+    def restart(self) -> None:
+        """Forget what is there.
+
+        Raises:
+            ModelNotTaken: The disk refuses.
+        """
+        try:
+            self._file.seek(0)
+            self._file.truncate()
+        except OSError as error:
+            raise _refused(error, self._target) from error
+        self._digest = hashlib.sha256()
+        self._begin = b""
+        self.size_bytes = 0
+
+    def finish(self, sha256: str) -> None:
+        """Check the whole and move it into its place.
+
+        Raises:
+            ModelNotTaken: It is another file than it should be, and was thrown away; or the disk
+                refuses.
+        """
+        if self._begin != MAGIC or self.sha256 != sha256:
+            self._throw_away()
+            raise _another_hash(self._target.name, self.sha256)
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._path.replace(self._target)
+        except OSError as error:
+            raise _refused(error, self._target) from error
+
+    def _take(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._begin = (self._begin + data[: len(MAGIC)])[: len(MAGIC)]
+        self.size_bytes += len(data)
+
+    def _throw_away(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _another_hash(name: str, found: str = "") -> ModelNotTaken:
+    came = f" ({found}), so it was thrown away" if found else ""
+    return ModelNotTaken(f"`{name}` has another SHA-256 than you gave{came}; check both")
+
+
+def _refused(error: OSError, target: Path) -> ModelNotTaken:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        reason = f"no space for `{target.name}` in `{target.parent}`; make room and run this again"
+        return ModelNotTaken(reason)
+    path = error.filename or target
+    return ModelNotTaken(f"`{path}` can't be used: {(error.strerror or 'unreadable').lower()}")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"

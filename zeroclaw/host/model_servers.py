@@ -1,0 +1,89 @@
+"""Asks model servers what they offer, with short patience and without following redirects."""
+
+import asyncio
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, HttpxClient
+from zeroclaw.host.offers import USUAL, Server, models_in
+
+LOOPBACK_S = 1.0
+"""For servers on this machine: a model that is being loaded does not keep them from answering."""
+LARGEST_BYTES = 1_000_000
+_OK = 200
+
+
+class NoOffer(ZeroclawError):
+    """Raised when a server did not say what it offers; the text says why."""
+
+
+def probing_client() -> HttpxClient:
+    """Return a client for `offers_of` and `on_loopback`; the caller closes it."""
+    return HttpxClient(limits=HttpLimits(connect_s=5.0, read_s=10.0))
+
+
+async def offers_of(
+    http: HttpClient, base_url: str, *, api_key: str = "", within_s: float = 10.0
+) -> Server:
+    """Ask one server.
+
+    Args:
+        http: Follows no redirects.
+        base_url: Up to and with `/v1`.
+        api_key: Empty for none.
+        within_s: Seconds for the whole answer.
+
+    Raises:
+        NoOffer: It does not answer, or not with a list of models.
+    """
+    base_url = base_url.rstrip("/")
+    name = urlsplit(base_url).netloc.rpartition("@")[2]
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    request = HttpRequest(method="GET", url=f"{base_url}/models", headers=headers)
+    try:
+        async with asyncio.timeout(within_s):
+            status, body = await _get(http, request)
+    except TimeoutError as error:
+        message = f"`{name}` did not say what it offers within {within_s:g} s"
+        raise NoOffer(message) from error
+    except HttpFailed as error:
+        message = f"`{name}` can't be reached: {error}"
+        raise NoOffer(message) from error
+    models = models_in(body) if status == _OK else None
+    if models is None:
+        said = f"answered {status}" if status != _OK else "answered with no list of models"
+        message = f"`{name}` {said}; is `{base_url}` the address up to and with `/v1`?"
+        raise NoOffer(message)
+    return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
+
+
+async def on_loopback(
+    http: HttpClient, addresses: Iterable[str] = tuple(USUAL)
+) -> tuple[Server, ...]:
+    """Ask all of these at once; return those that offer a model, in the order of the addresses."""
+    found: dict[str, Server] = {}
+    asked = tuple(addresses)
+
+    async def ask(base_url: str) -> None:
+        try:
+            found[base_url] = await offers_of(http, base_url, within_s=LOOPBACK_S)
+        except NoOffer:
+            return
+
+    async with asyncio.TaskGroup() as group:
+        for base_url in asked:
+            group.create_task(ask(base_url), name=f"ask {base_url}")
+    return tuple(found[one] for one in asked if one in found and found[one].models)
+
+
+async def _get(http: HttpClient, request: HttpRequest) -> tuple[int, bytes]:
+    body = bytearray()
+    async with http.open(request) as answer:
+        async for chunk in answer.chunks:
+            body += chunk
+            if len(body) > LARGEST_BYTES:
+                break
+        return answer.status, bytes(body)
