@@ -56,7 +56,6 @@ class RowKind(StrEnum):
     GRANT = "grant"
     PERSON = "person"
     STRANGER = "stranger"
-    STRANGER = "stranger"
     POSITION = "position"
     COUNTER = "counter"
     SWITCH = "switch"
