@@ -101,6 +101,16 @@ class ReceiptSettings(Settings):
     keep_days: int = Field(default=30, ge=0)
 
 
+class RetentionSettings(Settings):
+    """`[retention]`: how long things are kept; 0 days is for ever, 0 MB is no bound."""
+
+    messages_days: int = Field(default=90, ge=0)
+    approvals_days: int = Field(default=30, ge=0)
+    blobs_days: int = Field(default=30, ge=0)
+    audit_days: int = Field(default=365, ge=0)
+    max_disk_mb: int = Field(default=2048, ge=0)
+
+
 class ListenerSettings(Settings):
     """`[listener]`: the local listener; it never leaves this machine."""
 
@@ -197,6 +207,7 @@ class Config(Settings):
     runtime: RuntimeSettings = RuntimeSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     receipts: ReceiptSettings = ReceiptSettings()
+    retention: RetentionSettings = RetentionSettings()
     listener: ListenerSettings = ListenerSettings()
     tools: ToolsSettings = ToolsSettings()
     people: tuple[PersonSettings, ...] = ()

@@ -3,19 +3,29 @@
 import base64
 import hashlib
 
+from zeroclaw.clock import Clock
+
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ULID_CHARS = 26
+RANDOM_BITS = 80
 
 
 class CountingIds:
-    """Hands out 1, 2, 3 … in the shape of ulids, and tokens that nobody would guess."""
+    """Hands out 1, 2, 3 … in the shape of ulids, and tokens that nobody would guess.
 
-    def __init__(self, start: int = 0) -> None:
+    With a clock they begin with its time, as the real ones do.
+    """
+
+    def __init__(self, start: int = 0, *, clock: Clock | None = None) -> None:
         self._made = start
+        self._clock = clock
 
     def ulid(self) -> str:
         self._made += 1
-        return numbered_ulid(self._made)
+        if self._clock is None:
+            return numbered_ulid(self._made)
+        milliseconds = int(self._clock.now().timestamp() * 1000)
+        return numbered_ulid(milliseconds << RANDOM_BITS | self._made)
 
     def token(self) -> str:
         self._made += 1

@@ -81,7 +81,7 @@ class World:
     def __init__(self, path: Path, config: Config = CONFIG) -> None:
         self.config = config
         self.clock = ManualClock()
-        self.ids = CountingIds()
+        self.ids = CountingIds(clock=self.clock)
         self.store = MemoryStore(clock=self.clock)
         self.model = ScriptedModel()
         self.look, self.poke, self.burn = (PlainTool(spec) for spec in (LOOK, POKE, BURN))

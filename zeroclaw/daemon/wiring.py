@@ -37,9 +37,11 @@ from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.switch import Halt
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
 from zeroclaw.record import decode
-from zeroclaw.store import Put, RowKind, find_all
+from zeroclaw.store import Put, RowKind, Write, find_all
+from zeroclaw.tools import results
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
@@ -165,6 +167,13 @@ class Wired:
         )
         self.transcript = Transcript(parts.store, self.live)
         self.anchors = Anchors(parts.store, parts.clock)
+        self.retention = Retention(
+            store=parts.store,
+            anchors=self.anchors,
+            clock=parts.clock,
+            settings=config.retention,
+            log=EventLog("retention"),
+        )
         self._receipts = Receipts(parts.store, parts.keys)
 
     # --- the life ------------------------------------------------------------------------------
@@ -179,6 +188,8 @@ class Wired:
         if parts.listener is not None:
             self._group.create_task(parts.listener.serve(), name="listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
+        self._group.create_task(self.questions.keep(), name="strangers")
+        self._group.create_task(self.retention.keep(), name="retention")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.start.checked.channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]

@@ -289,15 +289,23 @@ def anchors_of(bodies: Iterable[bytes], conversation: ConversationId) -> tuple[A
     )
 
 
-def cut_of(bodies: Iterable[bytes], conversation: ConversationId) -> Cut | None:
+def cut_of(
+    bodies: Iterable[bytes], conversation: ConversationId, *, through: int | None = None
+) -> Cut | None:
     """Return where a daemon's chain says that a conversation's was cut last, None for nowhere.
+
+    Args:
+        bodies: The daemon's chain.
+        conversation: Whose was cut.
+        through: Only a cut that ends with this sequence number.
 
     Raises:
         StoreUnusable: One of the bodies is no entry.
     """
     found = (read(body) for body in bodies)
     cuts = [one for one in found if isinstance(one, Cut) and one.conversation == conversation]
-    return cuts[-1] if cuts else None
+    fitting = [one for one in cuts if through in (None, one.sequence)]
+    return fitting[-1] if fitting else None
 
 
 # --- cutting -------------------------------------------------------------------------------------

@@ -1,14 +1,27 @@
 """Notes the heads of the conversations' audit chains in a chain of the daemon's own.
 
-A conversation's chain that is shorter than its newest anchor was cut.
+A conversation's chain that is shorter than its newest anchor was cut by a stranger; one that
+retention cut is noted in the same commit, so that the rest still verifies.
 """
 
 import asyncio
+from datetime import datetime
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Store, Write
+from zeroclaw.store import (
+    Append,
+    Commit,
+    DurablePoint,
+    LogEntry,
+    LogKind,
+    Logs,
+    Store,
+    Trim,
+    Write,
+    read_all,
+)
 
 STREAM = "daemon"
 EVERY_S = 300.0
@@ -36,24 +49,94 @@ class Anchors:
         async with self._one_at_a_time:
             await self._anchor()
 
-    async def _anchor(self) -> None:
+    async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
+        """Remove a conversation's audit up to and with an entry; `writes` join the commit."""
+        async with self._one_at_a_time:
+            gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
+            note = self._cut_note(stream, last)
+            await self._store.commit(
+                Commit(
+                    point=DurablePoint.HOUSEKEEPING,
+                    writes=(*_linked(await self._head(), (note,)), gone, *writes),
+                )
+            )
+
+    async def cut_own(self, before: datetime) -> bool:
+        """Remove what is older of the daemon's own chain; tell whether anything was."""
+        async with self._one_at_a_time:
+            chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, STREAM)]
+            last = audit.cut_point(chain, before)
+            if last is None:
+                return False
+            needed = audit.carried(
+                [entry.body for entry in chain if entry.sequence <= last.sequence],
+                [entry.body for entry in chain if entry.sequence > last.sequence],
+                frozenset(await self._store.streams(LogKind.AUDIT)) - {STREAM},
+            )
+            notes = (*needed, self._cut_note(STREAM, last))
+            gone = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
+            head = audit.head_of(chain[-1].body)
+            await self._store.commit(
+                Commit(point=DurablePoint.HOUSEKEEPING, writes=(*_linked(head, notes), gone))
+            )
+            return True
+
+    def _cut_note(self, stream: str, last: LogEntry) -> audit.Cut:
+        return audit.Cut(
+            conversation=ConversationId(stream),
+            sequence=last.sequence,
+            head=audit.head_of(last.body),
+            at=self._clock.now(),
+        )
+
+    async def _head(self) -> str:
         newest = await self._store.last(LogKind.AUDIT, STREAM)
-        head = audit.GENESIS if newest is None else audit.head_of(newest.body)
-        writes: list[Write] = []
-        moved: dict[str, int] = {}
+        return audit.GENESIS if newest is None else audit.head_of(newest.body)
+
+    async def _anchor(self) -> None:
+        notes: list[audit.Anchor] = []
         for stream in await self._store.streams(LogKind.AUDIT):
             last = await self._store.last(LogKind.AUDIT, stream)
             if stream == STREAM or last is None or self._known.get(stream) == last.sequence:
                 continue
-            note = audit.Anchor(
-                conversation=ConversationId(stream),
-                sequence=last.sequence,
-                head=audit.head_of(last.body),
-                at=self._clock.now(),
+            notes.append(
+                audit.Anchor(
+                    conversation=ConversationId(stream),
+                    sequence=last.sequence,
+                    head=audit.head_of(last.body),
+                    at=self._clock.now(),
+                )
             )
-            body, head = audit.link(head, note)
-            writes.append(Append(log=LogKind.AUDIT, stream=STREAM, body=body))
-            moved[stream] = last.sequence
-        if writes:
-            await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
-            self._known.update(moved)
+        if notes:
+            writes = _linked(await self._head(), tuple(notes))
+            await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+            self._known.update({note.conversation: note.sequence for note in notes})
+
+
+def _linked(head: str, notes: tuple[audit.Anchor | audit.Cut, ...]) -> tuple[Write, ...]:
+    """Return the writes that put notes behind the head of the daemon's chain."""
+    writes: list[Write] = []
+    for note in notes:
+        body, head = audit.link(head, note)
+        writes.append(Append(log=LogKind.AUDIT, stream=STREAM, body=body))
+    return tuple(writes)
+
+
+async def verified(logs: Logs, stream: str) -> audit.Intact | audit.Broken:
+    """Check a chain as it is stored, by what the daemon's chain says of it; `STREAM` for its own.
+
+    Raises:
+        StoreUnusable: The daemon's chain holds something that is no entry.
+    """
+    here = ConversationId(stream)
+    # Anchors before the chain, because one of what comes later would say that it is missing; cuts
+    # after it, because it may be cut meanwhile.
+    anchors = audit.anchors_of(await _bodies(logs), here)
+    chain = [entry async for entry in read_all(logs, LogKind.AUDIT, stream)]
+    through = chain[0].sequence - 1 if chain else None
+    cut = audit.cut_of(await _bodies(logs), here, through=through)
+    return audit.verify([entry.body for entry in chain], anchors, cut)
+
+
+async def _bodies(logs: Logs) -> list[bytes]:
+    return [entry.body async for entry in read_all(logs, LogKind.AUDIT, STREAM)]

@@ -1,0 +1,261 @@
+"""What is old enough to go, and what never is."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import EPOCH, ManualClock
+from zeroclaw.channel import Card
+from zeroclaw.config import RetentionSettings
+from zeroclaw.delivery import rows
+from zeroclaw.envelope import (
+    ActionId,
+    Address,
+    ApprovalId,
+    ConversationId,
+    ItemId,
+    Principal,
+    TurnId,
+)
+from zeroclaw.gate import approval as approvals
+from zeroclaw.keeping.ages import (
+    FOR_EVER,
+    OPEN,
+    Horizons,
+    Step,
+    horizons,
+    is_before,
+    is_over,
+    journal_cut,
+    may_go,
+)
+from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.turn import entries
+from zeroclaw.turn.batch import Allowed
+from zeroclaw.turn.journal import fold
+from zeroclaw.turn.states import NO_USAGE, Limits
+
+DAY = timedelta(days=1)
+HERE = ConversationId("01HERE")
+ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
+PLACE = Address(channel="chat", account="bot", chat="ada", direct=True)
+AT = Horizons(
+    now=EPOCH,
+    messages=EPOCH - 10 * DAY,
+    approvals=EPOCH - 5 * DAY,
+    blobs=EPOCH - 5 * DAY,
+    audit=EPOCH - 20 * DAY,
+)
+
+
+def key(days: float) -> str:
+    """A ulid made so many days ago."""
+    return CountingIds(clock=ManualClock(EPOCH - days * DAY)).ulid()
+
+
+def row(kind: RowKind, state: str, days: float, *, due_at: datetime | None = None) -> Row:
+    return Row(kind=kind, key=key(days), version=1, body=b"", state=state, due_at=due_at)
+
+
+def of(put: Put, state: str) -> Row:
+    return rows.stored(Put(kind=put.kind, key=put.key, body=put.body, state=state), 1)
+
+
+def text(days: float, state: str) -> Row:
+    return of(rows.note_row(key=key(days), address=PLACE, text="x"), state)
+
+
+def card(days: float, state: str) -> Row:
+    made = Card(key="c", asked_by="Ada", calls=(), deadline_at=EPOCH, choices=())
+    put = rows.ask_row(key=key(days), conversation=HERE, address=PLACE, card=made, approvals=())
+    return of(put, state)
+
+
+def question(days: float, state: approvals.State) -> Row:
+    one = approvals.Approval(
+        id=ApprovalId("unguessable"),
+        action=ActionId("a"),
+        action_hash="ab",
+        tool="shell",
+        conversation=HERE,
+        turn=TurnId("t"),
+        requester=ADA,
+        approvers=(),
+        summary="",
+        arguments="",
+        why="",
+        card="c",
+        deadline_at=EPOCH,
+        state=state,
+        at=None if state == "pending" else EPOCH - days * DAY,
+    )
+    return rows.stored(approvals.to_put(one, expect=0), 1)
+
+
+ROWS: dict[str, tuple[Row, bool]] = {
+    "an answered message": (row(RowKind.INBOX, "answered", 11), True),
+    "a failed message": (row(RowKind.INBOX, "failed", 11), True),
+    "a younger message": (row(RowKind.INBOX, "answered", 9), False),
+    "a message that waits": (row(RowKind.INBOX, "queued", 99), False),
+    "a message being answered": (row(RowKind.INBOX, "taken", 99), False),
+    "a closed turn": (row(RowKind.TURN, "closed", 11), True),
+    "an open turn": (row(RowKind.TURN, "open", 99), False),
+    "a delivered answer": (text(11, "delivered"), True),
+    "a refused answer": (text(11, "refused"), True),
+    "a younger answer": (text(9, "delivered"), False),
+    "an answer on its way": (text(99, "sending"), False),
+    "a card goes with its questions": (card(6, "delivered"), True),
+    "a younger card": (card(4, "delivered"), False),
+    "an ended question": (question(6, "denied"), True),
+    "a younger question": (question(4, "approved"), False),
+    "an open question": (question(99, "pending"), False),
+    "an old call": (row(RowKind.ACTION, "", 6), True),
+    "a younger call": (row(RowKind.ACTION, "", 4), False),
+    "a grant that ended": (row(RowKind.GRANT, "open", 1, due_at=EPOCH - DAY), True),
+    "a grant that holds": (row(RowKind.GRANT, "open", 99, due_at=EPOCH), False),
+    "a grant without an end": (row(RowKind.GRANT, "open", 99), False),
+    "where a chat leads": (row(RowKind.ADDRESS, "", 99), False),
+    "the halt switch": (row(RowKind.SWITCH, "on", 99), False),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_goes_when_it_has_ended_and_is_old(name: str) -> None:
+    """Whatever still waits for something stays, whatever its age."""
+    one, expected = ROWS[name]
+    assert may_go(one, AT) == expected
+
+
+def test_nothing_that_is_under_way_may_go() -> None:
+    """The states that make a conversation busy are none of those that end a row."""
+    assert not any(
+        may_go(Row(kind=kind, key=key(999), version=1, body=b"", state=state), AT)
+        for kind, state in OPEN
+    )
+
+
+@given(st.integers(0, 10**12), st.integers(-5000, 5000))
+def test_a_ulid_tells_when_it_was_made(milliseconds: int, by: int) -> None:
+    """To the millisecond, whatever follows its time."""
+    at = datetime.fromtimestamp(0, tz=EPOCH.tzinfo) + timedelta(milliseconds=milliseconds)
+    ulid = CountingIds(clock=ManualClock(at)).ulid()
+    assert is_before(ulid, at + timedelta(milliseconds=by)) == (by > 0)
+
+
+def test_days_are_halved_when_the_disk_is_full_but_for_the_audit() -> None:
+    """0 is for ever, and stays so."""
+    settings = RetentionSettings(messages_days=8, approvals_days=0, blobs_days=4, audit_days=8)
+    assert horizons(settings, EPOCH, halved=2) == Horizons(
+        now=EPOCH,
+        messages=EPOCH - 2 * DAY,
+        approvals=FOR_EVER,
+        blobs=EPOCH - DAY,
+        audit=EPOCH - 8 * DAY,
+    )
+    assert not is_before(key(10_000), FOR_EVER)
+
+
+@pytest.mark.parametrize(
+    ("bound_mb", "used_bytes", "expected"),
+    [(1, 1_000_000, False), (1, 1_000_001, True), (0, 10**15, False)],
+)
+def test_the_bound_is_in_megabytes(bound_mb: int, used_bytes: int, expected: bool) -> None:
+    """0 is none."""
+    assert is_over(RetentionSettings(max_disk_mb=bound_mb), used_bytes) == expected
+
+
+# --- journals -------------------------------------------------------------------------------------
+
+
+def turn(day: int, *, calls: int = 0, ended: bool = True) -> list[entries.Entry]:
+    """A turn of one day, with a batch of calls and an end where it has one."""
+    at = EPOCH + day * DAY
+    opened = entries.TurnOpened(
+        turn=TurnId(f"t{day}"),
+        item=ItemId(f"i{day}"),
+        principal=ADA,
+        correlation="c",
+        user=UserMessage(content=f"question {day}"),
+        limits=Limits(max_rounds=5),
+        at=at,
+    )
+    found: list[entries.Entry] = [opened]
+    if calls:
+        asked = tuple(ToolCall(id=f"{n}", name="look", arguments="{}") for n in range(calls))
+        actions = [ActionId(f"{day}.{n}") for n in range(calls)]
+        verdicts = tuple(Allowed(action=action) for action in actions)
+        found += [
+            entries.AssistantReceived(
+                message=AssistantMessage(tool_calls=asked), usage=NO_USAGE, at=at
+            ),
+            entries.Gated(verdicts=verdicts, at=at),
+        ]
+        for action in actions:
+            result = ToolMessage(content="r", tool_call_id="", tool_name="look")
+            found += [
+                entries.CallStarted(action=action, at=at),
+                entries.CallFinished(action=action, result=result, outcome="ok", at=at),
+            ]
+        found.append(entries.BatchAppended(at=at))
+    if ended:
+        answer = AssistantMessage(content=f"answer {day}")
+        found.append(
+            entries.TurnFinished(reason="model_stop", usage=NO_USAGE, at=at, message=answer)
+        )
+    return found
+
+
+def noted(day: int) -> entries.Entry:
+    return entries.Noted(text="edited", why="edit", at=EPOCH + day * DAY)
+
+
+def steps(*parts: list[entries.Entry]) -> list[Step]:
+    journal = [entry for part in parts for entry in part]
+    return [Step(sequence=number, entry=entry) for number, entry in enumerate(journal, start=1)]
+
+
+JOURNALS: dict[str, tuple[list[Step], int, int | None]] = {
+    "nothing is there": ([], 5, None),
+    "nothing is old": (steps(turn(9)), 5, None),
+    "all is old": (steps(turn(0), turn(1)), 5, 5),
+    "a turn that is not over stays": (steps(turn(0), turn(1, ended=False)), 5, 3),
+    "the only turn is not over": (steps(turn(0, ended=False)), 5, None),
+    "the younger turn stays": (steps(turn(0), turn(9)), 5, 3),
+    "a turn that became old half-way stays": (
+        steps(turn(0), turn(4, calls=1, ended=False), turn(6)[1:]),
+        5,
+        3,
+    ),
+    "a note of today keeps the turn above it": (steps(turn(0), turn(1), [noted(9)]), 5, 3),
+    "an old note goes": (steps(turn(0), [noted(1)], turn(9)), 5, 4),
+}
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_a_journal_is_cut_where_a_turn_begins(name: str) -> None:
+    """Whole turns go; one that is open or not wholly old stays whole. K12."""
+    journal, day, expected = JOURNALS[name]
+    assert journal_cut(journal, EPOCH + day * DAY) == expected
+
+
+@given(
+    days=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=8),
+    before=st.integers(0, 10),
+)
+def test_what_stays_of_a_journal_folds_to_whole_turns(
+    days: list[tuple[int, int]], before: int
+) -> None:
+    """The history of what stays is the end of the history of all: no result loses its call. K12."""
+    whole = steps(*(turn(day, calls=calls) for day, calls in sorted(days)))
+    cut = journal_cut(whole, EPOCH + before * DAY)
+    left = [one for one in whole if cut is None or one.sequence >= cut]
+    history, all_of_it = fold(one.entry for one in left), fold(one.entry for one in whole)
+    assert history.turn is None
+    kept = len(history.messages)
+    assert history.messages == all_of_it.messages[len(all_of_it.messages) - kept :]
+    assert not kept or isinstance(history.messages[0], UserMessage)
+    assert all(one.entry.at >= EPOCH + before * DAY for one in left)

@@ -1,0 +1,261 @@
+"""What is old is taken away, and nothing that anybody still waits for."""
+
+import asyncio
+import hashlib
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config import RetentionSettings
+from zeroclaw.gate import audit
+from zeroclaw.inbound.anchors import STREAM, verified
+from zeroclaw.keeping.sweep import BATCH, EVERY_S, LOOK_S
+from zeroclaw.store import (
+    Append,
+    Commit,
+    DurablePoint,
+    LogKind,
+    Put,
+    PutBlob,
+    RowKind,
+    Store,
+    Write,
+)
+
+POKE = asks_for(("poke", '{"a": 1}'))
+LOOK = asks_for(("look", "{}"))
+LONG = timedelta(days=400)
+GONE = (
+    RowKind.INBOX,
+    RowKind.TURN,
+    RowKind.OUTBOX,
+    RowKind.APPROVAL,
+    RowKind.ACTION,
+    RowKind.GRANT,
+)
+
+
+async def counts(store: Store) -> dict[str, int]:
+    """How many rows there are of what may go."""
+    return {str(kind): len(await store.find(kind)) for kind in GONE}
+
+
+async def chore(world: World, *writes: Write) -> None:
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+
+
+async def later(world: World, house: House) -> None:
+    """Let a sweep that has begun come to its end."""
+    for _ in range(20):
+        await house.advance(0.1)
+
+
+async def whole_chains(store: Store) -> list[str]:
+    """Every stream of the audit, each verified."""
+    streams = await store.streams(LogKind.AUDIT)
+    for stream in streams:
+        assert isinstance(await verified(store, stream), audit.Intact), stream
+    return [stream for stream in streams if stream != STREAM]
+
+
+async def test_what_is_old_and_over_goes_at_the_start(world: World) -> None:
+    """Messages, answers, questions, calls, grants and the journal; the chat goes on after it."""
+    world.model.will(LOOK, says("seen"), POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("poke")
+        await house.press("for_a_time")
+        before = await counts(world.store)
+        assert before["grant"] == 1
+        assert all(before.values())
+        await house.advance(300)
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        assert await counts(world.store) == dict.fromkeys(before, 0)
+        assert await world.store.streams(LogKind.JOURNAL) == ()
+        assert len(await whole_chains(world.store)) == 1
+        [conversation] = await house.rows(RowKind.CONVERSATION)
+        await house.say("and now?")
+        assert house.texts()[-1] == "ok"
+        [row] = await house.rows(RowKind.TURN)
+        assert row.conversation == conversation.key
+        assert len(await whole_chains(world.store)) == 1
+
+
+async def test_what_is_young_stays(world: World) -> None:
+    """Nothing is written by a sweep that finds nothing."""
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("poke")
+        await house.press()
+    world.clock.leap(timedelta(days=29))
+    before = (await counts(world.store), len(world.store.commits))
+    async with world.running() as house:
+        await later(world, house)
+        assert (await counts(world.store), len(world.store.commits)) == before
+
+
+async def test_a_conversation_in_which_something_is_under_way_is_left_alone(world: World) -> None:
+    """A turn that waits for an answer keeps its question, its call and its history (P3)."""
+    world.configure(approvals=world.config.approvals.model_copy(update={"timeout_s": 10.0**9}))
+    world.model.will(LOOK, says("seen"), POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("poke")
+        before = await counts(world.store)
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        assert await counts(world.store) == before
+        await house.press()
+        assert house.texts()[-1] == "poked"
+        assert len(world.poke.runs) == 1
+        assert len(await whole_chains(world.store)) == 1
+
+
+async def test_a_sweep_comes_daily(world: World) -> None:
+    """The next one is a day after the last."""
+    world.configure(retention=RetentionSettings(messages_days=1))
+    async with world.running() as house:
+        await house.say("hello")
+        world.clock.leap(timedelta(days=2))
+        await house.advance(EVERY_S - LOOK_S)
+        assert await house.rows(RowKind.INBOX)
+        await house.advance(2 * LOOK_S)
+        assert not await house.rows(RowKind.INBOX)
+
+
+async def test_a_conversation_that_nothing_leads_to_goes_whole(world: World) -> None:
+    """What `/new` left behind is gone once it is empty and its audit is old; no cut is lost."""
+    world.model.will(LOOK, says("seen"), LOOK, says("again"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("/new")
+        await house.say("look")
+        await house.advance(300)
+        assert len(await whole_chains(world.store)) == 2
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        [left] = await house.rows(RowKind.CONVERSATION)
+        assert await whole_chains(world.store) == [left.key]
+    world.clock.leap(timedelta(days=100))
+    async with world.running() as house:
+        await later(world, house)
+        assert await whole_chains(world.store) == [left.key]
+
+
+async def test_an_empty_conversation_waits_for_its_audit(world: World) -> None:
+    """Who let what run is known for longer than what was said."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("/new")
+        await house.say("/new")
+    world.clock.leap(timedelta(days=100))
+    async with world.running() as house:
+        await later(world, house)
+        first, last = await house.rows(RowKind.CONVERSATION)
+        assert await whole_chains(world.store) == [first.key]
+        assert last.key != first.key
+
+
+async def test_blobs_go_by_their_age(world: World) -> None:
+    """Those that were put again meanwhile stay."""
+    bodies = {str(number).encode(): str(number) * 64 for number in range(6)}
+    await chore(world, *(PutBlob(digest=_digest(body), body=body) for body in bodies))
+    world.clock.leap(timedelta(days=31))
+    await chore(world, PutBlob(digest=_digest(b"5"), body=b"5"))
+    async with world.running() as house:
+        await later(world, house)
+        assert await world.store.blob(_digest(b"5")) == b"5"
+        assert await world.store.blob(_digest(b"4")) is None
+
+
+async def test_more_goes_while_the_disk_is_too_full(world: World) -> None:
+    """The days count half, and half again; when nothing helps, the log says so."""
+    world.configure(retention=RetentionSettings(max_disk_mb=1))
+    await chore(world, PutBlob(digest=_digest(b"a" * 600_000), body=b"a" * 600_000))
+    world.clock.leap(timedelta(days=16))
+    await chore(world, PutBlob(digest=_digest(b"b" * 600_000), body=b"b" * 600_000))
+    async with world.running() as house:
+        await later(world, house)
+        assert await world.store.used_bytes() < 1_000_000
+        assert await world.store.blob(_digest(b"b" * 600_000)) is not None
+        await chore(world, PutBlob(digest=_digest(b"c" * 600_000), body=b"c" * 600_000))
+        await house.advance(LOOK_S)
+        assert await world.store.used_bytes() > 1_000_000
+
+
+async def test_counters_of_conversations_that_are_gone_go_but_for_the_highest(
+    world: World,
+) -> None:
+    """The numbers of a chat are never given out twice."""
+    async with world.running() as house:
+        await house.say("hello")
+        [here] = await house.rows(RowKind.CONVERSATION)
+    for name, last in ((here.key, 1), ("gone", 2), ("best", 4), ("late", 3)):
+        await chore(
+            world,
+            Put(
+                kind=RowKind.COUNTER,
+                key=f"chat#{name}",
+                body=str(last).encode(),
+                place="chat",
+            ),
+        )
+    await chore(world, Put(kind=RowKind.COUNTER, key="other", body=b"x", place="chat"))
+    async with world.running() as house:
+        await later(world, house)
+        left = {row.key for row in await house.rows(RowKind.COUNTER)}
+        assert left == {f"chat#{here.key}", "chat#best", "other"}
+
+
+@pytest.mark.parametrize("log", list(LogKind))
+async def test_what_can_not_be_read_holds_up_nothing(world: World, log: LogKind) -> None:
+    """A damaged log or row stays for whoever looks at it; all else goes."""
+    async with world.running() as house:
+        await house.say("hello")
+        [row] = await house.rows(RowKind.OUTBOX)
+    await chore(
+        world,
+        Append(log=log, stream="damaged", body=b"?"),
+        Put(kind=RowKind.OUTBOX, key=row.key + "1", body=b"?", state="delivered"),
+    )
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        assert [one.body for one in await house.rows(RowKind.OUTBOX)] == [b"?"]
+        assert not await house.rows(RowKind.INBOX)
+        assert "damaged" in await world.store.streams(log)
+
+
+async def test_a_row_that_changes_meanwhile_stays(world: World) -> None:
+    """Of a batch, only those are removed that are still as they were looked at."""
+    for number in range(BATCH + 1):
+        await chore(
+            world,
+            Put(kind=RowKind.INBOX, key=f"0000{number:04}", body=b"", state="answered"),
+        )
+    first = Put(kind=RowKind.INBOX, key="00000000", body=b"new", state="answered")
+    touched = asyncio.Event()
+    write = world.store.commit
+
+    async def touch_first(commit: Commit) -> None:
+        if not touched.is_set():
+            touched.set()
+            await write(Commit(point=DurablePoint.HOUSEKEEPING, writes=(first,)))
+        await write(commit)
+
+    world.store.commit = touch_first
+    async with world.running() as house:
+        for _ in range(BATCH + 10):
+            await house.advance(0.1)
+        assert [row.body for row in await house.rows(RowKind.INBOX)] == [b"new"]
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()

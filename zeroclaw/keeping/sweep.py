@@ -1,0 +1,302 @@
+"""Takes away what is old: at a start and then daily, in small commits with pauses between them.
+
+What goes is decided in `ages.py`. A conversation in which something is under way is left alone
+until the next time, and a row that changed since it was looked at stays.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from datetime import datetime
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.config import RetentionSettings
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.gate import audit
+from zeroclaw.inbound.anchors import STREAM, Anchors
+from zeroclaw.keeping.ages import (
+    ENDED,
+    HALVINGS,
+    OPEN,
+    Horizons,
+    Step,
+    horizons,
+    is_before,
+    is_over,
+    journal_cut,
+    may_go,
+)
+from zeroclaw.store import (
+    Commit,
+    Delete,
+    DropBlob,
+    DurablePoint,
+    Expect,
+    LogEntry,
+    LogKind,
+    Row,
+    RowKind,
+    Store,
+    Trim,
+    Write,
+    find_all,
+    read_all,
+)
+from zeroclaw.turn import entries
+
+EVERY_S = 86_400.0
+LOOK_S = 3_600.0
+"""Between two looks at the disk's bound."""
+PAUSE_S = 0.1
+"""After each commit, so that people's come between ours."""
+BATCH = 100
+BLOBS_AT_ONCE = 4
+"""A blob may have megabytes, and whoever writes meanwhile waits."""
+_OF_A_CONVERSATION = (
+    RowKind.INBOX,
+    RowKind.TURN,
+    RowKind.OUTBOX,
+    RowKind.APPROVAL,
+    RowKind.ACTION,
+    RowKind.GRANT,
+    RowKind.ADDRESS,
+)
+
+
+class Retention:
+    """Keeps the store within its ages and its bound; one for the whole daemon."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        anchors: Anchors,
+        clock: Clock,
+        settings: RetentionSettings,
+        log: ChannelLog,
+    ) -> None:
+        """Hold what is swept, and by which rules."""
+        self._store = store
+        self._anchors = anchors
+        self._clock = clock
+        self._settings = settings
+        self._log = log
+
+    async def keep(self) -> None:
+        """Sweep now, daily, and as soon as the bound is passed; until cancelled."""
+        while True:
+            await self.sweep()
+            swept_at = self._clock.monotonic()
+            while self._clock.monotonic() - swept_at < EVERY_S:
+                await self._clock.sleep(LOOK_S)
+                if await self._is_over():
+                    break
+
+    async def sweep(self) -> None:
+        """Remove what is old; more, while the disk's bound is passed."""
+        for halved in range(HALVINGS + 1):
+            await self._pass(horizons(self._settings, self._clock.now(), halved=halved))
+            if not await self._is_over():
+                return
+        self._log(
+            "disk_over_bound",
+            level="warning",
+            used_bytes=await self._store.used_bytes(),
+            max_disk_mb=self._settings.max_disk_mb,
+            advice="what is left is younger than the shortened ages; raise retention.max_disk_mb",
+        )
+
+    async def _is_over(self) -> bool:
+        return is_over(self._settings, await self._store.used_bytes())
+
+    async def _pass(self, at: Horizons) -> None:
+        busy = await self._busy()
+        gone = await self._rows(at, busy)
+        journals = await self._journals(at.messages, busy)
+        blobs = await self._blobs(at.blobs)
+        audits = await self._audits(at.audit, busy)
+        conversations = await self._conversations(at, busy)
+        if gone or journals or blobs or audits or conversations:
+            self._log(
+                "swept",
+                rows=gone,
+                journals=journals,
+                blobs=blobs,
+                audits=audits,
+                conversations=conversations,
+            )
+
+    async def _busy(self) -> frozenset[ConversationId]:
+        """Return the conversations in which something is under way."""
+        return frozenset(
+            [
+                row.conversation
+                for kind, state in OPEN
+                async for row in find_all(self._store, kind, state=state)
+                if row.conversation is not None
+            ]
+        )
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    async def _rows(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
+        count = 0
+        for kind, states in ENDED.items():
+            for state in states:
+                going: list[Row] = []
+                async for row in self._oldest(kind, state, at):
+                    if row.conversation in busy or not self._may_go(row, at):
+                        continue
+                    going.append(row)
+                    if len(going) == BATCH:
+                        count += await self._delete(going)
+                        going = []
+                count += await self._delete(going)
+        return count
+
+    async def _oldest(self, kind: RowKind, state: str | None, at: Horizons) -> AsyncIterator[Row]:
+        """Yield rows, of those whose keys tell the time only the ones that are old enough."""
+        due_before = at.now if kind is RowKind.GRANT else None
+        latest = max(at.messages, at.approvals)
+        async for row in find_all(self._store, kind, state=state, due_before=due_before):
+            if kind not in {RowKind.APPROVAL, RowKind.GRANT} and not is_before(row.key, latest):
+                return
+            yield row
+
+    def _may_go(self, row: Row, at: Horizons) -> bool:
+        try:
+            return may_go(row, at)
+        except StoreUnusable as error:
+            # Somebody has to look at it, and till then it does not hold up the others.
+            self._log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
+            return False
+
+    async def _delete(self, rows: Iterable[Row]) -> int:
+        found = tuple(rows)
+        if not found:
+            return 0
+        try:
+            await self._commit([write for row in found for write in _gone(row)])
+        except Conflict:
+            if len(found) == 1:
+                return 0
+            return sum([await self._delete((row,)) for row in found])
+        return len(found)
+
+    # --- logs and blobs ------------------------------------------------------------------------
+
+    async def _journals(self, before: datetime, busy: frozenset[ConversationId]) -> int:
+        count = 0
+        for stream in await self._store.streams(LogKind.JOURNAL):
+            if ConversationId(stream) in busy:
+                continue
+            try:
+                cut = journal_cut(await self._old_steps(stream, before), before)
+            except StoreUnusable as error:
+                self._log("journal_unreadable", level="warning", stream=stream, why=str(error))
+                continue
+            if cut is not None:
+                await self._commit([Trim(log=LogKind.JOURNAL, stream=stream, before=cut)])
+                count += 1
+        return count
+
+    async def _old_steps(self, stream: str, before: datetime) -> list[Step]:
+        """Read a journal up to its first entry that is not old, which most begin with."""
+        found: list[Step] = []
+        after, limit = 0, 1
+        while page := await self._store.read(LogKind.JOURNAL, stream, after=after, limit=limit):
+            for one in page:
+                found.append(Step(sequence=one.sequence, entry=entries.decode(one.body)))
+                if found[-1].entry.at >= before:
+                    return found
+            after, limit = page[-1].sequence, BATCH
+        return found
+
+    async def _blobs(self, before: datetime) -> int:
+        count = 0
+        while page := await self._store.blobs(put_before=before, limit=BLOBS_AT_ONCE):
+            await self._commit([DropBlob(digest=digest) for digest in page])
+            count += len(page)
+        return count
+
+    async def _audits(self, before: datetime, busy: frozenset[ConversationId]) -> int:
+        count = 0
+        for stream in await self._store.streams(LogKind.AUDIT):
+            if stream == STREAM or ConversationId(stream) in busy:
+                continue
+            try:
+                last = await self._cut_point(stream, before)
+            except StoreUnusable as error:
+                self._log("audit_unreadable", level="warning", stream=stream, why=str(error))
+                continue
+            if last is not None:
+                await self._anchors.cut(stream, last)
+                await self._clock.sleep(PAUSE_S)
+                count += 1
+        return count + await self._anchors.cut_own(before)
+
+    async def _cut_point(self, stream: str, before: datetime) -> LogEntry | None:
+        first = await self._store.read(LogKind.AUDIT, stream, limit=1)
+        if not first or audit.read(first[0].body).at >= before:
+            return None
+        chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
+        return audit.cut_point(chain, before)
+
+    # --- conversations -------------------------------------------------------------------------
+
+    async def _conversations(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
+        """Remove conversations that nothing leads to and nothing is left of."""
+        count = 0
+        async for row in find_all(self._store, RowKind.CONVERSATION):
+            if not is_before(row.key, at.messages):
+                break
+            here = ConversationId(row.key)
+            if here in busy or not await self._is_empty(here):
+                continue
+            last = await self._store.last(LogKind.AUDIT, here)
+            if last is None:
+                count += await self._delete((row,))
+            elif audit.read(last.body).at < at.audit:
+                await self._anchors.cut(here, last, _gone(row))
+                await self._clock.sleep(PAUSE_S)
+                count += 1
+        await self._counters()
+        return count
+
+    async def _is_empty(self, here: ConversationId) -> bool:
+        for kind in _OF_A_CONVERSATION:
+            if await self._store.find(kind, conversation=here, limit=1):
+                return False
+        return await self._store.last(LogKind.JOURNAL, here) is None
+
+    async def _counters(self) -> None:
+        """Remove what conversations counted that are gone; the highest of a chat stays."""
+        highest: dict[str, Row] = {}
+        going: list[Row] = []
+        async for row in find_all(self._store, RowKind.COUNTER):
+            if not row.key.startswith(f"{row.place}#"):
+                continue  # counts something else
+            best = highest.get(row.place)
+            lower = row if best is not None and int(row.body) <= int(best.body) else best
+            if lower is not row:
+                highest[row.place] = row
+            if lower is not None and await self._is_gone(lower):
+                going.append(lower)
+        for start in range(0, len(going), BATCH):
+            await self._delete(going[start : start + BATCH])
+
+    async def _is_gone(self, counter: Row) -> bool:
+        conversation = counter.key.rpartition("#")[2]
+        return await self._store.get(RowKind.CONVERSATION, conversation) is None
+
+    async def _commit(self, writes: list[Write]) -> None:
+        await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
+        await self._clock.sleep(PAUSE_S)
+
+
+def _gone(row: Row) -> tuple[Write, ...]:
+    """Return the writes that remove a row unless it was written meanwhile."""
+    return (
+        Expect(kind=row.kind, key=row.key, version=row.version),
+        Delete(kind=row.kind, key=row.key),
+    )
