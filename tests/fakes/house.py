@@ -65,6 +65,7 @@ from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.turn import entries
+from zeroclaw.turn.inbox import Obeyed, item_of
 
 
 class World:
@@ -342,9 +343,10 @@ class House:
     # --- what is kept --------------------------------------------------------------------------
 
     async def states(self, *kinds: str) -> list[str]:
-        """The states of all inbox items, in order of admission."""
+        """The states of what starts and steers turns, in order of admission."""
         rows = await self.world.store.find(RowKind.INBOX)
-        return [row.state for row in rows if not kinds or row.state in kinds]
+        kept = [row for row in rows if not isinstance(item_of(row).content, Obeyed)]
+        return [row.state for row in kept if not kinds or row.state in kinds]
 
     async def ask(self, name: str, **fields: object) -> dict[str, object]:
         """Ask over the control socket."""

@@ -7,6 +7,7 @@ with its claim, and announced last; a race with another writer plans anew.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from zeroclaw.channel import ChannelLog
@@ -36,7 +37,17 @@ from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.record import encode
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Row, RowKind, Store, Write
-from zeroclaw.turn.inbox import Amend, Ask, Control, Item, Opening, Withdraw, item_of, item_put
+from zeroclaw.turn.inbox import (
+    Amend,
+    Ask,
+    Control,
+    Item,
+    Obeyed,
+    Opening,
+    Withdraw,
+    item_of,
+    item_put,
+)
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
@@ -156,9 +167,11 @@ class Door:
             case Said(text=text):
                 return await self._queue(envelope, principal, Ask(text=text))
             case Command() as command:
+                # Made before the reply's, so that the two are read back in their order.
+                id_ = self._ids.ulid()
                 plan = await self._commands.plan(command, envelope.address, principal)
                 if isinstance(plan, Plan):
-                    return plan
+                    return self._obeyed(envelope, principal, command, plan, ItemId(id_))
                 return await self._queue(envelope, principal, plan)
             case Pressed() as pressed:
                 return await self._answers.press(pressed, principal, self._clock.now())
@@ -190,6 +203,23 @@ class Door:
             wake=(found.conversation,),
         )
 
+    def _obeyed(
+        self, envelope: Envelope, principal: Principal, command: Command, plan: Plan, id_: ItemId
+    ) -> Plan:
+        """Keep what was said with what it does."""
+        if plan.conversation is None:
+            return plan
+        item = Item(
+            id=id_,
+            conversation=plan.conversation,
+            address=envelope.address,
+            principal=principal,
+            content=Obeyed(text=f"/{command.name} {command.rest}".rstrip()),
+            admitted_at=self._clock.now(),
+            message=envelope.message,
+        )
+        return replace(plan, writes=(*plan.writes, item_put(item, "answered", expect=0)))
+
     async def _edited(
         self, envelope: Envelope, principal: Principal, message: str, text: str
     ) -> Plan | None:
@@ -198,6 +228,8 @@ class Door:
         if row is None:
             return None
         item = item_of(row)
+        if isinstance(item.content, Obeyed):
+            return None  # what it did is done
         if row.state == "queued" and isinstance(item.content, Ask):
             changed = Item(
                 id=item.id,
@@ -217,6 +249,8 @@ class Door:
         if row is None:
             return None
         item = item_of(row)
+        if isinstance(item.content, Obeyed):
+            return None
         if row.state == "queued":
             write = item_put(item, "superseded", expect=row.version)
             return Plan(conversation=item.conversation, writes=(write,))

@@ -8,7 +8,7 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address
 from zeroclaw.gate import approval as approvals
 from zeroclaw.store import Row, RowKind, Store, find_all
-from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
+from zeroclaw.turn.inbox import Again, Ask, Obeyed, UseTool, item_of
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
@@ -90,7 +90,7 @@ class Transcript:
 def _said(row: Row) -> TranscriptItem | None:
     item = item_of(row)
     match item.content:
-        case Ask(text=text):
+        case Ask(text=text) | Obeyed(text=text):
             said = text
         case UseTool(tool=tool, arguments=arguments):
             said = f"/tool {tool} {arguments}"

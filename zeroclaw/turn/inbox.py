@@ -33,7 +33,14 @@ class Again:
     """Start anew from the newest failed or stopped turn's message."""
 
 
-Cause = Literal["stop", "new", "halt"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obeyed:
+    """A command that was carried out as it was admitted; kept because it was said."""
+
+    text: str
+
+
+Cause = Literal["stop", "new", "halt", "revoked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ class Item:
     conversation: ConversationId
     address: Address
     principal: Principal
-    content: Ask | UseTool | Again | Stop | Answer | Amend | Withdraw
+    content: Ask | UseTool | Again | Obeyed | Stop | Answer | Amend | Withdraw
     admitted_at: datetime
     message: str = ""
     turn: TurnId | None = None

@@ -23,6 +23,7 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import Conflict, ShuttingDown
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.turn.inbox import Obeyed, item_of
 
 
 async def test_a_message_is_stored_before_it_is_confirmed(world: World) -> None:
@@ -288,3 +289,14 @@ async def test_a_conversation_of_ones_own_in_a_group(world: World) -> None:
         await house.say("one", room="lobby")
         await house.say("two", "ben", room="lobby")
         assert world.model.asked() == ["user: Ben: two"]
+
+
+async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> None:
+    """It ends answered, once; editing or deleting it later changes nothing (P1)."""
+    async with world.running() as house:
+        await house.say("/approve  7 now ")
+        await house.edit("p1", "/halt")
+        await house.withdraw("p1")
+        [row] = await house.rows(RowKind.INBOX)
+        assert (row.state, item_of(row).content) == ("answered", Obeyed(text="/approve  7 now"))
+        assert len(house.texts()) == 1

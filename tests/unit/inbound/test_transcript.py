@@ -17,7 +17,7 @@ def lines(items: tuple[TranscriptItem, ...]) -> list[tuple[str, str]]:
 
 
 async def test_a_chat_reads_as_it_was_written(world: World) -> None:
-    """People, answers, commands' replies; what was withdrawn is gone."""
+    """People, answers, commands and their replies; what was withdrawn is gone."""
     held = asyncio.Event()
     world.model.will((held, *says("to one")))
     async with world.running() as house:
@@ -33,9 +33,10 @@ async def test_a_chat_reads_as_it_was_written(world: World) -> None:
         seen = await read(house.place(), "")
         kinds = [item.kind for item in seen]
         assert lines(seen)[:2] == [("person", "one"), ("bot", "to one")]
-        assert kinds == ["person", "bot", "note", "person", "bot", "person", "note"]
-        assert lines(seen)[3] == ("person", "/tool look {}")
-        assert lines(seen)[5] == ("person", "/retry")
+        assert kinds == ["person", "bot", "person", "note", "person", "bot", "person", "note"]
+        assert lines(seen)[2] == ("person", "/whoami")
+        assert lines(seen)[4] == ("person", "/tool look {}")
+        assert lines(seen)[6] == ("person", "/retry")
         assert [item.cursor for item in seen] == sorted(item.cursor for item in seen)
         assert lines(await read(house.place(), seen[4].cursor)) == lines(seen[5:])
 

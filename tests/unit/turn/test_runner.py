@@ -228,7 +228,7 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
     async with world.running() as house:
         await house.say("/halt")
         await house.say("tow")
-        [row] = await house.rows(RowKind.INBOX)
+        [row] = await house.rows(RowKind.INBOX, "queued")
         stale = item_of(row)
         await house.edit("p2", "two")
         desk = await open_desk(world.store, Leases(world.store), stale.conversation)
