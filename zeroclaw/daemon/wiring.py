@@ -40,8 +40,7 @@ from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
 from zeroclaw.record import decode
-from zeroclaw.store import Put, RowKind, Write, find_all
-from zeroclaw.tools import results
+from zeroclaw.store import Put, RowKind, find_all
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
@@ -188,7 +187,6 @@ class Wired:
         if parts.listener is not None:
             self._group.create_task(parts.listener.serve(), name="listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
-        self._group.create_task(self.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.start.checked.channels:
