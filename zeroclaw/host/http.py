@@ -49,12 +49,21 @@ class HttpCut(HttpFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """One request; header names are written as they should be sent."""
+    """One request; header names are written as they should be sent.
+
+    Attributes:
+        address: Connect to exactly this address, and ask nobody for the name again; the Host
+            header and the name in the certificate stay those of the URL. Only for clients that
+            keep nothing alive: a kept connection is known by its address alone.
+        is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
+    """
 
     url: str
     method: str = "POST"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
+    address: str = ""
+    is_raw: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +95,8 @@ class HttpLimits:
         kept_alive: At most this many idle ones.
         keep_alive_s: For how long they are kept.
         proxy: `http://host:port`; empty for none. The environment's proxies are ignored.
+        authorities: A PEM file with the only certificates that are trusted; empty for those that
+            come with the library.
     """
 
     connect_s: float = 10.0
@@ -96,10 +107,14 @@ class HttpLimits:
     kept_alive: int = 20
     keep_alive_s: float = 30.0
     proxy: str = ""
+    authorities: str = ""
 
 
 class HttpClient(Protocol):
-    """What the rooms above need of an HTTP library; safe for concurrent requests."""
+    """What the rooms above need of an HTTP library; safe for concurrent requests.
+
+    Sends no cookies and no credentials but those of a request's own headers.
+    """
 
     def open(self, request: HttpRequest) -> AbstractAsyncContextManager[HttpAnswer]:
         """Send a request; the answer's connection is freed when the block is left.
@@ -128,6 +143,8 @@ class _Response(Protocol):
 
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
 
+    def aiter_raw(self) -> AsyncIterator[bytes]: ...
+
     async def aclose(self) -> None: ...
 
 
@@ -136,7 +153,7 @@ class _Library(Protocol):
 
     async def send(self, request: HttpRequest) -> _Response: ...
 
-    def read(self, response: _Response) -> AsyncGenerator[bytes, None]: ...
+    def read(self, response: _Response, *, is_raw: bool) -> AsyncGenerator[bytes, None]: ...
 
     async def aclose(self) -> None: ...
 
@@ -168,7 +185,7 @@ class HttpxClient:
         pool.answers += 1
         try:
             response = await pool.library.send(request)
-            chunks = pool.library.read(response)
+            chunks = pool.library.read(response, is_raw=request.is_raw)
             try:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 yield HttpAnswer(status=response.status_code, headers=headers, chunks=chunks)
@@ -224,10 +241,17 @@ class HttpxClient:
 
 def _open_httpx(limits: HttpLimits) -> _Library:
     """Load the library and open a client of it; blocks for a tenth of a second."""
+    import ssl
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
     import httpx
 
     client = httpx.AsyncClient(
-        verify=True,
+        verify=ssl.create_default_context(cafile=limits.authorities)
+        if limits.authorities
+        else True,
+        # A jar that takes nothing: the library would bring back what another answer had set.
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         trust_env=False,
         follow_redirects=False,
         proxy=limits.proxy or None,
@@ -249,19 +273,25 @@ def _open_httpx(limits: HttpLimits) -> _Library:
 
         async def send(self, request: HttpRequest) -> _Response:
             try:
+                url, headers, extensions = httpx.URL(request.url), dict(request.headers), {}
+                if request.address:
+                    headers = {"Host": url.netloc.decode("ascii"), **headers}
+                    extensions = {"sni_hostname": url.host}
+                    url = url.copy_with(host=request.address)
                 built = client.build_request(
                     request.method,
-                    request.url,
-                    headers=dict(request.headers),
+                    url,
+                    headers=headers,
                     content=request.body or None,
+                    extensions=extensions,
                 )
                 return await client.send(built, stream=True)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise _ours(error, limits, before_answer=True) from error
 
-        async def read(self, response: _Response) -> AsyncGenerator[bytes, None]:
+        async def read(self, response: _Response, *, is_raw: bool) -> AsyncGenerator[bytes, None]:
             try:
-                async for chunk in response.aiter_bytes():
+                async for chunk in response.aiter_raw() if is_raw else response.aiter_bytes():
                     yield chunk
             except (httpx.HTTPError, httpx.StreamError) as error:
                 raise _ours(error, limits, before_answer=False) from error

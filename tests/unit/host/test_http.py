@@ -1,8 +1,10 @@
 """How HTTP is spoken, against real sockets on loopback."""
 
 import asyncio
+import gzip
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -159,3 +161,36 @@ def test_the_library_is_not_loaded_before_it_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == 0
+
+
+async def test_a_given_address_is_connected_to_and_the_host_stays() -> None:
+    """Nobody is asked for the name: one that exists nowhere is reached all the same."""
+    client = HttpxClient(limits=HttpLimits(kept_alive=0))
+    async with ModelServer() as server:
+        asked = replace(post(server), address="127.0.0.1")
+        asked = replace(asked, url=asked.url.replace("127.0.0.1", "nowhere.invalid"))
+        assert (await fetch(client, asked))[0] == 200
+        assert server.requests[0].headers["host"].startswith("nowhere.invalid:")
+        await client.aclose()
+
+
+async def test_no_cookie_is_kept() -> None:
+    """What one answer sets comes back with no request."""
+    client = HttpxClient()
+    async with ModelServer() as server:
+        server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
+        await fetch(client, post(server))
+        await fetch(client, post(server))
+        assert [one.headers.get("cookie") for one in server.requests] == [None, None]
+        await client.aclose()
+
+
+@pytest.mark.parametrize("is_raw", [True, False])
+async def test_a_packed_body_comes_as_it_was_sent_where_that_is_wanted(is_raw: bool) -> None:
+    client = HttpxClient()
+    packed = gzip.compress(b"packed")
+    async with ModelServer() as server:
+        server.raw(packed, headers={"Content-Encoding": "gzip"})
+        _, chunks = await fetch(client, replace(post(server), is_raw=is_raw))
+        assert b"".join(chunks) == (packed if is_raw else b"packed")
+        await client.aclose()
