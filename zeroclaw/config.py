@@ -159,11 +159,27 @@ class FetchSettings(Settings):
     allow: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
 
 
+class NotesSettings(Settings):
+    """`[tools.notes]`: short texts that are remembered for a person or a group."""
+
+    enabled: bool = True
+    max_notes: int = Field(default=200, ge=1, le=10_000)
+    max_note_chars: int = Field(default=2_000, ge=20, le=100_000)
+
+
+class ResultsSettings(Settings):
+    """`[tools.results]`: reading on in a result that was cut."""
+
+    enabled: bool = True
+
+
 class ToolsSettings(Settings):
     """`[tools]`: what the model may ask for, before any policy."""
 
     files: FilesSettings = FilesSettings()
     shell: ShellSettings = ShellSettings()
+    notes: NotesSettings = NotesSettings()
+    results: ResultsSettings = ResultsSettings()
 
 
 class PersonSettings(Settings):

@@ -64,6 +64,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
+from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Obeyed, item_of
 
@@ -74,6 +75,7 @@ class World:
     Attributes:
         config: As the next process reads it.
         local: The names of platforms whose every sender is the operator.
+        others: Real tools, beside the fakes.
         facts: What the parts logged, and `stopped` for a process that ended as it should.
         ready: What each process told when it was up.
         contexts: What each platform's adapter was handed last.
@@ -87,6 +89,7 @@ class World:
         self.model = ScriptedModel()
         self.look, self.poke, self.burn = (PlainTool(spec) for spec in (LOOK, POKE, BURN))
         self.tools: tuple[PlainTool, ...] = (self.look, self.poke, self.burn)
+        self.others: tuple[Tool, ...] = ()
         self.platforms: dict[str, ScriptedChannel] = {}
         self.local: tuple[str, ...] = ()
         self.facts = Facts()
@@ -165,7 +168,7 @@ class World:
             openers=Openers(),
             store=self.store,
             provider=self.model,
-            tools={tool.spec.name: tool for tool in self.tools},
+            tools={tool.spec.name: tool for tool in (*self.tools, *self.others)},
             keys=keys,
             protected=Protected(closed=()),
             listener=None,

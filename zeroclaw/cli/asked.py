@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from zeroclaw.config import Config
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
@@ -20,7 +21,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.tool import Spawned, Tool, ToolContext
-from zeroclaw.tools import files, shell
+from zeroclaw.tools import files, notes, results, shell
 
 EXAMPLE = "CONVERSATION"
 """Stands for a conversation's id in the path of its workspace."""
@@ -133,7 +134,7 @@ def _person(config: Config, name: str) -> Principal:
     raise ConfigError((fault,))
 
 
-async def _tool(config: Config, name: str, notes: list[str]) -> Tool | None:
+async def _tool(config: Config, name: str, told: list[str]) -> Tool | None:
     """Return the tool, None where there is none of that name."""
     offered: list[Tool] = []
     if config.tools.files.enabled:
@@ -150,13 +151,46 @@ async def _tool(config: Config, name: str, notes: list[str]) -> Tool | None:
             )
         )
         if isinstance(sandbox, Broken):
-            notes.append(f"there is no sandbox here: {sandbox.reason}")
+            told.append(f"there is no sandbox here: {sandbox.reason}")
+    if config.tools.notes.enabled:
+        limit = config.tools.notes.max_note_chars
+        offered += notes.tools(
+            notes.NotesSettings(store=_NothingKept(), redact=str, max_note_chars=limit)
+        )
+    if config.tools.results.enabled:
+        offered += results.tools(
+            results.ResultsSettings(store=_NothingKept(), answer_chars=config.runtime.result_chars)
+        )
     for tool in offered:
         if tool.spec.name == name:
             return tool
     known = ", ".join(f"`{tool.spec.name}`" for tool in offered) or "none"
-    notes.append(f"no tool is called `{name}` here, so it counts as undeclared; known are {known}")
+    told.append(f"no tool is called `{name}` here, so it counts as undeclared; known are {known}")
     return None
+
+
+class _NothingKept:
+    """Stands for the store of a daemon; tools that are only asked don't touch it."""
+
+    async def all(self, _owner: str) -> tuple[notes.Note, ...]:
+        """Return no notes."""
+        return ()
+
+    async def add(self, _owner: str, _note: notes.Note, *, most: int) -> Literal["full"]:  # noqa: ARG002  the contract's
+        """Keep nothing."""
+        return "full"
+
+    async def forget(self, _owner: str, _number: int) -> notes.Note | None:
+        """Find nothing to forget."""
+        return None
+
+    async def has(self, _conversation: ConversationId, _name: str) -> bool:
+        """Know no result."""
+        return False
+
+    async def text(self, _conversation: ConversationId, _name: str) -> str | None:
+        """Know no result."""
+        return None
 
 
 def _facts(tool: Tool | None) -> ToolFacts:

@@ -13,6 +13,7 @@ from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config import Config, ProviderSettings
 from zeroclaw.daemon.checked import Checked
+from zeroclaw.daemon.stored import stored_tools
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.keys import Keys, open_keys
@@ -159,7 +160,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         stack.push_async_callback(listener.aclose)
     provider = await asyncio.to_thread(_open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
-    tools, shell_note = await _open_tools(start)
+    tools, shell_note = await _open_tools(start, store)
     return Parts(
         start=start,
         openers=openers,
@@ -215,7 +216,7 @@ def _opened(opener: Callable[[], T], name: str, *, key: str) -> T:
     raise ConfigError((fault,)) from found.error
 
 
-async def _open_tools(start: Start) -> tuple[dict[str, Tool], str]:
+async def _open_tools(start: Start, store: Store) -> tuple[dict[str, Tool], str]:
     """Return the tools by name, and why there is no shell."""
     config = start.config.tools
     hidden = tuple(path for path in (start.places.data, start.places.config) if path is not None)
@@ -244,8 +245,9 @@ async def _open_tools(start: Start) -> tuple[dict[str, Tool], str]:
                 without_sandbox=config.shell.without_sandbox,
             )
         )
+    found += stored_tools(start.config, store, start.checked.redactor.redact)
     for name in shelves.names(shelves.TOOLS):
-        if name not in {"files", "shell"}:
+        if name not in {"files", "notes", "results", "shell"}:
             key = f"tools.{name}"
             opener = cast(
                 "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, name, key=key)

@@ -41,6 +41,7 @@ from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
 from zeroclaw.record import decode
 from zeroclaw.store import Put, RowKind, find_all
+from zeroclaw.tools import results
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
@@ -293,6 +294,7 @@ class Wired:
                 keys=parts.keys,
                 redactor=redactor,
                 cap_chars=config.runtime.result_chars,
+                reader=results.NAME if results.NAME in parts.tools else "",
             ),
             numbers=Numbers(parts.store),
             clock=parts.clock,

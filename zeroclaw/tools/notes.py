@@ -72,11 +72,11 @@ class Kept:
 class NotesStore(Protocol):
     """Where notes are kept, by owner; handed in by whoever has a store."""
 
-    async def all(self, owner: str) -> tuple[Note, ...]:
+    async def all(self, owner: str, /) -> tuple[Note, ...]:
         """Return the notes of an owner, newest first."""
         ...
 
-    async def add(self, owner: str, note: Note, *, most: int) -> Kept | Literal["full"]:
+    async def add(self, owner: str, note: Note, /, *, most: int) -> Kept | Literal["full"]:
         """Keep a note; durable when it returns.
 
         Args:
@@ -93,7 +93,7 @@ class NotesStore(Protocol):
         """
         ...
 
-    async def forget(self, owner: str, number: int) -> Note | None:
+    async def forget(self, owner: str, number: int, /) -> Note | None:
         """Remove a note of this owner, and return it; None when there is none of that number."""
         ...
 

@@ -28,11 +28,11 @@ _HEAD_CHARS = 300  # of an answer, beside the piece itself
 class ResultsStore(Protocol):
     """Where whole results are kept; handed in by whoever has a store."""
 
-    async def has(self, conversation: ConversationId, name: str) -> bool:
+    async def has(self, conversation: ConversationId, name: str, /) -> bool:
         """Tell whether a result of this conversation is called so, its text kept or gone."""
         ...
 
-    async def text(self, conversation: ConversationId, name: str) -> str | None:
+    async def text(self, conversation: ConversationId, name: str, /) -> str | None:
         """Return the whole text, None when it was never kept or is gone."""
         ...
 

@@ -91,6 +91,23 @@ def test_explain_asks_the_tool_what_it_would_touch(config: str) -> None:
     assert considered["not-the-plan"] is False
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "effect", "resource"),
+    [
+        ("remember", {"text": "tea"}, "ask", "notes:of:person:ann"),
+        ("recall", {}, "allow", "notes:of:person:ann"),
+        ("read_result", {"id": "0"}, "allow", "results:CONVERSATION"),
+    ],
+)
+def test_explain_knows_the_tools_that_work_on_the_store(
+    config: str, tool: str, arguments: dict[str, object], effect: str, resource: str
+) -> None:
+    """Recalling runs; remembering is put to a person first (S2-08)."""
+    asked = ("--tool", tool, "--args", json.dumps(arguments))
+    told = explained(config, "--who", "person:ann", *asked)
+    assert (told["effect"], told["resources"]) == (effect, [resource])
+
+
 def test_explain_takes_a_resource_by_name(config: str) -> None:
     told = explained(config, "--tool", "write_file", "--resource", "file:/srv/plan.txt")
     assert (told["effect"], told["statements"]) == ("deny", ["not-the-plan"])

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes.installed import install
 from tests.unit.daemon.test_life import start_in
+from zeroclaw.config import ToolsSettings
 from zeroclaw.daemon.parts import Openers, open_parts
 from zeroclaw.errors import ConfigError
 
@@ -77,8 +78,8 @@ async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Pa
 async def test_a_tool_that_is_switched_off_is_not_there(tmp_path: Path) -> None:
     """Nothing is left when all are off."""
     start = await asyncio.to_thread(start_in, tmp_path)
-    off = start.config.tools.files.model_copy(update={"enabled": False})
-    tools = start.config.tools.model_copy(update={"files": off})
+    every = ToolsSettings.model_fields
+    tools = ToolsSettings.model_validate({name: {"enabled": False} for name in every})
     start = replace(start, config=start.config.model_copy(update={"tools": tools}))
     async with AsyncExitStack() as stack:
         assert (await open_parts(start, Openers(), stack)).tools == {}
