@@ -57,6 +57,7 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
     "chromium": (lambda: shutil.which("chromium") is not None, "apt-get install chromium"),
     "llama": (lambda: find_spec("xllamacpp") is not None, "install the extra `local`"),
     "model": (lambda: model_file().is_file(), "python deploy/fetch_model.py"),
+    "openssl": (lambda: shutil.which("openssl") is not None, "apt-get install openssl"),
     "unshare": (lambda: shutil.which("unshare") is not None, "apt-get install util-linux"),
     "platform": (
         lambda: find_spec("zeroclaw_test_platform") is not None,

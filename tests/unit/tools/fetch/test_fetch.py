@@ -1,0 +1,415 @@
+"""Fetching, over real sockets on loopback that the settings open."""
+
+import asyncio
+import gzip
+import ssl
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.tool_calls import tool_context
+from tests.unit.tools.fetch.pages import Names, Pages, answer, redirect, without_end
+from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host.http import HttpxClient
+from zeroclaw.tool import Tool
+from zeroclaw.tools.fetch import FetchSettings, limits, tools
+
+HERE = {"wiki.test": [("127.0.0.1",)], "other.test": [("127.0.0.1",)]}
+OPEN = FetchSettings(max_bytes=1000, timeout_s=10.0, allow=("127.0.0.1",))
+
+
+@asynccontextmanager
+async def opened(
+    server: Pages, settings: FetchSettings = OPEN, names: Names | None = None, authorities: str = ""
+) -> AsyncGenerator[Tool, None]:
+    """The tool, with the server's port allowed and its client closed afterwards."""
+    settings = replace(settings, ports=(80, 443, server.port))
+    http = HttpxClient(limits=replace(limits(settings), authorities=authorities))
+    [tool] = tools(settings, http=http, resolve=names or Names(answers=HERE))
+    try:
+        yield tool
+    finally:
+        await http.aclose()
+
+
+async def fetch(tool: Tool, url: str, *, links: bool = False) -> str:
+    """Check, name and run, as the gate does."""
+    arguments = tool.check({"url": url, "links": links})
+    context = tool_context(Path("/nowhere"))
+    await tool.resources(arguments, context)
+    return (await tool.run(arguments, context)).text
+
+
+async def test_a_text_comes_with_where_it_came_from() -> None:
+    """The request names us and what we read, and brings no cookie and no credential."""
+    async with Pages() as server, opened(server) as tool:
+        server.pages["/a?b=c"] = answer("héllo\n", "text/plain; charset=utf-8")
+        url = f"http://wiki.test:{server.port}/a?b=c"
+        assert await fetch(tool, url + "#part") == (
+            f"{url} answered 200 OK, text/plain, 7 bytes\n\nhéllo"
+        )
+        head, *lines = server.heads[0].strip().split("\r\n")
+        assert head == "GET /a?b=c HTTP/1.1"
+        sent = dict(line.lower().split(": ", 1) for line in lines)
+        assert sent.pop("accept").startswith("text/html")
+        assert sent == {
+            "host": f"wiki.test:{server.port}",
+            "user-agent": "zeroclaw",
+            "accept-encoding": "gzip",
+            "connection": "close",
+        }
+
+
+async def test_a_page_is_read() -> None:
+    """Its title and its text; its links when they are wanted."""
+    async with Pages() as server, opened(server) as tool:
+        html = (
+            "<title>A page</title><h1>Hi</h1><p>see <a href='/x#y'>this</a>"
+            "<a href=mailto:a@b>mail</a><a href='http://[bad'>bad</a>"
+        )
+        server.pages["/"] = answer(html, "text/html")
+        url = f"http://wiki.test:{server.port}/"
+        plain, linked = await fetch(tool, url), await fetch(tool, url, links=True)
+        assert plain.endswith("bytes\ntitle: A page\n\n# Hi\n\nsee thismailbad")
+        assert linked.endswith(f"# Hi\n\nsee this <{url}x>mailbad")
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "text"),
+    [
+        ('{"a": 1}', "application/json", '{"a": 1}'),
+        ("<a>b</a>", "application/xml", "<a>b</a>"),
+        ("привет".encode("koi8-r"), "text/plain; charset=koi8-r", "привет"),
+        ('<meta charset="windows-1251"><p>привет'.encode("cp1251"), "text/html", "привет"),
+        (b"", "text/plain", "(no text)"),
+        ("no type", "", "no type"),
+        ("a\x1b[31mb\x07", "text/plain", "ab"),
+        (b"\x89PNG\0\0", "text/plain", "[6 bytes of data, not text: 89 50 4e 47 00 00]"),
+    ],
+)
+async def test_what_can_be_read_is_read(body: bytes | str, content_type: str, text: str) -> None:
+    """By its type and its spelling."""
+    async with Pages() as server, opened(server) as tool:
+        server.pages["/"] = answer(body, content_type)
+        said = await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert said.partition("\n\n")[2] == text
+
+
+async def test_a_status_that_is_no_success_is_told() -> None:
+    """What the server has to say about it is the result."""
+    async with Pages() as server, opened(server) as tool:
+        server.pages["/"] = answer("no such page", status="404 Nope")
+        server.pages["/odd"] = answer("odd", status="799 Odd")
+        said = await fetch(tool, f"http://wiki.test:{server.port}/")
+        odd = await fetch(tool, f"http://wiki.test:{server.port}/odd")
+        assert "answered 404 Not Found, text/plain, 12 bytes\n\nno such page" in said
+        assert "answered 799, text/plain" in odd
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (answer(b"x" * 1234, "image/png"), "status 200 and `image/png`, 1,234 bytes: only text"),
+        (
+            answer(b"", "application/zip", headers={"Content-Length": ""}),
+            "`application/zip`, of unknown size",
+        ),
+        (answer("x", headers={"Content-Encoding": "br"}), "packed as `br`, which was not asked"),
+        (answer("x", headers={"Content-Encoding": "gzip"}), "can't be unpacked"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "closed too early"),
+        (b"nonsense\r\n\r\n", "could not be fetched"),
+    ],
+)
+async def test_what_can_not_be_read_is_told_in_a_sentence(page: bytes, said: str) -> None:
+    """With its type and its size, or with what went wrong."""
+    async with Pages() as server, opened(server) as tool:
+        server.pages["/"] = page
+        with pytest.raises(ToolFailed, match=r"could not be fetched: .*closed too early"):
+            await fetch(tool, f"http://wiki.test:{server.port}/nothing")
+        with pytest.raises(ToolFailed, match=said):
+            await fetch(tool, f"http://wiki.test:{server.port}/")
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
+async def test_an_endless_body_is_cut(kind: str) -> None:
+    """At the cap, and it is said; the connection is closed at once."""
+    async with Pages() as server, opened(server) as tool:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
+        server.pages["/"] = without_end(head, b"again ")
+        said = await fetch(tool, f"http://wiki.test:{server.port}/")
+        await server.gone.wait()
+        assert "cut after 1,000 bytes: the rest was not read" in said
+        assert len(said) < 1200
+
+
+async def test_packed_text_is_unpacked_up_to_the_cap() -> None:
+    """The size that counts is the unpacked one."""
+    async with Pages() as server, opened(server) as tool:
+        packed = {"Content-Encoding": "gzip"}
+        server.pages["/small"] = answer(gzip.compress(b"small"), headers=packed)
+        server.pages["/bomb"] = answer(gzip.compress(b"b" * 10_000_000), headers=packed)
+        small = await fetch(tool, f"http://wiki.test:{server.port}/small")
+        bomb = await fetch(tool, f"http://wiki.test:{server.port}/bomb")
+        assert small.endswith("5 bytes\n\nsmall")
+        assert "1,000 bytes\ncut after 1,000 bytes" in bomb
+        assert len(bomb) < 1200
+
+
+@pytest.mark.parametrize(
+    "start", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nslow"]
+)
+async def test_a_slow_answer_ends_with_the_time_for_all_of_it(start: bytes) -> None:
+    """Whatever it is slow with; nothing stays open."""
+    async with Pages() as server, opened(server, replace(OPEN, timeout_s=0.1)) as tool:
+        server.pages["/"] = without_end(start)
+        with pytest.raises(ToolFailed, match=r"within 0\.1 s|nothing came for 0\.1 s"):
+            await fetch(tool, f"http://wiki.test:{server.port}/")
+        await server.gone.wait()
+
+
+async def test_a_cancelled_fetch_closes_its_connection() -> None:
+    """The server sees it go."""
+    async with Pages() as server, opened(server) as tool:
+        server.pages["/"] = without_end(b"HTTP/1.1 200 OK\r\n")
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(fetch(tool, f"http://wiki.test:{server.port}/"))
+            await server.asked.wait()
+            task.cancel()
+        await server.gone.wait()
+        assert task.cancelled()
+
+
+# --- where it goes -------------------------------------------------------------------------------
+
+
+async def test_redirects_on_the_same_host_are_followed() -> None:
+    """Relative or whole; the result says where it ended, and no cookie goes along."""
+    async with Pages() as server, opened(server) as tool:
+        root = f"http://wiki.test:{server.port}"
+        server.pages["/a"] = answer(
+            status="301 Moved", headers={"Location": "/b", "Set-Cookie": "id=hunter2; Path=/"}
+        )
+        server.pages["/b"] = redirect(f"{root}/c", "308 Moved")
+        server.pages["/c"] = answer("here")
+        assert await fetch(tool, f"{root}/a") == (
+            f"{root}/c answered 200 OK, text/plain, 4 bytes\nredirected from {root}/a\n\nhere"
+        )
+        await fetch(tool, f"{root}/c")
+        assert "cookie" not in "".join(server.heads).lower()
+
+
+async def test_too_many_redirects_end() -> None:
+    """After as many as the settings say."""
+    async with Pages() as server, opened(server, replace(OPEN, max_redirects=2)) as tool:
+        server.pages["/"] = redirect("/")
+        with pytest.raises(ToolFailed, match="redirected more than 2 times"):
+            await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert len(server.heads) == 3
+
+
+@pytest.mark.parametrize("elsewhere", ["http://other.test/x", "http://127.0.0.1/", "//[::1]/"])
+async def test_a_redirect_to_another_host_is_told_and_not_followed(elsewhere: str) -> None:
+    """A call goes only where the gate decided about; the next one is decided about too."""
+    names = Names(answers=HERE)
+    async with Pages() as server, opened(server, names=names) as tool:
+        server.pages["/"] = redirect(elsewhere)
+        said = await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert f"sends on to {'http:' if elsewhere.startswith('//') else ''}{elsewhere}\n" in said
+        assert (names.asked, len(server.heads)) == (["wiki.test"], 1)
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("http://127.0.0.1:{port}/secret", "`127.0.0.1` is a loopback address"),
+        ("http://[::1]:{port}/secret", "`::1` is a loopback address"),
+        ("http://[::ffff:169.254.169.254]/", "is where a cloud hands out credentials"),
+        ("http://private.test:{port}/secret", "`private.test` leads to a private address"),
+        ("http://127.0.0.1:22/", "a URL must not name port 22"),
+        ("http://2130706433:{port}/", "four decimal numbers"),
+        ("http://me:pass@wiki.test:{port}/", "user name or a password"),
+        ("file:///etc/passwd", "must begin with http"),
+    ],
+)
+async def test_no_redirect_leads_inside(location: str, said: str) -> None:
+    """Each is judged like the URL that was asked for, where all are followed as well."""
+    settings = replace(OPEN, redirects="anywhere", allow=("wiki.test",))
+    names = Names(answers=HERE | {"private.test": [("10.0.0.1",)]})
+    async with Pages() as server, opened(server, settings, names) as tool:
+        server.pages["/"] = redirect(location.format(port=server.port))
+        with pytest.raises(ToolFailed, match=said):
+            await fetch(tool, f"http://wiki.test:{server.port}/")
+        assert len(server.heads) == 1
+
+
+async def test_anywhere_follows_to_other_hosts() -> None:
+    """Where the operator wants it."""
+    async with Pages() as server, opened(server, replace(OPEN, redirects="anywhere")) as tool:
+        server.pages["/"] = redirect(f"http://other.test:{server.port}/there")
+        server.pages["/there"] = answer("there")
+        assert (await fetch(tool, f"http://wiki.test:{server.port}/")).endswith("\n\nthere")
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [("127.0.0.1",), ("93.184.216.34", "10.0.0.1"), ("::ffff:127.0.0.1",), ("64:ff9b::7f00:1",), ("junk",)],
+)  # fmt: skip
+async def test_a_name_with_an_address_inside_is_refused(addresses: tuple[str, ...]) -> None:
+    """One of several is enough, and the address itself is not told."""
+    names = Names(answers={"evil.test": [addresses]})
+    async with Pages() as server, opened(server, replace(OPEN, allow=()), names) as tool:
+        with pytest.raises(ToolFailed, match=r"`evil\.test` leads to") as raised:
+            await fetch(tool, f"http://evil.test:{server.port}/")
+        assert server.heads == []
+        assert addresses[-1] not in str(raised.value)
+
+
+async def test_a_name_that_changes_its_answer_changes_nothing() -> None:
+    """The connection goes to the very address that was judged; nobody is asked twice (rebinding)."""
+    names = Names(answers={"evil.test": [("127.0.0.1",), ("127.0.0.2",)]})
+    async with (
+        Pages() as judged,
+        Pages(host="127.0.0.2") as other,
+        opened(judged, replace(OPEN, allow=("127.0.0.1",)), names) as tool,
+    ):
+        judged.pages["/"] = redirect("/again")
+        with pytest.raises(ToolFailed, match=r"`evil\.test` leads to a loopback address"):
+            await fetch(tool, f"http://evil.test:{judged.port}/")
+        assert names.asked == ["evil.test", "evil.test"]
+        assert (len(judged.heads), other.heads) == (1, [])
+
+
+async def test_the_next_address_is_tried_where_one_takes_no_connection() -> None:
+    """In the order in which they were given; none at all is told."""
+    names = Names(
+        answers={"wiki.test": [("127.0.0.9", "127.0.0.1")], "dead.test": [("127.0.0.9",)]}
+    )
+    settings = replace(OPEN, allow=("127.0.0.0/8",))
+    async with Pages() as server, opened(server, settings, names) as tool:
+        server.pages["/"] = answer("here")
+        assert (await fetch(tool, f"http://wiki.test:{server.port}/")).endswith("here")
+        with pytest.raises(ToolFailed, match=r"`dead\.test:\d+` can't be connected to: .*connect"):
+            await fetch(tool, f"http://dead.test:{server.port}/")
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [({}, r"`gone\.test` can't be found: name"), ({"gone.test": [()]}, r"`gone\.test` has no add")],
+)
+async def test_a_name_without_an_address_is_told(
+    answers: dict[str, list[tuple[str, ...]]], said: str
+) -> None:
+    """In one sentence."""
+    async with Pages() as server, opened(server, names=Names(answers=answers)) as tool:
+        with pytest.raises(ToolFailed, match=said):
+            await fetch(tool, f"http://gone.test:{server.port}/")
+
+
+async def test_an_ipv6_address_can_be_fetched_from() -> None:
+    """Written in brackets, in the Host header too."""
+    settings = replace(OPEN, allow=("::1",))
+    names = Names(answers={})
+    async with Pages(host="::1") as server, opened(server, settings, names) as tool:
+        server.pages["/"] = answer("six")
+        said = await fetch(tool, f"http://[0:0::1]:{server.port}/")
+        assert said.startswith(f"http://[::1]:{server.port}/ answered 200 OK")
+        assert f"host: [::1]:{server.port}\r\n" in server.heads[0].lower()
+        assert names.asked == []
+
+
+# --- what the gate is told -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "redirects", "resources"),
+    [
+        ("https://Example.org/a", "same_host", ("host:example.org:443",)),
+        ("http://example.org/", "same_host", ("host:example.org:80", "host:example.org:443")),
+        ("http://example.org:8080/", "same_host", ("host:example.org:8080",)),
+        ("https://example.org/", "anywhere", ("host:example.org:443", "host:*")),
+        ("https://8.8.8.8/", "same_host", ("host:8.8.8.8:443",)),
+        ("https://[2606:4700::1111]/", "same_host", ("host:2606:4700::1111:443",)),
+    ],
+)
+async def test_resources_name_all_hosts_that_a_call_may_connect_to(
+    url: str, redirects: str, resources: tuple[str, ...]
+) -> None:
+    """And finding them asks nobody: a name can carry a secret to whoever answers for it."""
+    names = Names(answers={})
+    settings = FetchSettings(
+        ports=(80, 443, 8080), redirects="anywhere" if redirects == "anywhere" else "same_host"
+    )
+    [tool] = tools(settings, http=HttpxClient(), resolve=names)
+    assert await tool.resources(tool.check({"url": url}), tool_context(Path("/"))) == resources
+    assert names.asked == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "[::1]", "169.254.169.254"])
+async def test_an_address_inside_has_no_resource(host: str) -> None:
+    """So the gate denies the call before anybody is asked about it."""
+    [tool] = tools(FetchSettings(), http=HttpxClient())
+    with pytest.raises(ResourcesUnresolved, match=r"tools\.fetch\.allow"):
+        await tool.resources(tool.check({"url": f"http://{host}/"}), tool_context(Path("/")))
+
+
+def test_a_bad_url_is_a_fault_of_the_arguments() -> None:
+    """Told without repeating it; a good one is brought into its one form (S1-12)."""
+    [tool] = tools(FetchSettings(), http=HttpxClient())
+    with pytest.raises(ToolArgumentsInvalid) as raised:
+        tool.check({"url": "http://user:hunter2@example.org/"})
+    assert raised.value.faults == ("url: must not hold a user name or a password",)
+    assert tool.check({"url": "HTTP://EXAMPLE.org"}) == {
+        "url": "http://example.org/",
+        "links": False,
+    }
+
+
+# --- tls -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for `wiki.test` that is its own authority, and its key beside it."""
+    place = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    names = ["-subj", "/CN=wiki.test", "-addext", "subjectAltName=DNS:wiki.test"]
+    files = ["-keyout", str(place / "key"), "-out", str(place / "cert")]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    return place / "cert"
+
+
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key"))
+    return context
+
+
+@pytest.mark.needs("openssl")
+async def test_tls_is_spoken_with_the_name_and_not_the_address(certificate: Path) -> None:
+    """The server is told the host, and its certificate has to be for it."""
+    async with (
+        Pages(tls=await asyncio.to_thread(tls, certificate)) as server,
+        opened(server, authorities=str(certificate)) as tool,
+    ):
+        server.pages["/"] = answer("safe")
+        assert (await fetch(tool, f"https://wiki.test:{server.port}/")).endswith("\n\nsafe")
+        with pytest.raises(ToolFailed, match="can't be connected to"):
+            await fetch(tool, f"https://other.test:{server.port}/")
+        assert (server.names, len(server.heads)) == (["wiki.test", "other.test"], 1)
+        assert f"host: wiki.test:{server.port}\r\n" in server.heads[0].lower()
+
+
+@pytest.mark.needs("openssl")
+async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> None:
+    """Whatever name it is for."""
+    async with (
+        Pages(tls=await asyncio.to_thread(tls, certificate)) as server,
+        opened(server) as tool,
+    ):
+        with pytest.raises(ToolFailed, match="can't be connected to"):
+            await fetch(tool, f"https://wiki.test:{server.port}/")
+        assert server.heads == []

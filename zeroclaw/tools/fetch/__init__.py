@@ -1,0 +1,190 @@
+"""The tool that reads a page of the public internet.
+
+Its resources are the host and the port: `host:example.org:443`. For an `http` URL the same host's
+`https` port is among them, because most send on to it. Nothing is asked of anybody before the
+decision, not even the address of a name, for a name can carry a secret to whoever answers for it.
+"""
+
+import asyncio
+from http import HTTPStatus
+from urllib.parse import urldefrag, urljoin
+
+from pydantic import Field
+
+from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host import names
+from zeroclaw.host.http import HttpClient
+from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import (
+    ToolArguments,
+    described,
+    dump,
+    parse,
+    quoted,
+    schema,
+    without_controls,
+)
+from zeroclaw.tools.fetch.body import decode
+from zeroclaw.tools.fetch.following import (
+    ANY_HOST,
+    Fetched,
+    FetchSettings,
+    Follower,
+    LeadsElsewhere,
+    Resolve,
+    limits,
+)
+from zeroclaw.tools.fetch.page import readable_page
+from zeroclaw.tools.fetch.target import Target, TargetRefused, read_target
+
+__all__ = ["FetchSettings", "limits", "tools"]
+
+# Turning an answer into text, on top of the time for getting it.
+_AROUND_S = 20.0
+_HTTPS = 443
+# How much of an answer is looked at to see whether it is text at all.
+_SAMPLE_CHARS = 8_192
+
+
+class FetchArguments(ToolArguments):
+    """What fetch takes."""
+
+    url: str = Field(min_length=1, description="Begins with http:// or https://.")
+    links: bool = Field(default=False, description="Show where the links of a page lead.")
+
+
+def tools(
+    settings: FetchSettings, *, http: HttpClient, resolve: Resolve = names.resolve
+) -> tuple[Tool, ...]:
+    """Return the tool.
+
+    Args:
+        settings: What a fetch may cost, and where it may go.
+        http: A client that keeps to `limits(settings)`; closed by whoever opened it.
+        resolve: Finds the addresses of a name; raises `NameUnknown`.
+    """
+    return (Fetch(settings, Follower(settings, http, resolve)),)
+
+
+class Fetch:
+    """Fetches one URL a call."""
+
+    def __init__(self, settings: FetchSettings, follower: Follower) -> None:
+        self._settings = settings
+        self._follower = follower
+        self._spec = ToolSpec(
+            name="fetch",
+            description=(
+                "Fetch a URL of the public internet with GET and return it as text: pages as their"
+                " readable text, JSON, XML and plain text as they are. A redirect to another host"
+                " is told, not followed."
+                if settings.redirects == "same_host"
+                else "Fetch a URL of the public internet with GET and return it as text: pages as"
+                " their readable text, JSON, XML and plain text as they are."
+            ),
+            parameters=schema(FetchArguments),
+            effects=frozenset({"network", "read"}),
+            idempotent=True,  # GET is, RFC 9110 section 9.2.2
+            cancellable=True,
+            risk="medium",
+            timeout_s=settings.timeout_s + _AROUND_S,
+        )
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What fetch declares."""
+        return self._spec
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Bring the URL into its one form, in which it is shown, decided about and fetched."""
+        parsed = parse(FetchArguments, arguments)
+        try:
+            target = read_target(parsed.url, self._settings.ports)
+        except TargetRefused as error:
+            raise ToolArgumentsInvalid((f"url: {error.why}",)) from error
+        return {**dump(parsed), "url": target.url}
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return the URL."""
+        return f"fetch {quoted(parse(FetchArguments, arguments).url)}"
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
+        """Return the host; one that is an address and may not be connected to has no name."""
+        target = self._target(arguments)
+        against = self._follower.objection(target)
+        if against:
+            raise ResourcesUnresolved(against)
+        return self._reach(target)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002  the contract's
+        """Fetch, within the time for all of it, and read what came in a thread."""
+        target, limit_s = self._target(arguments), self._settings.timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                found = await self._follower.follow(target, self._reach(target))
+        except TimeoutError as error:
+            message = f"{quoted(target.url)} was not there whole within {limit_s:g} s"
+            raise ToolFailed(message) from error
+        if isinstance(found, LeadsElsewhere):
+            return ToolOutput(text=_sent_on(found))
+        links = parse(FetchArguments, arguments).links
+        text = await asyncio.to_thread(_shown, found, target, links=links)
+        return ToolOutput(text=text)
+
+    def _target(self, arguments: Arguments) -> Target:
+        return read_target(parse(FetchArguments, self.check(arguments)).url, self._settings.ports)
+
+    def _reach(self, target: Target) -> tuple[str, ...]:
+        """Return the resources of a call: all that it may connect to."""
+        reach = [target.resource]
+        if target.is_plain and _HTTPS in self._settings.ports:
+            reach.append(f"host:{target.host}:{_HTTPS}")
+        if self._settings.redirects == "anywhere":
+            reach.append(ANY_HOST)
+        return tuple(reach)
+
+
+def _sent_on(found: LeadsElsewhere) -> str:
+    return (
+        f"{found.target.url} answered {_status(found.status)} and sends on to"
+        f" {found.elsewhere.url}\nThat is another host, so it was not followed: fetch that URL if"
+        " it is the one that is wanted."
+    )
+
+
+def _shown(found: Fetched, asked: Target, *, links: bool) -> str:
+    """Return an answer as the model reads it: where it came from, then its text."""
+    declared = found.type.name or "of no declared type"
+    size = f"{len(found.data):,} bytes"
+    head = [f"{found.target.url} answered {_status(found.status)}, {declared}, {size}"]
+    if found.hops:
+        head.append(f"redirected from {asked.url}")
+    if found.is_cut:
+        head.append(f"cut after {size}: the rest was not read")
+    text = decode(found.data, found.type)
+    if "\0" in text[:_SAMPLE_CHARS]:
+        text = described(found.data, len(found.data))
+    elif found.type.kind == "html":
+        base = found.target.url
+        page = readable_page(text, (lambda address: _whole(base, address)) if links else None)
+        head += [f"title: {page.title}"] if page.title else []
+        text = page.text
+    body = without_controls(text).strip()
+    return "\n".join([without_controls(line) for line in head]) + f"\n\n{body or '(no text)'}"
+
+
+def _status(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _whole(base: str, address: str) -> str:
+    """Return where a link leads; empty for what is no page, or the same one."""
+    try:
+        whole = urldefrag(urljoin(base, address.strip())).url
+    except ValueError:
+        return ""
+    is_page = whole.startswith(("http://", "https://")) and whole.isprintable()
+    return whole if is_page and " " not in whole and whole != base else ""

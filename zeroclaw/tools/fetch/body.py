@@ -1,0 +1,206 @@
+"""What the bytes of an answer are: which types are read, how they unpack, how they are spelled."""
+
+import codecs
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["html", "text"]
+
+# Beside `text/*` and whatever ends in `+json` or `+xml`.
+_TEXTS = frozenset(
+    {
+        "application/json",
+        "application/xml",
+        "application/javascript",
+        "application/x-ndjson",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/sql",
+    }
+)
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+
+# Labels of the web (encoding.spec.whatwg.org, read 2026-11) without their signs, and Python's codecs.
+# A name that a server gives is looked up in nothing else: Python has codecs that unpack, and keeps
+# every name that it was ever asked for. ASCII and Latin-1 mean Windows-1252, by the same standard.
+_CHARSETS: dict[str, str] = {
+    "utf8": "utf-8",
+    "utf16": "utf-16-le",
+    "utf16le": "utf-16-le",
+    "utf16be": "utf-16-be",
+    **dict.fromkeys(("ascii", "usascii", "latin1", "l1", "iso88591", "iso885911987"), "cp1252"),
+    **{f"iso8859{number}": f"iso8859-{number}" for number in (*range(2, 9), 10, 13, 14, 15, 16)},
+    **{f"latin{number}": f"iso8859-{number}" for number in (2, 3, 4)},
+    "iso88599": "cp1254",
+    "latin5": "cp1254",
+    **{f"windows{number}": f"cp{number}" for number in range(1250, 1259)},
+    **{f"cp{number}": f"cp{number}" for number in range(1250, 1259)},
+    "windows874": "cp874",
+    "tis620": "cp874",
+    "ibm866": "cp866",
+    "cp866": "cp866",
+    "koi8r": "koi8-r",
+    "koi8u": "koi8-u",
+    "macintosh": "mac-roman",
+    "xmaccyrillic": "mac-cyrillic",
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "xgbk"), "gb18030"),
+    **dict.fromkeys(("big5", "big5hkscs"), "big5hkscs"),
+    "eucjp": "euc_jp",
+    "iso2022jp": "iso2022_jp",
+    **dict.fromkeys(("shiftjis", "sjis", "xsjis", "windows31j", "mskanji"), "cp932"),
+    **dict.fromkeys(("euckr", "ksc56011987", "windows949"), "cp949"),
+}
+_SIGNS = re.compile(r"[^a-z0-9]")
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_IN_HEADER = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
+_IN_PAGE = re.compile(
+    rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE
+)
+_IN_XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})[\"']")
+_ARRIVING = 2  # what can't be packed gets a little larger by it
+_GZIP = zlib.MAX_WBITS | 16
+_LOOKED_AT_BYTES = 1024  # the HTML standard's prescan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentType:
+    """The header, read.
+
+    Attributes:
+        name: `type/subtype` in lower case, empty when the answer did not say.
+        charset: As said, empty when not.
+        kind: How it is read, None when it is not.
+    """
+
+    name: str
+    charset: str
+    kind: Kind | None
+
+
+def content_type(header: str) -> ContentType:
+    """Read a Content-Type header; an answer without one is taken for text until its bytes say no."""
+    if not header.strip():
+        return ContentType(name="", charset="", kind="text")
+    name = header.partition(";")[0].strip().lower()
+    charset = _IN_HEADER.search(header)
+    return ContentType(name=name, charset=charset[1] if charset else "", kind=_kind(name))
+
+
+def _kind(name: str) -> Kind | None:
+    if name in _PAGES:
+        return "html"
+    if name.startswith("text/") or name in _TEXTS or name.endswith(("+json", "+xml")):
+        return "text"
+    return None
+
+
+class Unpacked:
+    """Takes the chunks of a body and keeps at most so many bytes of what they unpack to.
+
+    Unpacks no further than the cap, so a small answer that unpacks to a huge one costs nothing;
+    what arrives is held to twice the cap, so one that unpacks to nothing ends as well.
+    """
+
+    def __init__(self, encoding: str, max_bytes: int) -> None:
+        """Begin.
+
+        Args:
+            encoding: The Content-Encoding header.
+            max_bytes: The cap.
+
+        Raises:
+            ValueError: The encoding is one that was not asked for.
+        """
+        name = encoding.strip().lower()
+        if name not in {"", "identity", "gzip", "x-gzip"}:
+            raise ValueError(name)
+        self._packed = name in {"gzip", "x-gzip"}
+        self._inflate = zlib.decompressobj(_GZIP)
+        self._max_bytes = max_bytes
+        self._kept = bytearray()
+        self._arrived_bytes = 0
+        self._is_between = True
+        self.is_broken = False
+        self.is_full = False
+
+    @property
+    def data(self) -> bytes:
+        """What was kept."""
+        return bytes(self._kept)
+
+    @property
+    def done(self) -> bool:
+        """No further chunk would be kept."""
+        return self.is_full or self.is_broken
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next chunk; `is_full` is set by the first byte too many."""
+        self._arrived_bytes += len(chunk)
+        if self._packed:
+            self._unpack(chunk)
+        else:
+            self._keep(chunk)
+        self.is_full = self.is_full or self._arrived_bytes > _ARRIVING * self._max_bytes
+
+    def end(self) -> None:
+        """Take the end of the body; `is_broken` is set when what was packed ends before that."""
+        self.is_broken = self.is_broken or not (self._is_between or self.is_full)
+
+    def _unpack(self, chunk: bytes) -> None:
+        while chunk and not self.done:
+            try:
+                # One byte more than fits tells a body that is too long from one that just fits.
+                room = self._max_bytes - len(self._kept) + 1
+                self._keep(self._inflate.decompress(chunk, room))
+            except zlib.error:
+                self.is_broken = True
+                return
+            chunk = self._inflate.unconsumed_tail
+            self._is_between = self._inflate.eof
+            if self._is_between:  # gzip files may follow each other, RFC 1952 section 2.2
+                chunk = self._inflate.unused_data
+                self._inflate = zlib.decompressobj(_GZIP)
+
+    def _keep(self, data: bytes) -> None:
+        room = self._max_bytes - len(self._kept)
+        self._kept += data[:room]
+        self.is_full = self.is_full or len(data) > room
+
+
+def decode(data: bytes, declared: ContentType) -> str:
+    """Return the text of a body; places that can't be read become U+FFFD.
+
+    The mark at its beginning is believed first, then the header, then what the text itself says,
+    then UTF-8 where it fits, and at last Windows-1252, as browsers do.
+    """
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return data.removeprefix(mark).decode(name, "replace")
+    said = _known(declared.charset) or _said_inside(data, declared)
+    if said:
+        return data.decode(said, "replace")
+    text = codecs.getincrementaldecoder("utf-8")("strict")
+    try:
+        return text.decode(data)  # half a character at the end was cut off by a cap
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _said_inside(data: bytes, declared: ContentType) -> str:
+    start = data[:_LOOKED_AT_BYTES]
+    found = _IN_PAGE.search(start) if declared.kind == "html" else _IN_XML.search(start)
+    name = _known(found[1].decode("ascii")) if found else ""
+    # It was read as ASCII, so it can't be two bytes a letter.
+    return "utf-8" if name.startswith("utf-16") else name
+
+
+def _known(charset: str) -> str:
+    """Return the codec that a declared name means, empty for none of the web's."""
+    return _CHARSETS.get(_SIGNS.sub("", charset.lower()), "")

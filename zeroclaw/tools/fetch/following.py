@@ -1,0 +1,264 @@
+"""Asks for a URL and follows where it leads, one checked connection after the other.
+
+For every hop the name is resolved once, every address that came back is judged, and the connection
+goes to one of those very addresses: a name that answers differently a moment later changes nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from zeroclaw.errors import ToolFailed
+from zeroclaw.host.http import (
+    HttpAnswer,
+    HttpClient,
+    HttpConnectFailed,
+    HttpFailed,
+    HttpLimits,
+    HttpRequest,
+)
+from zeroclaw.host.names import NameUnknown
+from zeroclaw.tools import quoted
+from zeroclaw.tools.fetch.addresses import judge, opened
+from zeroclaw.tools.fetch.body import ContentType, Unpacked, content_type
+from zeroclaw.tools.fetch.target import Target, TargetRefused, redirected
+
+Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
+
+ANY_HOST = "host:*"
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_ACCEPT = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.1"
+_CONNECT_S = 5.0
+_CONNECTIONS = 20
+# Of one name; each may cost the time to connect.
+_TRIED_ADDRESSES = 4
+_LONGEST_SIZE_DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchSettings:
+    """What a fetch may cost, and where it may go.
+
+    Attributes:
+        max_bytes: Of one answer, unpacked.
+        timeout_s: For all of it: names, connections, redirects and the body.
+        max_redirects: Followed in one call.
+        redirects: `same_host` follows those that stay on the host that was decided about;
+            `anywhere` follows all, and so every call's resources name every host.
+        ports: Which may be connected to.
+        allow: Addresses, networks and names that may be fetched although they are not public.
+        user_agent: As servers are told it.
+    """
+
+    max_bytes: int = 2_000_000
+    timeout_s: float = 20.0
+    max_redirects: int = 5
+    redirects: Literal["same_host", "anywhere"] = "same_host"
+    ports: tuple[int, ...] = (80, 443)
+    allow: tuple[str, ...] = ()
+    user_agent: str = "zeroclaw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """An answer that was read.
+
+    Attributes:
+        target: What answered, at the end of all redirects.
+        hops: How many were followed.
+        data: The body, unpacked.
+        is_cut: It was longer.
+    """
+
+    target: Target
+    hops: int
+    status: int
+    type: ContentType
+    data: bytes
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadsElsewhere:
+    """A redirect to a host that nobody decided about; it was not followed."""
+
+    target: Target
+    status: int
+    elsewhere: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moved:
+    """A redirect, as it was sent."""
+
+    status: int
+    location: str
+
+
+def limits(settings: FetchSettings) -> HttpLimits:
+    """Return what a client for fetching has to keep to.
+
+    It keeps no connection: a kept one is known by its address, and another host may share that.
+    """
+    return HttpLimits(
+        connect_s=min(_CONNECT_S, settings.timeout_s),
+        read_s=settings.timeout_s,
+        pool_s=settings.timeout_s,
+        connections=_CONNECTIONS,
+        kept_alive=0,
+    )
+
+
+class Follower:
+    """Fetches; holds no state of its own."""
+
+    def __init__(self, settings: FetchSettings, http: HttpClient, resolve: Resolve) -> None:
+        """Hold what is fetched with; `resolve` raises `NameUnknown`."""
+        self._settings = settings
+        self._http = http
+        self._resolve = resolve
+        self._opened = opened(settings.allow)
+
+    def objection(self, target: Target) -> str:
+        """Say what is against a URL that names an address, without asking anybody."""
+        if not target.is_address:
+            return ""
+        return self._against(target, (target.host,))
+
+    async def follow(self, target: Target, reach: Collection[str]) -> Fetched | LeadsElsewhere:
+        """Ask, and follow redirects that stay within `reach`.
+
+        Raises:
+            ToolFailed: With the reason, for the model.
+        """
+        for hops in range(self._settings.max_redirects + 1):
+            answer = await self._get(target, hops)
+            match answer:
+                case Fetched():
+                    return answer
+                case _Moved(status=status):
+                    onward = self._onward(target, answer)
+                    if onward.resource not in reach and ANY_HOST not in reach:
+                        return LeadsElsewhere(target=target, status=status, elsewhere=onward)
+                    target = onward
+                case _:
+                    assert_never(answer)
+        most = self._settings.max_redirects
+        message = f"it was redirected more than {most} times, at last to {quoted(target.url)}"
+        raise ToolFailed(message)
+
+    def _onward(self, target: Target, moved: _Moved) -> Target:
+        try:
+            return redirected(target, moved.location, self._settings.ports)
+        except TargetRefused as error:
+            message = (
+                f"{quoted(target.url)} redirects to a URL that can't be fetched: a URL {error.why}"
+            )
+            raise ToolFailed(message) from error
+
+    async def _get(self, target: Target, hops: int) -> Fetched | _Moved:
+        """Ask one host once, at the first of its addresses that takes the connection."""
+        failure: HttpConnectFailed | None = None
+        for address in (await self._addresses(target))[:_TRIED_ADDRESSES]:
+            try:
+                async with self._http.open(self._request(target, address)) as answer:
+                    return await self._read(target, hops, answer)
+            except HttpConnectFailed as error:
+                failure = error
+            except HttpFailed as error:
+                message = f"{quoted(target.url)} could not be fetched: {error}"
+                raise ToolFailed(message) from error
+        message = f"{quoted(target.authority)} can't be connected to: {failure}"
+        raise ToolFailed(message) from failure
+
+    async def _addresses(self, target: Target) -> tuple[str, ...]:
+        """Return the addresses of a host, all of which were judged."""
+        found = (target.host,) if target.is_address else await self._asked(target.host)
+        against = self._against(target, found)
+        if against:
+            raise ToolFailed(against)
+        return found
+
+    async def _asked(self, host: str) -> tuple[str, ...]:
+        try:
+            found = await self._resolve(host)
+        except NameUnknown as error:
+            message = f"the host {quoted(host)} can't be found: {error}"
+            raise ToolFailed(message) from error
+        if not found:
+            message = f"the host {quoted(host)} has no address"
+            raise ToolFailed(message)
+        return found
+
+    def _against(self, target: Target, addresses: tuple[str, ...]) -> str:
+        """Say why a host is not connected to; one address that is not public is enough.
+
+        The address itself stays untold: names inside a network are nobody's business outside.
+        """
+        reasons = (judge(address, target.host, self._opened) for address in addresses)
+        reason = next((one for one in reasons if one), "")
+        if not reason:
+            return ""
+        is_or_has = "is" if target.is_address else "leads to"
+        return (
+            f"{quoted(target.host)} {is_or_has} {reason}, and only public ones are fetched from"
+            " unless `tools.fetch.allow` in the configuration opens them"
+        )
+
+    def _request(self, target: Target, address: str) -> HttpRequest:
+        return HttpRequest(
+            method="GET",
+            url=target.url,
+            headers={
+                "User-Agent": self._settings.user_agent,
+                "Accept": _ACCEPT,
+                "Accept-Encoding": "gzip",
+                "Connection": "close",
+            },
+            address=address,
+            is_raw=True,
+        )
+
+    async def _read(self, target: Target, hops: int, answer: HttpAnswer) -> Fetched | _Moved:
+        """Read an answer to its end or to the cap."""
+        location = answer.headers.get("location", "")
+        if answer.status in _REDIRECTS and location:
+            return _Moved(status=answer.status, location=location)
+        declared = content_type(answer.headers.get("content-type", ""))
+        if declared.kind is None:
+            message = (
+                f"{quoted(target.url)} answered with status {answer.status} and"
+                f" {quoted(declared.name, limit_chars=100)}, {_size(answer)}: only text, HTML, JSON"
+                " and XML can be read"
+            )
+            raise ToolFailed(message)
+        try:
+            body = Unpacked(answer.headers.get("content-encoding", ""), self._settings.max_bytes)
+        except ValueError as error:
+            encoding = quoted(str(error), limit_chars=100)
+            message = f"{quoted(target.url)} is packed as {encoding}, which was not asked for"
+            raise ToolFailed(message) from error
+        async for chunk in answer.chunks:
+            body.feed(chunk)
+            if body.done:
+                break
+        body.end()
+        if body.is_broken:
+            message = f"{quoted(target.url)} says it is packed with gzip, and can't be unpacked"
+            raise ToolFailed(message)
+        return Fetched(
+            target=target,
+            hops=hops,
+            status=answer.status,
+            type=declared,
+            data=body.data,
+            is_cut=body.is_full,
+        )
+
+
+def _size(answer: HttpAnswer) -> str:
+    said = answer.headers.get("content-length", "")
+    if said.isascii() and said.isdecimal() and len(said) <= _LONGEST_SIZE_DIGITS:
+        return f"{int(said):,} bytes"
+    return "of unknown size"
