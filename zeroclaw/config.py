@@ -176,6 +176,7 @@ class ResultsSettings(Settings):
 class ToolsSettings(Settings):
     """`[tools]`: what the model may ask for, before any policy."""
 
+    fetch: FetchSettings = FetchSettings()
     files: FilesSettings = FilesSettings()
     shell: ShellSettings = ShellSettings()
     notes: NotesSettings = NotesSettings()

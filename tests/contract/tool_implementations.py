@@ -1,7 +1,8 @@
 """Every tool of the house, with a call that it can do; a new tool adds its line here."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
+from zeroclaw.host.http import HttpAnswer, HttpRequest
 from zeroclaw.host.sandbox import Broken, System, Working, look_around
 from zeroclaw.tool import Tool
-from zeroclaw.tools import files, notes, results, shell
+from zeroclaw.tools import fetch, files, notes, results, shell
 
 NO_SYSTEM = System(bwrap="/missing/bwrap", prlimit="/missing/prlimit", links=(), directories=())
 
@@ -93,7 +95,32 @@ def _reader() -> Tool:
     return tool
 
 
+class OnePage:
+    """A client that answers everything with one text; `tests/unit/tools/fetch` has the sockets."""
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer, None]:
+        yield HttpAnswer(status=200, headers={"content-type": "text/plain"}, chunks=_milk())
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def _milk() -> AsyncGenerator[bytes, None]:
+    yield b"milk"
+
+
+async def _public(name: str) -> tuple[str, ...]:
+    return ("8.8.8.8",)
+
+
+def _fetch() -> Tool:
+    [tool] = fetch.tools(fetch.FetchSettings(), http=OnePage(), resolve=_public)
+    return tool
+
+
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
+    "fetch": Implementation(make=_fetch, good={"url": "https://example.org/"}),
     "read_file": Implementation(make=_file_tool("read_file"), good={"path": "notes"}),
     "list_files": Implementation(make=_file_tool("list_files"), good={}),
     "search_files": Implementation(make=_file_tool("search_files"), good={"pattern": "milk"}),

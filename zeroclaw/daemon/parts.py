@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar, cast
 
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config import Config, ProviderSettings
+from zeroclaw.config import Config, FetchSettings, ProviderSettings
 from zeroclaw.daemon.checked import Checked
 from zeroclaw.daemon.stored import stored_tools
 from zeroclaw.errors import ConfigError, ZeroclawError
@@ -24,6 +24,7 @@ from zeroclaw.gate.statement import Statement
 from zeroclaw.host import places, sandbox, shelves
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
+from zeroclaw.host.http import HttpxClient
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.listener import Listener, open_listener
 from zeroclaw.host.logs import EventLog
@@ -32,7 +33,7 @@ from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
-from zeroclaw.tools import files, shell
+from zeroclaw.tools import fetch, files, shell
 
 T = TypeVar("T")
 
@@ -160,7 +161,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         stack.push_async_callback(listener.aclose)
     provider = await asyncio.to_thread(_open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
-    tools, shell_note = await _open_tools(start, store)
+    tools, shell_note = await _open_tools(start, store, stack)
     return Parts(
         start=start,
         openers=openers,
@@ -216,13 +217,17 @@ def _opened(opener: Callable[[], T], name: str, *, key: str) -> T:
     raise ConfigError((fault,)) from found.error
 
 
-async def _open_tools(start: Start, store: Store) -> tuple[dict[str, Tool], str]:
+async def _open_tools(
+    start: Start, store: Store, stack: AsyncExitStack
+) -> tuple[dict[str, Tool], str]:
     """Return the tools by name, and why there is no shell."""
     config = start.config.tools
     hidden = tuple(path for path in (start.places.data, start.places.config) if path is not None)
     shielded = Shielded(hidden=hidden)
     found: list[Tool] = []
     note = ""
+    if config.fetch.enabled:
+        found += _open_fetch(config.fetch, start.version, stack)
     if config.files.enabled:
         settings = files.FilesSettings(
             max_read_bytes=config.files.max_read_bytes,
@@ -247,13 +252,29 @@ async def _open_tools(start: Start, store: Store) -> tuple[dict[str, Tool], str]
         )
     found += stored_tools(start.config, store, start.checked.redactor.redact)
     for name in shelves.names(shelves.TOOLS):
-        if name not in {"files", "notes", "results", "shell"}:
+        if name not in {"fetch", "files", "notes", "results", "shell"}:
             key = f"tools.{name}"
             opener = cast(
                 "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, name, key=key)
             )
             found += _opened(opener, name, key=key)
     return {tool.spec.name: tool for tool in found}, note
+
+
+def _open_fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:
+    """Return the fetch tool, with a client of its own that keeps no connection."""
+    settings = fetch.FetchSettings(
+        max_bytes=config.max_bytes,
+        timeout_s=config.timeout_s,
+        max_redirects=config.max_redirects,
+        redirects=config.redirects,
+        ports=config.ports,
+        allow=config.allow,
+        user_agent=f"zeroclaw/{version}",
+    )
+    http = HttpxClient(limits=fetch.limits(settings))
+    stack.push_async_callback(http.aclose)
+    return fetch.tools(settings, http=http)
 
 
 def _protected(where: places.Places) -> Protected:
