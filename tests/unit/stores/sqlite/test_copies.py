@@ -1,0 +1,241 @@
+"""A store is copied while it is used, and a copy is put back while it is not."""
+
+import sqlite3
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.stores.sqlite.copies import back_up, restore
+from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+
+FILES = ("keys.json",)
+
+
+def quietly(done: int, every: int) -> None:
+    """Nobody watches."""
+
+
+@contextmanager
+def held(place: Path) -> Generator[sqlite3.Connection]:
+    """A store that a daemon has open."""
+    opened = open_for_writing(place)
+    try:
+        yield opened.connection
+    finally:
+        opened.close()
+
+
+def add(connection: sqlite3.Connection, *keys: str, body: bytes = b"") -> None:
+    for key in keys:
+        connection.execute(
+            "INSERT INTO stored_row (kind, key, version, state, place, body)"
+            " VALUES ('counter', ?, 1, '', '', ?)",
+            (key, body),
+        )
+
+
+def keep(place: Path, *keys: str) -> None:
+    """Have a store hold these rows, and be closed."""
+    with held(place) as connection:
+        add(connection, *keys)
+
+
+def kept(place: Path) -> list[str]:
+    """What a store holds when it is opened."""
+    with held(place) as connection:
+        rows: list[tuple[str]] = connection.execute(
+            "SELECT key FROM stored_row ORDER BY key"
+        ).fetchall()
+    return [key for (key,) in rows]
+
+
+def put_files(place: Path, body: str) -> None:
+    place.joinpath(*FILES).write_text(body, encoding="utf-8")
+
+
+# --- the copy -------------------------------------------------------------------------------------
+
+
+def test_a_store_is_copied_while_it_is_open(tmp_path: Path) -> None:
+    """The copy holds what was committed, the original goes on, and progress ends at all."""
+    data, copy = tmp_path / "data", tmp_path / "new" / "copy"
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, every: int) -> None:
+        told.append((done, every))
+
+    with held(data) as connection:
+        add(connection, "before")
+        put_files(data, "secret")
+        back_up(data, copy, files=(*FILES, "absent"), progress=progress)
+        add(connection, "after")
+
+    assert kept(data) == ["after", "before"]
+
+    assert kept(copy) == ["before"]
+    assert copy.joinpath(*FILES).read_text(encoding="utf-8") == "secret"
+    assert told[-1][0] == told[-1][1] > 0
+    assert [path.name for path in copy.parent.iterdir()] == ["copy"]
+
+
+def test_a_copy_is_of_one_moment_though_commits_come_meanwhile(tmp_path: Path) -> None:
+    """What is written while pages are copied is not in it, and does not begin it anew."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    steps: list[int] = []
+    with held(data) as connection:
+        connection.execute("BEGIN")
+        add(connection, *(f"{number:04}" for number in range(3000)), body=bytes(4000))
+        connection.execute("COMMIT")
+
+        def progress(done: int, every: int) -> None:
+            steps.append(done)
+            connection.execute("DELETE FROM stored_row WHERE key = ?", (f"{len(steps):04}",))
+
+        back_up(data, copy, files=(), progress=progress)
+
+    assert 2 < len(steps) < 10
+    assert steps == sorted(steps)
+    assert len(kept(copy)) == 3000
+    assert len(kept(data)) == 3000 - len(steps)
+
+
+def test_a_copy_is_private(tmp_path: Path) -> None:
+    """It holds everything that people said."""
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    keep(data, "a")
+    put_files(data, "secret")
+    back_up(data, copy, files=FILES, progress=quietly)
+
+    found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in copy.iterdir()}
+    assert found == {FILE_NAME: 0o600, "keys.json": 0o600}
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o700
+
+
+def test_nothing_is_copied_over_something_else(tmp_path: Path) -> None:
+    """A place that is taken is refused."""
+    keep(tmp_path / "data", "a")
+    (tmp_path / "copy").mkdir()
+    with pytest.raises(StoreUnusable, match="is there already"):
+        back_up(tmp_path / "data", tmp_path / "copy", files=(), progress=quietly)
+    assert list((tmp_path / "copy").iterdir()) == []
+
+
+def test_where_nothing_is_nothing_is_copied(tmp_path: Path) -> None:
+    """A data directory without a store is told so."""
+    with pytest.raises(StoreUnusable, match="holds no data yet"):
+        back_up(tmp_path, tmp_path / "copy", files=(), progress=quietly)
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Half a copy never looks like one."""
+    data = tmp_path / "data"
+    keep(data, "a")
+    (data / FILE_NAME).write_bytes(b"my diary\n" * 1000)
+    with pytest.raises(StoreUnusable):
+        back_up(data, tmp_path / "copy", files=(), progress=quietly)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+# --- putting it back ------------------------------------------------------------------------------
+
+
+def backed_up(tmp_path: Path) -> Path:
+    """A backup that holds `old` and the keys `old keys`."""
+    keep(tmp_path / "source", "old")
+    put_files(tmp_path / "source", "old keys")
+    back_up(tmp_path / "source", tmp_path / "copy", files=FILES, progress=quietly)
+    return tmp_path / "copy"
+
+
+def test_a_backup_is_put_where_nothing_is(tmp_path: Path) -> None:
+    """The directory is made, and the backup stays."""
+    copy = backed_up(tmp_path)
+    restore(copy, tmp_path / "data", files=FILES)
+    assert kept(tmp_path / "data") == ["old"]
+    assert (tmp_path / "data").joinpath(*FILES).read_text(encoding="utf-8") == "old keys"
+    assert kept(copy) == ["old"]
+
+
+def test_data_is_replaced_only_by_force(tmp_path: Path) -> None:
+    """And then wholly: the log beside the old file is not read into the new one."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    keep(data, "new")
+    with pytest.raises(StoreUnusable, match="--force"):
+        restore(copy, data, files=FILES)
+    assert kept(data) == ["new"]
+
+    left = sqlite3.connect(data / FILE_NAME, isolation_level=None)
+    left.execute("DELETE FROM stored_row")
+    wal = (data / f"{FILE_NAME}-wal").read_bytes()
+    left.close()
+    (data / f"{FILE_NAME}-wal").write_bytes(wal)
+    put_files(data, "new keys")
+    restore(copy, data, files=FILES, overwrite=True)
+
+    assert kept(data) == ["old"]
+    assert data.joinpath(*FILES).read_text(encoding="utf-8") == "old keys"
+
+
+def test_files_that_a_backup_has_not_are_another_stores(tmp_path: Path) -> None:
+    """They don't stay beside what was restored."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    copy.joinpath(*FILES).unlink()
+    keep(data, "new")
+    put_files(data, "new keys")
+    restore(copy, data, files=FILES, overwrite=True)
+    assert not data.joinpath(*FILES).exists()
+
+
+def test_nothing_is_restored_under_a_daemon(tmp_path: Path) -> None:
+    """Whoever holds the directory goes on undisturbed."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    with held(data) as connection:
+        with pytest.raises(StoreUnusable, match="another zeroclaw"):
+            restore(copy, data, files=FILES, overwrite=True)
+        add(connection, "new")
+    assert kept(data) == ["new"]
+
+
+def test_a_damaged_backup_replaces_nothing(tmp_path: Path) -> None:
+    """It is looked through whole first."""
+    copy, data = backed_up(tmp_path), tmp_path / "data"
+    keep(data, "new")
+    body = bytearray((copy / FILE_NAME).read_bytes())
+    body[8192:12288] = b"\xff" * 4096
+    (copy / FILE_NAME).write_bytes(body)
+    with pytest.raises(StoreUnusable):
+        restore(copy, data, files=FILES, overwrite=True)
+    assert kept(data) == ["new"]
+    assert not (data / f"{FILE_NAME}.restoring").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("PRAGMA user_version = 99", "newer zeroclaw"),
+        ("PRAGMA application_id = 7", "another program"),
+    ],
+)
+def test_a_backup_that_is_not_ours_is_refused(tmp_path: Path, change: str, why: str) -> None:
+    """Of a newer release, or no backup of this program at all."""
+    copy = backed_up(tmp_path)
+    connection = sqlite3.connect(copy / FILE_NAME)
+    connection.execute(change)
+    connection.close()
+    with pytest.raises(StoreUnusable, match=why):
+        restore(copy, tmp_path / "data", files=FILES)
+
+
+@pytest.mark.parametrize("body", [None, b"", b"my diary\n" * 1000])
+def test_what_is_no_backup_is_refused(tmp_path: Path, body: bytes | None) -> None:
+    """Nothing, an empty file, something else."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    if body is not None:
+        (copy / FILE_NAME).write_bytes(body)
+    with pytest.raises(StoreUnusable):
+        restore(copy, tmp_path / "data", files=FILES)

@@ -1,0 +1,180 @@
+"""Copies a store while it is used, and puts a copy in its place while it is not.
+
+A backup is a directory: the database, whole and of one moment, and the files that were named to
+go with it. All of it is private, and it has its name only when it is complete.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.stores.sqlite.lock import lock_directory
+from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite.schema import schema_of, shipped
+from zeroclaw.stores.sqlite.troubles import unusable
+
+_PAGES_AT_ONCE = 1024  # so that progress is seen; the moment stays the same
+_BESIDE = ("-wal", "-shm", "-journal")
+
+Progress = Callable[[int, int], None]
+"""Told pages done, and pages in all."""
+
+
+def back_up(directory: Path, to: Path, *, files: Iterable[str], progress: Progress) -> None:
+    """Copy the store of a data directory to a new directory; a daemon may be at work.
+
+    Args:
+        directory: The data directory.
+        to: What is made; must not exist.
+        files: Names of files of the directory that go with it, where they are there.
+        progress: Called now and then, at the end with all pages done.
+
+    Raises:
+        StoreUnusable: With one line that says what to do; nothing is left behind.
+    """
+    source = directory / FILE_NAME
+    if not source.is_file():
+        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
+        raise StoreUnusable(message)
+    if to.exists():
+        message = f"`{to}` is there already; name a place that is free"
+        raise StoreUnusable(message)
+    unfinished = to.with_name(f"{to.name}.unfinished")
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700, parents=True)
+        _copy_database(source, unfinished / FILE_NAME, progress)
+        for name in files:
+            if (directory / name).is_file():
+                _copy_file(directory / name, unfinished / name)
+        _sync(unfinished)
+        unfinished.rename(to)
+        _sync(to.parent)
+    except (sqlite3.Error, OSError) as error:
+        # The reading side never writes, so what goes wrong does so where the copy is made.
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise unusable(error, to) from error
+
+
+def restore(
+    backup: Path, directory: Path, *, files: Iterable[str], overwrite: bool = False
+) -> None:
+    """Put a backup in the place of a store that nobody uses.
+
+    The backup is checked whole before anything is touched. Files that go with the database are
+    replaced where the backup has them, and removed where it has not: they were another store's.
+
+    Args:
+        backup: What `back_up` made.
+        directory: The data directory; made where it is missing.
+        files: As for `back_up`.
+        overwrite: Whether a store that is there already is lost.
+
+    Raises:
+        StoreUnusable: With one line that says what to do; what was there is as it was, unless the
+            disk failed half-way.
+    """
+    copy = backup / FILE_NAME
+    if not copy.is_file():
+        message = f"`{backup}` is no backup: it holds no `{FILE_NAME}`"
+        raise StoreUnusable(message)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = lock_directory(directory)
+    target = directory / FILE_NAME
+    fresh = target.with_name(f"{FILE_NAME}.restoring")
+    try:
+        if target.exists() and not overwrite:
+            message = f"`{directory}` holds data already; `--force` replaces it, and it is lost"
+            raise StoreUnusable(message)
+        _check(copy)
+        _copy_file(copy, fresh)
+        _put_away_log(target)
+        fresh.replace(target)
+        for name in files:
+            if (backup / name).is_file():
+                _copy_file(backup / name, directory / f"{name}.restoring")
+                (directory / f"{name}.restoring").replace(directory / name)
+            else:
+                (directory / name).unlink(missing_ok=True)
+        _sync(directory)
+    except OSError as error:
+        raise unusable(error, directory) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _copy_database(source: Path, to: Path, progress: Progress) -> None:
+    descriptor = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with (
+            closing(_reading(source)) as reading,
+            closing(sqlite3.connect(to, isolation_level=None)) as writing,
+        ):
+            # An open transaction holds one moment; without it every commit of the daemon would
+            # begin the copy anew.
+            reading.execute("BEGIN")
+            pages: list[tuple[int]] = reading.execute(
+                "SELECT page_count FROM pragma_page_count, (SELECT count(*) FROM sqlite_schema)"
+            ).fetchall()
+            reading.backup(
+                writing,
+                pages=_PAGES_AT_ONCE,
+                progress=lambda _status, left, every: progress(every - left, every),
+                sleep=0,
+            )
+            progress(pages[0][0], pages[0][0])
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    """Open a database so that nothing is written to it, and no log folded into it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _check(copy: Path) -> None:
+    """Refuse a database that is damaged, another program's, or of a newer release."""
+    try:
+        # Nobody writes it, and beside it nothing may be made: it may be on a read-only disk.
+        uri = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            schema = schema_of(connection, copy, shipped())
+            found: list[tuple[str]] = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    except sqlite3.Error as error:
+        raise unusable(error, copy) from error
+    if found[0][0] != "ok" or schema == 0:
+        message = f"`{copy}` is damaged; take another backup, nothing was replaced"
+        raise StoreUnusable(message)
+
+
+def _put_away_log(target: Path) -> None:
+    """Remove what SQLite keeps beside a database: it would be read into the new one."""
+    if target.exists():
+        # Folded into the old file first, so that a kill just here loses nothing of it.
+        with suppress(sqlite3.Error), closing(sqlite3.connect(target)) as old:
+            old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for suffix in _BESIDE:
+        target.with_name(f"{target.name}{suffix}").unlink(missing_ok=True)
+
+
+def _copy_file(source: Path, to: Path) -> None:
+    to.unlink(missing_ok=True)
+    descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as writing, source.open("rb") as reading:
+        shutil.copyfileobj(reading, writing)
+        writing.flush()
+        os.fsync(writing.fileno())
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
