@@ -34,13 +34,13 @@ COMMANDS: dict[str, Listed] = {
     "config": Listed(module="config", does="Describe the configuration's keys."),
     "policy": Listed(module="policy", does="Show what may run, and explain why."),
     "receipts": Listed(module="receipts", does="Tell true receipts from false ones."),
-}
     "backup": Listed(
         module="backup", does="Copy all data to a new directory, while the daemon runs or not."
     ),
     "restore": Listed(
         module="restore", does="Put a backup in the place of the data, while no daemon runs."
     ),
+}
 
 
 class Told(click.ClickException):
