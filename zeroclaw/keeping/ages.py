@@ -11,8 +11,10 @@ from datetime import UTC, datetime, timedelta
 from zeroclaw.config import RetentionSettings
 from zeroclaw.delivery import rows
 from zeroclaw.gate import approval as approvals
+from zeroclaw.record import decode
 from zeroclaw.store import Row, RowKind
 from zeroclaw.turn import entries
+from zeroclaw.turn.kept import KeptResult
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
 """The instant before which there is nothing."""
@@ -29,8 +31,11 @@ ENDED: Mapping[RowKind, tuple[str | None, ...]] = {
     RowKind.APPROVAL: ("approved", "denied", "expired", "stopped"),
     RowKind.ACTION: (None,),
     RowKind.GRANT: ("open",),
+    RowKind.RESULT: (None,),
 }
 """The states of rows that may go by their age, None for any."""
+TIMELESS = frozenset({RowKind.APPROVAL, RowKind.GRANT, RowKind.RESULT})
+"""The kinds of rows whose keys don't tell when they were made."""
 
 OPEN: tuple[tuple[RowKind, str], ...] = (
     (RowKind.TURN, "open"),
@@ -105,6 +110,9 @@ def may_go(row: Row, at: Horizons) -> bool:
             # Its key is unguessable and tells no time.
             ended_at = approvals.decode(row.body).at
             return ended_at is not None and ended_at < at.approvals
+        case RowKind.RESULT:
+            # Its blob may go before: then whoever reads the result's id in the journal is told so.
+            return decode(KeptResult, row.body).at < at.messages
         case RowKind.ACTION:
             return is_before(row.key, at.approvals)
         case RowKind.OUTBOX:

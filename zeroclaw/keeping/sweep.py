@@ -18,6 +18,7 @@ from zeroclaw.keeping.ages import (
     ENDED,
     HALVINGS,
     OPEN,
+    TIMELESS,
     Horizons,
     Step,
     horizons,
@@ -59,6 +60,7 @@ _OF_A_CONVERSATION = (
     RowKind.APPROVAL,
     RowKind.ACTION,
     RowKind.GRANT,
+    RowKind.RESULT,
     RowKind.ADDRESS,
 )
 
@@ -159,7 +161,7 @@ class Retention:
         due_before = at.now if kind is RowKind.GRANT else None
         latest = max(at.messages, at.approvals)
         async for row in find_all(self._store, kind, state=state, due_before=due_before):
-            if kind not in {RowKind.APPROVAL, RowKind.GRANT} and not is_before(row.key, latest):
+            if kind not in TIMELESS and not is_before(row.key, latest):
                 return
             yield row
 

@@ -5,6 +5,7 @@ by whoever knows its digest, from any conversation.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.record import decode, encode
@@ -20,9 +21,11 @@ class KeptResult:
 
     Attributes:
         digest: Of the blob.
+        at: When the call ended.
     """
 
     digest: str
+    at: datetime
 
 
 def id_of(blob: PutBlob) -> str:
@@ -30,12 +33,12 @@ def id_of(blob: PutBlob) -> str:
     return blob.digest[:ID_CHARS]
 
 
-def kept_put(conversation: ConversationId, blob: PutBlob) -> Put:
+def kept_put(conversation: ConversationId, blob: PutBlob, at: datetime) -> Put:
     """Return the write that lets a conversation read a blob."""
     return Put(
         kind=RowKind.RESULT,
         key=_key(conversation, id_of(blob)),
-        body=encode(KeptResult(digest=blob.digest)),
+        body=encode(KeptResult(digest=blob.digest, at=at)),
         conversation=conversation,
     )
 

@@ -258,7 +258,7 @@ class Performing:
         )
         kept: tuple[Write, ...] = ()
         if settled.blob is not None:
-            kept = (settled.blob, kept_put(self._desk.conversation, settled.blob))
+            kept = (settled.blob, kept_put(self._desk.conversation, settled.blob, finished.at))
         return Happened(
             event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
             point=DurablePoint.CALL_FINISHED,

@@ -33,10 +33,11 @@ from zeroclaw.keeping.ages import (
     may_go,
 )
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Allowed
 from zeroclaw.turn.journal import fold
+from zeroclaw.turn.kept import kept_put
 from zeroclaw.turn.states import NO_USAGE, Limits
 
 DAY = timedelta(days=1)
@@ -73,6 +74,12 @@ def card(days: float, state: str) -> Row:
     made = Card(key="c", asked_by="Ada", calls=(), deadline_at=EPOCH, choices=())
     put = rows.ask_row(key=key(days), conversation=HERE, address=PLACE, card=made, approvals=())
     return of(put, state)
+
+
+def kept(days: float) -> Row:
+    blob = PutBlob(digest="0" * 64, body=b"")
+    put = kept_put(HERE, blob, EPOCH - days * DAY)
+    return Row(kind=put.kind, key=put.key, version=1, body=put.body)
 
 
 def question(days: float, state: approvals.State) -> Row:
@@ -118,6 +125,9 @@ ROWS: dict[str, tuple[Row, bool]] = {
     "a grant that ended": (row(RowKind.GRANT, "open", 1, due_at=EPOCH - DAY), True),
     "a grant that holds": (row(RowKind.GRANT, "open", 99, due_at=EPOCH), False),
     "a grant without an end": (row(RowKind.GRANT, "open", 99), False),
+    "a result that was cut": (kept(11), True),
+    "a younger one": (kept(9), False),
+    "a note": (row(RowKind.NOTE, "", 99), False),
     "where a chat leads": (row(RowKind.ADDRESS, "", 99), False),
     "the halt switch": (row(RowKind.SWITCH, "on", 99), False),
 }

@@ -23,6 +23,7 @@ from zeroclaw.store import (
     Store,
     Write,
 )
+from zeroclaw.tool import ToolContext, ToolOutput
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))
@@ -173,6 +174,23 @@ async def test_blobs_go_by_their_age(world: World) -> None:
         await later(world, house)
         assert await world.store.blob(_digest(b"5")) == b"5"
         assert await world.store.blob(_digest(b"4")) is None
+
+
+async def test_what_names_a_cut_result_goes_with_the_journal(world: World) -> None:
+    """Till then whoever reads its id there is told that the whole is gone."""
+
+    async def much(_context: ToolContext) -> ToolOutput:
+        return ToolOutput(text="a" * 30_000)
+
+    world.look.does = much
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        assert len(await house.rows(RowKind.RESULT)) == 1
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        assert await house.rows(RowKind.RESULT) == ()
 
 
 async def test_more_goes_while_the_disk_is_too_full(world: World) -> None:

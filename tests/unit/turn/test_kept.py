@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.store import Commit, DurablePoint, PutBlob
@@ -16,7 +17,7 @@ BLOB = PutBlob(digest=hashlib.sha256(b"all of it").hexdigest(), body=b"all of it
 async def kept(*, blob: bool = True) -> KeptResults:
     """A store in which our conversation has a result."""
     store = MemoryStore()
-    writes = (*((BLOB,) if blob else ()), kept_put(OURS, BLOB))
+    writes = (*((BLOB,) if blob else ()), kept_put(OURS, BLOB, EPOCH))
     fence = await store.lease(OURS)
     await store.commit(
         Commit(point=DurablePoint.CALL_FINISHED, writes=writes, conversation=OURS, fence=fence)
