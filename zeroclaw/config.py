@@ -71,6 +71,13 @@ class ProviderSettings(Settings):
             if not getattr(self, key):
                 message = f'kind = "{self.kind}" needs the key `{key}`'
                 raise ValueError(message)
+        if self.kind == "auto" and self.base_url and not self.model:
+            message = "a `base_url` needs the key `model`"
+            raise ValueError(message)
+        if self.kind == "auto" and self.api_key is not None and not self.base_url:
+            # Else it would be sent to whoever is found.
+            message = "an `api_key` needs the key `base_url`, which says whose it is"
+            raise ValueError(message)
         return self
 
 

@@ -14,10 +14,12 @@ STRONGER = """\
             api_key = { env = "MODEL_API_KEY" }"""
 
 
-def greeting(facts: ReadyFacts, config: Config, places: Places) -> Iterator[str]:
-    """Return the lines; the first says that it is ready."""
+def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = "") -> Iterator[str]:
+    """Return the lines; the first says that it is ready, `why` is about a model that was found."""
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"
+    if why:
+        yield f"            {why}"
     if facts.note:
         yield f"            {facts.note}"
     if facts.halted:

@@ -56,16 +56,25 @@ def command(
     from zeroclaw.cli.starting import start_of
     from zeroclaw.host import logs
 
-    loaded = load(config, data_dir)
+    loaded, why = load(config, data_dir), ""
+    if loaded.config.provider.kind == "auto":  # else nothing of it is loaded
+        from zeroclaw.cli.taking import at_the_terminal, take_model
+
+        taken = take_model(loaded, os.environ, ask=at_the_terminal())
+        loaded, why = taken.loaded, taken.why
     start = start_of(loaded, os.environ)
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form=log_form, level=log_level)
+
+    if why:
+        kind, model = loaded.config.provider.kind, loaded.config.provider.model
+        logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
 
     def tell(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # the code and the rooms stay as long as the process
         gc.enable()
         # A reader that has gone must not end the daemon.
         try:
-            click.echo("\n".join(greeting(facts, loaded.config, loaded.places)))
+            click.echo("\n".join(greeting(facts, loaded.config, loaded.places, why=why)))
             sys.stdout.flush()
         except BrokenPipeError:
             return

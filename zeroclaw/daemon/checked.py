@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from zeroclaw.channel import Channel, ChannelContext, ChannelManifest
 from zeroclaw.config import Config, channel_settings
+from zeroclaw.daemon.choice import AUTO
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.statement import Statement, configured
@@ -75,8 +76,9 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
     except ConfigError as error:
         faults += error.faults
     secrets = _secrets(config, settings, environment, faults)
-    if config.provider.kind not in shelves.names(shelves.PROVIDERS):
-        known = ", ".join(f"`{name}`" for name in shelves.names(shelves.PROVIDERS))
+    kinds = (AUTO, *shelves.names(shelves.PROVIDERS))
+    if config.provider.kind not in kinds:
+        known = ", ".join(f"`{name}`" for name in kinds)
         faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
     if faults:
         raise ConfigError(tuple(faults))

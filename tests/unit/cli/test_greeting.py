@@ -13,11 +13,11 @@ PLACES = Places(config=None, data=Path("/d"), workspaces=Path("/w"), models=Path
 CHOSEN = '[provider]\nkind = "local"\nmodel_file = "/m/big.gguf"\n'
 
 
-def said(config: str, *, note: str = "") -> str:
+def said(config: str, *, note: str = "", why: str = "") -> str:
     facts = ReadyFacts(
         model="m", note=note, web_url="", channels=("terminal",), shell="", halted=""
     )
-    return "\n".join(greeting(facts, parse(config), PLACES))
+    return "\n".join(greeting(facts, parse(config), PLACES, why=why))
 
 
 def test_the_small_models_limits_are_told_once() -> None:
@@ -38,3 +38,9 @@ def test_a_chosen_model_without_a_place_for_tools_is_advised_the_same() -> None:
 def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:
     """It has no note."""
     assert said(CHOSEN) == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
+
+
+def test_a_model_that_was_found_comes_with_the_reason() -> None:
+    """Which one it is, and why it is that one."""
+    lines = said(CHOSEN, why="taken because Ollama offers it").splitlines()
+    assert lines[1:3] == ["  model     m", "            taken because Ollama offers it"]

@@ -159,7 +159,7 @@ def test_a_channels_secret_that_is_missing_is_told_with_all_other_faults() -> No
     assert faults_of(f'provider = {{kind = "nope"}}\n[channels.post]\n{KEYS}') == (
         "channels.post.desk: environment variable `DESK` is not set; set it",
         "channels.post.mailbox.password: environment variable `MAILBOX` is not set; set it",
-        "provider.kind: `nope` is not installed; use `local`, `openai`, `scripted`",
+        "provider.kind: `nope` is not installed; use `auto`, `local`, `openai`, `scripted`",
     )
 
 

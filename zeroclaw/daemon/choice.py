@@ -1,0 +1,227 @@
+"""Decides which model answers where the configuration leaves it open: `[provider] kind = "auto"`.
+
+Pure. From what was found to a choice and its reason, in this order:
+
+    what the configuration names → a server on this machine → a key in the environment, if a person
+    says yes → the local model
+
+A key sends what people write to somebody else's machine and costs money, so a question comes first,
+and where nobody can be asked it is left alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from zeroclaw.config import ProviderSettings
+from zeroclaw.host.offers import Server
+from zeroclaw.reference import SecretReference
+
+AUTO = "auto"
+# Models that servers offer beside those that answer; by their names, for the list says no more.
+_NO_CHAT = ("embed", "rerank", "whisper", "bge-", "tts", "clip")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A key that stands in the environment, and where it belongs.
+
+    Attributes:
+        variable: The name of the variable that holds it.
+        base_url: Of the endpoint, up to and with `/v1`.
+        model: What is asked for unless the configuration says otherwise.
+    """
+
+    variable: str
+    base_url: str
+    model: str
+
+
+# Endpoints that speak OpenAI's form, by their own documentation (read 2026-11): small models with
+# names that stay. Anthropic's is its compatibility layer.
+KEYS = (
+    Key(variable="OPENAI_API_KEY", base_url="https://api.openai.com/v1", model="gpt-5-mini"),
+    Key(
+        variable="ANTHROPIC_API_KEY",
+        base_url="https://api.anthropic.com/v1",
+        model="claude-haiku-4-5",
+    ),
+    Key(
+        variable="OPENROUTER_API_KEY",
+        base_url="https://openrouter.ai/api/v1",
+        model="openrouter/auto",
+    ),
+    Key(
+        variable="GROQ_API_KEY",
+        base_url="https://api.groq.com/openai/v1",
+        model="openai/gpt-oss-20b",
+    ),
+    Key(
+        variable="MISTRAL_API_KEY",
+        base_url="https://api.mistral.ai/v1",
+        model="mistral-small-latest",
+    ),
+    Key(
+        variable="GEMINI_API_KEY",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        model="gemini-2.5-flash",
+    ),
+    Key(variable="DEEPSEEK_API_KEY", base_url="https://api.deepseek.com/v1", model="deepseek-chat"),
+)
+# A key of that name may belong to another endpoint, which OpenAI's own libraries read from here.
+_OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What there is.
+
+    Attributes:
+        servers: Those on this machine that answered, in order of preference.
+        keys: Those that stand in the environment, likewise.
+        can_ask: There is a person to ask.
+        answers: What the person said so far, by the variable's name.
+    """
+
+    servers: tuple[Server, ...] = ()
+    keys: tuple[Key, ...] = ()
+    can_ask: bool = False
+    answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What is taken.
+
+    Attributes:
+        settings: Of a kind that can be opened.
+        reason: One line for a person: what was taken, and why.
+    """
+
+    settings: ProviderSettings
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person has to say yes to first.
+
+    Attributes:
+        key: The key in question.
+        text: A whole question.
+    """
+
+    key: Key
+    text: str
+
+
+def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
+    """Return the keys that are set; an address beside OpenAI's goes with it."""
+    variable, address = _OPENAI_ADDRESS
+    elsewhere = environment.get(address, "").strip().rstrip("/")
+    return tuple(
+        Key(variable=key.variable, base_url=elsewhere, model=key.model)
+        if elsewhere and key.variable == variable
+        else key
+        for key in KEYS
+        if environment.get(key.variable, "").strip()
+    )
+
+
+def named(settings: ProviderSettings) -> Choice | None:
+    """Return what the configuration itself names, None when it leaves it open."""
+    for kind, key, value in (
+        ("openai", "base_url", settings.base_url),
+        ("local", "model_file", settings.model_file),
+        ("scripted", "script", settings.script),
+    ):
+        if value:
+            return Choice(
+                settings=settings.model_copy(update={"kind": kind}),
+                reason=f"taken because the configuration names it: `provider.{key}`",
+            )
+    return None
+
+
+def choose(settings: ProviderSettings, found: Found) -> Choice | Question:
+    """Choose, or say what has to be asked first.
+
+    Args:
+        settings: Of kind auto.
+        found: What there is; asked again with the answer, a question does not come twice.
+    """
+    if (choice := named(settings)) is not None:
+        return choice
+    for server in found.servers:
+        if model := _model_of(server, settings.model):
+            return _of_server(settings, server, model)
+    for key in found.keys:
+        answer = found.answers.get(key.variable)
+        if answer is None and found.can_ask:
+            return _question(settings, key)
+        if answer:
+            return _of_key(settings, key)
+    return Choice(
+        settings=settings.model_copy(update={"kind": "local"}),
+        reason=f"taken because {_why_nothing_else(settings, found)}",
+    )
+
+
+def _model_of(server: Server, wanted: str) -> str:
+    """Return the model to ask a server for, empty for none."""
+    if wanted:
+        # Ollama calls a model without a tag by its newest one.
+        return next((one for one in (wanted, f"{wanted}:latest") if one in server.models), "")
+    return next((one for one in server.models if not _is_no_chat(one)), "")
+
+
+def _is_no_chat(model: str) -> bool:
+    return any(part in model.lower() for part in _NO_CHAT)
+
+
+def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice:
+    others = len(server.models) - 1
+    more = f", with {others} more to name in `provider.model`" if others else ""
+    return Choice(
+        settings=settings.model_copy(
+            update={"kind": "openai", "base_url": server.base_url, "model": model}
+        ),
+        reason=f"taken because {server.name} offers it on {server.base_url}{more}",
+    )
+
+
+def _question(settings: ProviderSettings, key: Key) -> Question:
+    model = settings.model or key.model
+    text = (
+        f"{key.variable} is set. Send conversations to {key.base_url} and let `{model}` answer, "
+        "paid by that key?"
+    )
+    return Question(key=key, text=text)
+
+
+def _of_key(settings: ProviderSettings, key: Key) -> Choice:
+    chosen = {
+        "kind": "openai",
+        "base_url": key.base_url,
+        "model": settings.model or key.model,
+        "api_key": SecretReference(env=key.variable),
+    }
+    return Choice(
+        settings=settings.model_copy(update=chosen),
+        reason=f"taken because you said yes to {key.variable}, for {key.base_url}; a [provider] "
+        "that names it is not asked about",
+    )
+
+
+def _why_nothing_else(settings: ProviderSettings, found: Found) -> str:
+    wanted = f" offers `{settings.model}`" if settings.model else " answers"
+    reasons = [f"no model server on this machine{wanted}"]
+    unasked = [key.variable for key in found.keys if key.variable not in found.answers]
+    refused = [key.variable for key in found.keys if key.variable in found.answers]
+    if refused:
+        reasons.append(f"you said no to {', '.join(refused)}")
+    if unasked:
+        reasons.append(
+            f"a key in the environment ({', '.join(unasked)}) is taken only after a yes on a "
+            "terminal, or in a [provider] that names it"
+        )
+    return ", and ".join(reasons)
