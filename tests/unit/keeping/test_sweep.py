@@ -180,7 +180,7 @@ async def test_what_names_a_cut_result_goes_with_the_journal(world: World) -> No
     """Till then whoever reads its id there is told that the whole is gone."""
 
     async def much(_context: ToolContext) -> ToolOutput:
-        return ToolOutput(text="a" * 30_000)
+        return ToolOutput(text="a " * 15_000)
 
     world.look.does = much
     world.model.will(LOOK, says("seen"))
