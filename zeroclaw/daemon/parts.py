@@ -159,7 +159,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
             log=log,
         )
         stack.push_async_callback(listener.aclose)
-    provider = await asyncio.to_thread(_open_provider, start, clock, ids)
+    provider = await asyncio.to_thread(open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
     tools, shell_note = await _open_tools(start, store, stack)
     return Parts(
@@ -180,7 +180,12 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     )
 
 
-def _open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
+def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
+    """Open the provider of a configuration whose kind is not left open; blocks.
+
+    Raises:
+        NeedsOperator: It can't be opened.
+    """
     settings, checked = start.config.provider, start.checked
     key = "provider.kind"
     opener = cast(

@@ -166,6 +166,16 @@ def test_a_path_is_checked(tmp_path: Path, *, copies: bool) -> None:
     assert not into.exists()
 
 
+async def test_a_place_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    """P10: a file stands where the directory should be."""
+    (tmp_path / "models").touch()
+    into = tmp_path / "models" / "m.gguf"
+    async with Pages() as server:
+        with pytest.raises(ModelNotTaken, match=r"models` can't be used: (file exists|not a dir)"):
+            await bring(server, into)
+        assert server.asked == []
+
+
 @pytest.mark.parametrize("name", ["m.bin", ".gguf", "../m.gguf", "a/m.gguf", "\x1bm.gguf", ""])
 def test_a_model_has_a_plain_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelNotTaken, match="is no name for a model"):

@@ -1,0 +1,246 @@
+"""`zeroclaw models`: what is here, what can be had, and what it is good for."""
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.emulators.gguf_files import CHATS, gguf
+from tests.emulators.model_server import ModelServer
+from tests.emulators.pages import Page, Pages
+from zeroclaw.cli import root
+from zeroclaw.cli.loading import load
+from zeroclaw.cli.taking import Taken, at_the_terminal, take_model
+from zeroclaw.cli.trying import TOOL
+from zeroclaw.daemon.choice import Question
+from zeroclaw.host.model_files import model_files
+from zeroclaw.providers.local.provider import SHIPPED_FILE
+
+MODEL = gguf() + b"weights"
+HASH = hashlib.sha256(MODEL).hexdigest()
+
+
+async def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; on a thread, for a command has a loop of its own."""
+    done = await asyncio.to_thread(CliRunner().invoke, root, ["models", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The models directory of a user who has no configuration and no keys."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
+    found = tmp_path / "data" / "zeroclaw" / "models"
+    found.mkdir(parents=True)
+    return found
+
+
+def configured(tmp_path: Path, provider: str) -> str:
+    path = tmp_path / "c.toml"
+    path.write_text(f"[provider]\n{provider}\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.slow
+async def test_the_list_shows_files_servers_and_what_is_taken(models: Path) -> None:
+    """The shipped model is marked, and so is the one that answers."""
+    (models / SHIPPED_FILE).write_bytes(gguf(CHATS))
+    (models / "big.gguf").write_bytes(gguf())
+    async with ModelServer() as server:
+        code, out, err = await run("list", "--url", server.url)
+    assert (code, err) == (0, "")
+    assert f"model files in {models}\n" in out
+    assert "  big.gguf  (0 MB, calls tools)\n" in out
+    assert f"  {SHIPPED_FILE}  (0 MB, only chats, shipped, taken)\n" in out
+    assert f"offers on {server.url}\n  scripted\n" in out
+    assert f"taken: {models / SHIPPED_FILE}\n" in out
+
+
+@pytest.mark.slow
+async def test_the_list_for_machines_holds_the_configured_server(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked with its key; a server that does not answer is told of."""
+    monkeypatch.setenv("MY_KEY", "s3cret-of-mine")
+    async with Pages() as server:
+        server.pages["/v1/models"] = Page(body=b'{"data": [{"id": "a"}, {"id": "b"}]}')
+        config = configured(
+            tmp_path,
+            f'kind = "openai"\nbase_url = "{server.url}/v1"\nmodel = "b"\n'
+            'api_key = { env = "MY_KEY" }',
+        )
+        arguments = ("list", "--config", config, "--url", "http://127.0.0.1:1/v1")
+        code, out, _ = await run(*arguments, "--json")
+        _, words, _ = await run(*arguments)
+        assert server.asked[0][1]["authorization"] == "Bearer s3cret-of-mine"
+    told = json.loads(out)
+    assert code == 0
+    assert told["servers"][0]["models"] == ["a", "b"]
+    assert told["taken"]["model"] == "b"
+    assert any("`127.0.0.1:1` can't be reached" in line for line in told["silent"])
+    assert (told["files"], "s3cret" in out) == ([], False)
+    assert "  b  (taken)\n" in words
+    assert "none; `zeroclaw models get` brings one" in words
+
+
+@pytest.mark.slow
+async def test_a_model_is_brought_from_a_url_and_then_simply_here(models: Path) -> None:
+    """And says what to write into the configuration."""
+    async with Pages() as server:
+        server.pages["/x/big%20one.gguf"] = Page(body=MODEL)
+        url = f"{server.url}/x/big%20one.gguf"
+        code, out, _ = await run("get", url, "--sha256", HASH.upper())
+        again = await run("get", url, "--sha256", HASH)
+        assert len(server.asked) == 1
+    target = models / "big one.gguf"
+    assert (code, await asyncio.to_thread(target.read_bytes)) == (0, MODEL)
+    assert f'kind = "local"\nmodel_file = "{target}"\n' in out
+    assert again == (0, f"{target} is here already\n", "")
+
+
+async def test_a_path_is_linked_unless_it_should_be_copied(models: Path, tmp_path: Path) -> None:
+    source = tmp_path / "a.gguf"
+    await asyncio.to_thread(source.write_bytes, MODEL)
+    assert (await run("get", str(source)))[0] == 0
+    assert (await run("get", str(source), "--copy", "--name", "b.gguf"))[0] == 0
+    assert [path.is_symlink() for path in (models / "a.gguf", models / "b.gguf")] == [True, False]
+    code, out, err = await run("get", str(source))
+    assert (code, out, "is there already" in err) == (1, "", True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (("http://127.0.0.1:1/a.gguf",), 2, "a URL needs --sha256"),
+        (("http://127.0.0.1:1/a.gguf", "--sha256", "1234"), 2, "64 characters"),
+        (("http://127.0.0.1:1/a.gguf", "--sha256", HASH), 1, "run this again"),
+        (("http://127.0.0.1:1/", "--sha256", HASH), 1, "is no name for a model"),
+        (("/nowhere/a.gguf",), 1, "no such file"),
+        (("/nowhere/a.bin",), 1, "is no name for a model"),
+    ],
+)
+async def test_what_can_not_be_had_is_told(
+    models: Path, arguments: tuple[str, ...], code: int, why: str
+) -> None:
+    """P10."""
+    found, out, err = await run("get", *arguments)
+    assert (found, out, why in err) == (code, "", True)
+    assert await asyncio.to_thread(model_files, models) == ()
+
+
+@pytest.mark.slow
+async def test_a_server_is_tested_by_its_address_alone(models: Path) -> None:
+    """The first model that it offers; 0 when it streams, 1 when it does not answer."""
+    async with ModelServer() as server:
+        server.say("A ", "crustacean.", key="what a lobster is")
+        server.call(TOOL.name, {"word": "lobster"}, key="Call the tool")
+        code, out, _ = await run("test", "--url", server.url)
+        assert (code, out.splitlines()[-1]) == (
+            0,
+            "`scripted` streams and calls tools: it can do all that zeroclaw offers",
+        )
+        server.refuse(404, "no such model", key="what a lobster is")
+        code, out, _ = await run("test", "--url", server.url, "--model", "x", "--json")
+        told = json.loads(out)
+        assert (code, told["answers"], told["model"]) == (1, False, "x")
+        assert "authorization" not in server.requests[0].headers
+
+
+@pytest.mark.slow
+async def test_the_configured_model_is_tested(models: Path, tmp_path: Path) -> None:
+    """A fault in another table does not keep a model from being tested."""
+    async with ModelServer() as server:
+        server.say("A ", "crustacean.", key="what a lobster is")
+        config = configured(
+            tmp_path,
+            f'kind = "openai"\nbase_url = "{server.url}"\nmodel = "a"\n\n[channels.pigeon]\n',
+        )
+        code, out, _ = await run("test", "--config", config, "--model", "b")
+        assert code == 0
+        assert "`b` streams but makes no tool call" in out
+        assert server.requests[0].body["model"] == "b"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.needs("llama", "model")
+async def test_the_shipped_model_makes_no_tool_call(models: Path, small_model: Path) -> None:
+    """It streams, so it is good for a chat, and the verdict says that it is for nothing else."""
+    (models / SHIPPED_FILE).symlink_to(small_model)
+    code, out, _ = await run("test")
+    assert code == 0
+    assert "tool call    no tool call\n" in out
+    verdict = f"`{SHIPPED_FILE.removesuffix('.gguf')}` streams but makes no tool call"
+    assert out.splitlines()[-1].startswith(verdict)
+
+
+@pytest.mark.needs("llama")
+async def test_a_local_model_is_tested_by_its_name(models: Path) -> None:
+    """One of the models directory, or a path."""
+    (models / "broken.gguf").write_bytes(b"hello")
+    code, out, _ = await run("test", "--model", "broken.gguf")
+    assert (code, f"`{models}/broken.gguf` is not a GGUF model" in out) == (1, True)
+    code, out, _ = await run("test", "--model", "/nowhere/a.gguf")
+    assert (code, "no model at `/nowhere/a.gguf`" in out) == (1, True)
+
+
+# --- a model that is left open ---------------------------------------------------------------------
+
+
+async def taken(config: str, *addresses: str, says: bool | None = None, **keys: str) -> Taken:
+    """What is taken; a person says yes or no, or nobody is there."""
+
+    def ask(_question: Question) -> bool:
+        return bool(says)
+
+    return await asyncio.to_thread(
+        lambda: take_model(
+            load(Path(config)), keys, ask=None if says is None else ask, addresses=addresses
+        )
+    )
+
+
+@pytest.mark.slow
+async def test_what_is_found_stands_in_for_what_is_left_open(tmp_path: Path) -> None:
+    """A server on this machine; what the configuration names needs no reason."""
+    async with ModelServer() as server:
+        found = await taken(configured(tmp_path, 'kind = "auto"'), server.url)
+        assert found.loaded.config.provider.base_url == server.url
+        assert server.url in found.why
+        fixed = await taken(configured(tmp_path, 'kind = "local"'), server.url)
+        assert (fixed.loaded.config.provider.kind, fixed.why) == ("local", "")
+
+
+@pytest.mark.parametrize(("says", "kind"), [(None, "local"), (False, "local"), (True, "openai")])
+async def test_a_key_is_taken_only_after_a_yes(
+    tmp_path: Path, *, says: bool | None, kind: str
+) -> None:
+    """And where nobody can be asked, the reason says that it was left alone."""
+    found = await taken(configured(tmp_path, 'kind = "auto"'), says=says, GROQ_API_KEY="gsk")
+    assert found.loaded.config.provider.kind == kind
+    assert "GROQ_API_KEY" in found.why
+
+
+def test_without_a_terminal_nobody_is_asked() -> None:
+    """The tests have none."""
+    assert at_the_terminal() is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "fault"),
+    [
+        ('kind = "auto"\nbase_url = "http://a/v1"', "needs the key `model`"),
+        ('kind = "auto"\napi_key = { env = "A_KEY" }', "needs the key `base_url`"),
+    ],
+)
+async def test_an_open_choice_sends_no_key_to_whoever_is_found(
+    tmp_path: Path, provider: str, fault: str
+) -> None:
+    """P8."""
+    code, _, err = await run("list", "--config", configured(tmp_path, provider))
+    assert (code, fault in err) == (2, True)

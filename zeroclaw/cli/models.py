@@ -1,0 +1,134 @@
+"""`zeroclaw models`: which models there are, how to get one, and what one is good for."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import click
+
+from zeroclaw.cli.options import as_json, with_config
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_URL_HELP = "An OpenAI-compatible server, up to and with /v1; asked without a key."
+
+
+@click.group("models")
+def command() -> None:
+    """List, get and test models."""
+
+
+@command.command("list")
+@click.option("--url", default="", metavar="URL", help=_URL_HELP)
+@with_config
+@as_json
+def list_(url: str, config: Path | None, *, as_json: bool) -> None:
+    """List the models that are here, those that servers offer, and the one that is taken.
+
+    Asks the configured server, and on this machine Ollama, LM Studio, llama.cpp and vLLM where
+    they usually listen.
+    """
+    from zeroclaw.cli import offered
+    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.taking import take_model
+
+    taken = take_model(load(config), os.environ, ask=None)
+    found = asyncio.run(offered.listing(taken, os.environ, url=url))
+    if as_json:
+        click.echo(json.dumps(offered.as_json(found), indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(offered.in_words(found)))
+
+
+@command.command("get")
+@click.argument("source")
+@click.option("--sha256", default="", metavar="HEX", help="Of the file; needed for a URL.")
+@click.option("--name", default="", metavar="NAME.gguf", help="What it is called here.")
+@click.option("--copy", "copies", is_flag=True, help="Copy a path instead of linking to it.")
+@with_config
+def get(source: str, sha256: str, name: str, config: Path | None, *, copies: bool) -> None:
+    """Take in a GGUF model, from a path or a URL.
+
+    It appears in the models directory when it is whole and checked, not before. A download that
+    was cut goes on where it was when the command is run again.
+
+    \b
+    zeroclaw models get ~/Downloads/qwen3-8b-q4_k_m.gguf
+    zeroclaw models get https://host/qwen3-8b-q4_k_m.gguf --sha256 1f2e…
+    """  # noqa: D301  the \b is click's
+    from zeroclaw.cli.loading import load
+    from zeroclaw.host.model_files import is_here, place_for, take
+
+    sha256 = sha256.lower().removeprefix("sha256:")
+    is_url = _URL.match(source) is not None
+    if sha256 and not _SHA256.fullmatch(sha256):
+        message = "--sha256 is 64 characters of 0-9 and a-f; the page of the model shows it"
+        raise click.UsageError(message)
+    if is_url and not sha256:
+        message = "a URL needs --sha256, so that what comes is what you meant"
+        raise click.UsageError(message)
+    last = unquote(urlsplit(source).path).rpartition("/")[2] if is_url else Path(source).name
+    target = place_for(name or last, load(config).places.models)
+    if is_here(target, sha256):
+        click.echo(f"{target} is here already")
+        return
+    if is_url:
+        asyncio.run(_fetch(source, target, sha256))
+    else:
+        path = Path(source).expanduser()
+        take(path, target, copies=copies, sha256=sha256, show=_progress(target))
+    click.echo(f"{target}\nto use it, and then to test it with `zeroclaw models test`:\n")
+    click.echo(f'[provider]\nkind = "local"\nmodel_file = {json.dumps(str(target))}')
+
+
+@command.command("test")
+@click.option("--url", default="", metavar="URL", help=_URL_HELP)
+@click.option("--model", default="", metavar="NAME", help="Another model than the configured one.")
+@with_config
+@as_json
+def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
+    """Ask a model for an answer and for a tool call, and say what it is good for.
+
+    Tests the configured model unless --url or --model names another. Exits with 1 when it does not
+    answer. The tool is a harmless one that is never run.
+    """
+    from zeroclaw.cli import trying
+    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.opened import open_model
+
+    tried = asyncio.run(trying.try_and_close(open_model(load(config), url=url, model=model)))
+    if as_json:
+        click.echo(json.dumps(trying.as_json(tried), indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(trying.in_words(tried)))
+    if not tried.answers:
+        sys.exit(1)
+
+
+async def _fetch(url: str, target: Path, sha256: str) -> None:
+    from zeroclaw.host.downloads import fetch
+    from zeroclaw.host.http import HttpLimits, HttpxClient
+
+    http = HttpxClient(limits=HttpLimits(connect_s=20.0, read_s=60.0))
+    try:
+        await fetch(http, url, target, sha256=sha256, show=_progress(target))
+    finally:
+        await http.aclose()
+
+
+def _progress(target: Path) -> Callable[[int, int | None], None]:
+    """Return what shows the progress: one line that is written over, on a terminal only."""
+
+    def show(done: int, total: int | None) -> None:
+        if not sys.stderr.isatty():
+            return
+        of = f" of {total / 1e6:,.0f} MB, {done * 100 // max(total, 1)} %" if total else " MB"
+        end = "\n" if done == total else ""
+        click.echo(f"\r{target.name}  {done / 1e6:,.0f}{of}  {end}", nl=False, err=True)
+
+    return show

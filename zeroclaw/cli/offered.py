@@ -1,0 +1,160 @@
+"""Lists the models that are here, those that servers offer, and the one that is taken."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from zeroclaw.cli.taking import Taken
+from zeroclaw.config import ProviderSettings
+from zeroclaw.host.model_files import ModelFile, model_files
+from zeroclaw.host.model_servers import NoOffer, offers_of, on_loopback, probing_client
+from zeroclaw.host.offers import USUAL, Server
+from zeroclaw.host.references import resolve
+from zeroclaw.providers.local.provider import SHIPPED_FILE
+
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What there is.
+
+    Attributes:
+        directory: Of the model files.
+        files: In it, by name.
+        servers: Those that answered.
+        silent: Why those that were named did not.
+        provider: What is taken.
+        why: See `Taken`.
+    """
+
+    directory: Path
+    files: tuple[ModelFile, ...]
+    servers: tuple[Server, ...]
+    silent: tuple[str, ...]
+    provider: ProviderSettings
+    why: str
+
+    @property
+    def file_taken(self) -> Path | None:
+        """The file that is taken, None where a server answers."""
+        if self.provider.kind != "local":
+            return None
+        return Path(self.provider.model_file or self.directory / SHIPPED_FILE)
+
+
+async def listing(taken: Taken, environment: Mapping[str, str], *, url: str) -> Listing:
+    """Look at the models directory, and ask the usual servers, the configured one, and `url`.
+
+    Args:
+        taken: As `take_model` returned it.
+        environment: `os.environ`, for the configured key.
+        url: Another server, up to and with `/v1`; empty for none.
+    """
+    settings, directory = taken.loaded.config.provider, taken.loaded.places.models
+    named = {url.rstrip("/"): ""} if url else {}
+    silent: list[str] = []
+    if settings.base_url:
+        named[settings.base_url.rstrip("/")] = await asyncio.to_thread(
+            _key_of, settings, environment, silent
+        )
+    servers: list[Server] = []
+    http = probing_client()
+    try:
+        for base_url, key in named.items():
+            try:
+                servers.append(await offers_of(http, base_url, api_key=key))
+            except NoOffer as error:
+                silent.append(str(error))
+        servers += await on_loopback(http, (one for one in USUAL if one not in named))
+    finally:
+        await http.aclose()
+    return Listing(
+        directory=directory,
+        files=await asyncio.to_thread(model_files, directory),
+        servers=tuple(servers),
+        silent=tuple(silent),
+        provider=settings,
+        why=taken.why,
+    )
+
+
+def in_words(found: Listing) -> Iterator[str]:
+    """Return a listing as a person reads it."""
+    yield f"model files in {found.directory}"
+    for file in found.files:
+        marks = [
+            f"{file.size_bytes / 1e6:,.0f} MB",
+            "calls tools" if file.calls_tools else "only chats",
+            *(["shipped"] if file.path.name == SHIPPED_FILE else []),
+            *(["taken"] if file.path == found.file_taken else []),
+        ]
+        yield f"  {file.path.name}  ({', '.join(marks)})"
+    if not found.files:
+        yield "  none; `zeroclaw models get` brings one"
+    for server in found.servers:
+        yield f"{server.name} offers on {server.base_url}"
+        for model in server.models[:_MOST_SHOWN]:
+            yield f"  {model}{'  (taken)' if _is_taken(found, server, model) else ''}"
+        if more := len(server.models) - _MOST_SHOWN:
+            yield f"  … and {more} more; --json lists all" if more > 0 else ""
+    if not found.servers:
+        yield "no model server answers on this machine"
+    yield from found.silent
+    yield f"taken: {_what(found)}"
+    if found.why:
+        yield f"       {found.why}"
+
+
+def as_json(found: Listing) -> Mapping[str, object]:
+    """Return a listing for machines."""
+    return {
+        "directory": str(found.directory),
+        "files": [
+            {
+                "name": file.path.name,
+                "path": str(file.path),
+                "size_bytes": file.size_bytes,
+                "calls_tools": file.calls_tools,
+                "shipped": file.path.name == SHIPPED_FILE,
+                "taken": file.path == found.file_taken,
+            }
+            for file in found.files
+        ],
+        "servers": [
+            {"name": one.name, "base_url": one.base_url, "models": list(one.models)}
+            for one in found.servers
+        ],
+        "silent": list(found.silent),
+        "taken": {
+            "kind": found.provider.kind,
+            "model": found.provider.model,
+            "base_url": found.provider.base_url,
+            "file": str(found.file_taken or ""),
+            "why": found.why,
+        },
+    }
+
+
+def _is_taken(found: Listing, server: Server, model: str) -> bool:
+    base_url = found.provider.base_url.rstrip("/")
+    return (server.base_url, model) == (base_url, found.provider.model)
+
+
+def _what(found: Listing) -> str:
+    provider = found.provider
+    if found.file_taken is not None:
+        return str(found.file_taken)
+    if provider.base_url:
+        return f"`{provider.model}` of {provider.base_url}"
+    return f'kind = "{provider.kind}"'
+
+
+def _key_of(settings: ProviderSettings, environment: Mapping[str, str], silent: list[str]) -> str:
+    """Return the configured key, empty for none; what is wrong with it is told."""
+    if settings.api_key is None:
+        return ""
+    resolved = resolve({"provider.api_key": settings.api_key}, environment=environment)
+    silent += resolved.faults
+    return next((secret.reveal().strip() for secret in resolved.secrets.values()), "")

@@ -1,0 +1,271 @@
+"""Tries a model: does it answer, does it stream, does it call a tool, and how fast is it.
+
+Knows the provider's contract and nothing of any provider, so what it sees is what a turn would see.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+from zeroclaw.clock import Clock
+from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition, Usage, UserMessage
+from zeroclaw.provider import (
+    Finished,
+    ModelRequest,
+    Preloading,
+    Provider,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallReady,
+    UsageReported,
+)
+
+# An end for a model that goes on and on; a call may come after much thinking.
+ANSWER_TOKENS = 512
+CALL_TOKENS = 2048
+# Of a model that is not even told of the tool.
+UNTOLD_TOKENS = 64
+WORD = "lobster"
+TOOL = ToolDefinition(
+    name="repeat_word",
+    description="Repeat one word. Used to see whether tools work; does nothing else.",
+    parameters={
+        "type": "object",
+        "properties": {"word": {"type": "string", "description": "The word to repeat."}},
+        "required": ["word"],
+    },
+)
+ANSWER = ModelRequest(
+    messages=(
+        SystemMessage(content="You are a helpful assistant."),
+        UserMessage(content="Say in one or two sentences what a lobster is."),
+    ),
+    max_output_tokens=ANSWER_TOKENS,
+    correlation="models-test",
+)
+CALL = replace(
+    ANSWER,
+    messages=(
+        SystemMessage(content="You are a helpful assistant. Use a tool when you are asked to."),
+        UserMessage(content=f"Call the tool {TOOL.name} with the word {WORD}."),
+    ),
+    tools=(TOOL,),
+    max_output_tokens=CALL_TOKENS,
+)
+
+Calling = Literal["called", "wrong", "none", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """One answer, looked at.
+
+    Attributes:
+        text: What it said.
+        pieces: Deltas of text and reasoning.
+        first_s: Seconds until the first piece or call, None when none came.
+        writing_s: Seconds from the first piece to the last.
+        tokens: Of the answer; None when the endpoint does not say.
+        calls: In order.
+        is_cut: It came to the end of its tokens.
+        failed: Why it ended early, empty when it did not.
+    """
+
+    text: str = ""
+    pieces: int = 0
+    first_s: float | None = None
+    writing_s: float = 0.0
+    tokens: int | None = None
+    calls: tuple[ToolCall, ...] = ()
+    is_cut: bool = False
+    failed: str = ""
+
+    @property
+    def per_second(self) -> float | None:
+        """Tokens a second while it wrote; None when there is nothing to measure."""
+        count = (self.tokens if self.tokens is not None else self.pieces) - 1
+        return count / self.writing_s if count > 0 and self.writing_s > 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """All that was seen of a model.
+
+    Attributes:
+        load_s: Seconds to make ready, None where there is nothing to load.
+        call: The answer to the request to call a tool; None when it was not asked.
+    """
+
+    model: str
+    load_s: float | None = None
+    answer: Played
+    call: Played | None = None
+
+    @property
+    def answers(self) -> bool:
+        """It said something, and came to an end."""
+        return self.answer.pieces > 0 and not self.answer.failed
+
+    @property
+    def calling(self) -> Calling:
+        """What it did when it was asked to call a tool."""
+        if self.call is None or not (self.call.calls or self.call.failed):
+            return "none"
+        if not self.call.calls:
+            return "failed"
+        return "called" if any(_is_right(one) for one in self.call.calls) else "wrong"
+
+
+async def try_and_close(provider: Provider) -> Tried:
+    """Try a model by the clock of this machine, and close it."""
+    try:
+        return await try_model(provider, SystemClock())
+    finally:
+        await provider.aclose()
+
+
+async def try_model(provider: Provider, clock: Clock) -> Tried:
+    """Ask a model for an answer and, when it gave one, for a tool call."""
+    load_s: float | None = None
+    if isinstance(provider, Preloading):
+        started = clock.monotonic()
+        try:
+            await provider.start()
+        except ZeroclawError as error:
+            answer = Played(failed=_line(error))
+            return Tried(model=provider.facts.model, answer=answer)
+        load_s = clock.monotonic() - started
+    answer = await _play(provider, ANSWER, clock)
+    tried = Tried(model=provider.facts.model, load_s=load_s, answer=answer)
+    if not tried.answers:
+        return tried
+    calls_tools = provider.facts.calls_tools
+    request = CALL if calls_tools else replace(CALL, max_output_tokens=UNTOLD_TOKENS)
+    call = await _play(provider, request, clock)
+    # What it was not told of is no question of how long it thinks.
+    return replace(tried, call=replace(call, is_cut=call.is_cut and calls_tools))
+
+
+def verdict(tried: Tried) -> str:
+    """Say in one sentence what the model is good for."""
+    name = f"`{tried.model}`"
+    if not tried.answers:
+        return f"{name} does not answer: {tried.answer.failed or 'nothing came'}"
+    how = "streams" if tried.answer.pieces > 1 else "answers in one piece"
+    match tried.calling:
+        case "called":
+            return f"{name} {how} and calls tools: it can do all that zeroclaw offers"
+        case "wrong":
+            return f"{name} {how} but calls tools wrongly: expect calls that fail"
+        case "failed":
+            failed = tried.call.failed if tried.call is not None else ""
+            return f"{name} {how} but makes no tool call: with tools its endpoint says: {failed}"
+        case "none" if tried.call is not None and tried.call.is_cut:
+            return f"{name} {how} but makes no tool call within {CALL_TOKENS} tokens"
+        case "none":
+            return f"{name} {how} but makes no tool call: it can chat, and nothing else"
+
+
+def in_words(tried: Tried) -> Iterator[str]:
+    """Return what was seen as a person reads it; the verdict stands last."""
+    answer = tried.answer
+    if tried.load_s is not None:
+        yield f"load         {tried.load_s:.2f} s"
+    if answer.first_s is not None:
+        yield f"first token  {answer.first_s:.2f} s"
+        yield f"speed        {_speed(answer)}"
+        yield f"answer       {_short(answer.text)}"
+    if tried.answers:
+        yield f"tool call    {_call_in_words(tried)}"
+    yield verdict(tried)
+
+
+def as_json(tried: Tried) -> Mapping[str, object]:
+    """Return what was seen for machines."""
+    return {
+        "model": tried.model,
+        "answers": tried.answers,
+        "streams": tried.answers and tried.answer.pieces > 1,
+        "tool_call": tried.calling,
+        "load_s": tried.load_s,
+        "first_token_s": tried.answer.first_s,
+        "tokens_per_s": tried.answer.per_second,
+        "verdict": verdict(tried),
+    }
+
+
+async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Played:
+    played, began = Played(), clock.monotonic()
+    try:
+        async with aclosing(provider.stream(request)) as events:
+            async for event in events:
+                passed_s = clock.monotonic() - began
+                match event:
+                    case TextDelta() | ReasoningDelta():
+                        text = event.text if isinstance(event, TextDelta) else ""
+                        first_s = passed_s if played.first_s is None else played.first_s
+                        played = replace(
+                            played,
+                            text=played.text + text,
+                            pieces=played.pieces + 1,
+                            first_s=first_s,
+                            writing_s=passed_s - first_s,
+                        )
+                    case ToolCallReady(call=call):
+                        first_s = passed_s if played.first_s is None else played.first_s
+                        played = replace(played, calls=(*played.calls, call), first_s=first_s)
+                    case UsageReported(usage=usage):
+                        played = replace(played, tokens=_tokens(usage))
+                    case Finished(reason=reason):
+                        played = replace(played, is_cut=reason == "length")
+    except ZeroclawError as error:
+        return replace(played, failed=_line(error))
+    return played
+
+
+def _tokens(usage: Usage) -> int | None:
+    return usage.output_tokens or None
+
+
+def _is_right(call: ToolCall) -> bool:
+    """Whether a call is the one that was asked for."""
+    try:
+        arguments: object = json.loads(call.arguments)
+    except ValueError:
+        return False
+    if call.name != TOOL.name or not isinstance(arguments, dict):
+        return False
+    word = cast("dict[str, object]", arguments).get("word")
+    return isinstance(word, str) and word.strip().lower() == WORD
+
+
+def _call_in_words(tried: Tried) -> str:
+    match tried.calling:
+        case "called":
+            return "yes"
+        case "wrong":
+            calls = tried.call.calls if tried.call is not None else ()
+            return f"wrong: {_short('; '.join(f'{one.name} {one.arguments}' for one in calls))}"
+        case "failed" | "none":
+            return "no tool call"
+
+
+def _speed(answer: Played) -> str:
+    if answer.per_second is None:
+        return "came in one piece"
+    about = "" if answer.tokens is not None else "about "
+    return f"{about}{answer.per_second:.0f} tokens a second"
+
+
+def _short(text: str) -> str:
+    plain = "".join(sign if sign.isprintable() else " " for sign in text)
+    shown = " ".join(plain.split())
+    return shown if len(shown) <= 100 else f"{shown[:99]}…"  # noqa: PLR2004  a line
+
+
+def _line(error: ZeroclawError) -> str:
+    return " ".join(str(error).split())
