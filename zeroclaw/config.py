@@ -212,6 +212,8 @@ class ChannelSettings(Settings):
     kind: str = ""
     enabled: bool = True
     allowed_users: tuple[str, ...] = ()
+    pairing: Literal["closed", "code"] = "closed"
+    pairing_s: float = Field(default=3600.0, gt=0, le=86_400)
     scope: Literal["chat", "person"] = "chat"
     while_busy: Literal["queue"] = "queue"
     stream: bool = True

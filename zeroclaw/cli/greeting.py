@@ -26,6 +26,8 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
         yield f"  HALTED    by {facts.halted}; `zeroclaw resume` goes on"
     if facts.shell:
         yield f"  no shell  {facts.shell}"
+    if facts.claim:
+        yield f"  operator  nobody yet: send {facts.claim} to the bot in a private chat, within the hour"
     if facts.web_url:
         yield f"  web page  {facts.web_url} (opens once; `zeroclaw status` makes another)"
     if "terminal" in {config.kind_of(name) for name in facts.channels}:

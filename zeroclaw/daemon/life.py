@@ -111,6 +111,7 @@ class Daemon:
         """Start everything, wait for the end, and end it."""
         parts, rooms = self._parts, self.rooms
         await self._take_halt(await read_halt(parts.store))
+        await rooms.acquaintance.remember()
         unsaid = await rooms.outbox.resume()
         await self._expire()
         await self._wake(unsaid)
@@ -166,6 +167,7 @@ class Daemon:
         """Tell everybody what has just been committed; never waits."""
         rooms = self.rooms
         rooms.outbox.announce_written(plan.writes)
+        rooms.acquaintance.learn(plan.writes)
         if plan.switched:
             self._group.create_task(self._take_halt(plan.halt), name="halt")
         for conversation in plan.wake:
@@ -183,6 +185,7 @@ class Daemon:
             "halt": lambda asked: self._switch(asked, on=True),
             "resume": lambda asked: self._switch(asked, on=False),
             "receipts": self._receipts,
+            "pair": self.rooms.acquaintance.pair.console,
         }
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:

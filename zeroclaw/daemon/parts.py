@@ -91,6 +91,7 @@ class ReadyFacts:
         channels: The names of all channels.
         shell: Why there is no shell, empty when there is one or none was asked for.
         halted: Who halted everything, empty for nobody.
+        claim: The code that makes whoever sends it an operator, empty for none; never logged.
     """
 
     model: str
@@ -99,6 +100,7 @@ class ReadyFacts:
     channels: tuple[str, ...]
     shell: str
     halted: str
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +122,17 @@ class Parts:
     jitter: Callable[[], float]
     shell_note: str
 
-    def policy(self, halt: Statement | None) -> PolicySet:
-        """Return the policy with or without a halt."""
+    def policy(
+        self, halt: Statement | None, revoked: frozenset[str] = frozenset()
+    ) -> PolicySet:
+        """Return the policy with or without a halt, and without those who were put out."""
         config, checked = self.start.config, self.start.checked
         return assemble(
-            config.autonomy, checked.statements, halt, approvers=config.approvals.approvers
+            config.autonomy,
+            checked.statements,
+            halt,
+            approvers=config.approvals.approvers,
+            revoked=revoked,
         )
 
 

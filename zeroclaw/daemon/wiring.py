@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from zeroclaw.channel import Channel, ChannelContext, LineStream
-from zeroclaw.config import Config
+from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts, ReadyFacts
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.live import Live
@@ -18,9 +19,7 @@ from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.refusal import Refusals
-from zeroclaw.gate.shipped import halt_statement
 from zeroclaw.gate.verdict import GateSettings
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
@@ -30,12 +29,11 @@ from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
-from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.questions import CardsOfStrangers
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
-from zeroclaw.inbound.switch import Halt
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
@@ -57,26 +55,6 @@ CALLS_AT_ONCE = 32
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
 
-class PolicyInForce:
-    """The policy now: the configured one, and the halt while there is one."""
-
-    def __init__(self, parts: Parts) -> None:
-        """Begin without a halt."""
-        self._parts = parts
-        self._now = parts.policy(None)
-        self.halted_by = ""
-
-    def __call__(self) -> PolicySet:
-        """Return it."""
-        return self._now
-
-    def halt(self, halt: Halt | None) -> None:
-        """Put a halt in force, or end it."""
-        self.halted_by = "" if halt is None else halt.by
-        statement = None if halt is None else halt_statement(halt.by, halt.at)
-        self._now = self._parts.policy(statement)
-
-
 class Wired:
     """Every room of a running daemon; made inside the task group that owns their tasks."""
 
@@ -90,7 +68,7 @@ class Wired:
         self._accounts: dict[str, Account] = {}
         self._web_url = ""
         self.policy = PolicyInForce(parts)
-        self.people = _people(config, checked.channels)
+        self.people = people_of(config, checked.channels)
         self.operators = Operators(
             self.people,
             self._channel_of,
@@ -122,8 +100,19 @@ class Wired:
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
         )
+        self.acquaintance = Acquaintance(
+            parts,
+            self.people,
+            group=group,
+            policy=self.policy,
+            operators=self.operators.addresses,
+            numbers=rooms.numbers,
+            wake=self.mailboxes.wake,
+            announce=announce,
+        )
         self.answers = Answers(
             store=parts.store,
+            questions=self.acquaintance.questions,
             policy=self.policy,
             facts_of=self._facts_of,
             redact=checked.redactor.redact,
@@ -143,10 +132,12 @@ class Wired:
         self.door = Door(
             store=parts.store,
             people=self.people,
+            strangers=self.acquaintance.strangers,
             conversations=self.conversations,
             commands=Commands(
                 conversations=self.conversations,
                 answers=self.answers,
+                pair=self.acquaintance.pair,
                 policy=self.policy,
                 status=self.status,
                 clock=parts.clock,
@@ -157,6 +148,7 @@ class Wired:
             ids=parts.ids,
             announce=announce,
             waiting_note=self._waiting_note,
+            put_out=self.acquaintance.put_out,
             log=EventLog("door"),
         )
         self.supervisor = Supervisor(
@@ -188,6 +180,7 @@ class Wired:
         if parts.listener is not None:
             self._group.create_task(parts.listener.serve(), name="listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
+        self._group.create_task(self.acquaintance.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.start.checked.channels:
@@ -223,6 +216,7 @@ class Wired:
             channels=tuple(part.name for part in parts.start.checked.channels),
             shell=parts.shell_note,
             halted=self.policy.halted_by,
+            claim=self.acquaintance.open_claim(),
         )
 
     def login_url(self) -> str:
@@ -277,7 +271,7 @@ class Wired:
             clock=parts.clock,
             group=self._group,
             fence_of=leases.fence_of,
-            hooks=hooks,
+            hooks=CardsOfStrangers(hooks, lambda: self.acquaintance.questions),
             jitter=parts.jitter,
         )
         rooms = Rooms(
@@ -373,14 +367,3 @@ class Wired:
             address=item.address,
             text=text,
         )
-
-
-def _people(config: Config, channels: tuple[ChannelPart, ...]) -> People:
-    local = [part.name for part in channels if part.manifest.local_operator]
-    # The page keeps what was said while nobody looked, so it comes before the terminal.
-    local.sort(key=lambda name: config.kind_of(name) != "web")
-    return People(
-        config.people,
-        allowed={name: settings.allowed_users for name, settings in config.channels.items()},
-        local=tuple(local),
-    )

@@ -178,7 +178,7 @@ def quiet_notes(
 def ask_row(
     *,
     key: str,
-    conversation: ConversationId,
+    conversation: ConversationId | None,
     address: Address,
     card: Card,
     approvals: tuple[str, ...],
@@ -187,10 +187,10 @@ def ask_row(
 
     Args:
         key: A new ulid.
-        conversation: The one that asks.
+        conversation: The one that asks, None for a question of the daemon's own.
         address: The approver's chat.
         card: What is asked.
-        approvals: The keys of the approval rows that it shows.
+        approvals: The keys of the rows that it shows.
     """
     return _new(key, Ask(address=address, card=card, approvals=approvals), conversation)
 
@@ -198,7 +198,7 @@ def ask_row(
 def settle_rows(
     *,
     keys: tuple[str, ...],
-    conversation: ConversationId,
+    conversation: ConversationId | None,
     refs: tuple[MessageRef, ...],
     outcome: Outcome,
 ) -> tuple[Put, ...]:
@@ -206,7 +206,7 @@ def settle_rows(
 
     Args:
         keys: New ulids, one for each ref.
-        conversation: The one that asked.
+        conversation: The one that asked, None for a question of the daemon's own.
         refs: Where the card stands.
         outcome: All endings so far.
     """

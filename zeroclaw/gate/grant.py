@@ -28,6 +28,8 @@ class Grant:
         arguments_hash: SHA-256 in hex of the canonical arguments; None where resources suffice.
         granted_by: Who, for people.
         until: When it ends.
+        holder: Whose call was approved, as `Principal.id`.
+        granter: Who approved it, as `Principal.id`.
     """
 
     id: str
@@ -37,6 +39,8 @@ class Grant:
     arguments_hash: str | None
     granted_by: str
     until: datetime
+    holder: str = ""
+    granter: str = ""
 
 
 def grant_for(
@@ -46,6 +50,7 @@ def grant_for(
     id: str,  # noqa: A002  the field's own name
     granted_by: str,
     until: datetime,
+    granter: str = "",
 ) -> Grant | None:
     """Return the grant that covers this action again, None when its resources are unknown."""
     if action.resources is None:
@@ -58,6 +63,8 @@ def grant_for(
         arguments_hash=_hash(action) if "exec" in facts.effects else None,
         granted_by=granted_by,
         until=until,
+        holder=action.principal.id,
+        granter=granter,
     )
 
 

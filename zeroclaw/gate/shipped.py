@@ -39,6 +39,14 @@ BASE: tuple[Statement, ...] = (
         note="everybody may see and stop what is their own",
     ),
     Statement(
+        id="base.direct",
+        effect="allow",
+        principals=_ANYONE,
+        actions=("command:queue",),
+        when={"channel_is_direct": True},
+        note="everybody may choose for their own chat what messages do while it is busy",
+    ),
+    Statement(
         id="base.operator",
         effect="allow",
         principals=_OPERATOR,
@@ -136,11 +144,23 @@ def halt_statement(by: str, at: datetime) -> Statement:
     )
 
 
+def revoked_statement(people: frozenset[str]) -> Statement:
+    """Return the deny on everything for people who were put out, at least one, by their ids."""
+    return Statement(
+        id="revoked.people",
+        effect="deny",
+        principals=tuple(sorted(people)),
+        actions=("*",),
+        note="they were put out; an operator takes that back with `/pair approve`",
+    )
+
+
 def assemble(
     autonomy: Autonomy,
     configured: Iterable[Statement] = (),
     halt: Statement | None = None,
     approvers: tuple[str, ...] = _OPERATOR,
+    revoked: frozenset[str] = frozenset(),
 ) -> PolicySet:
     """Return the whole policy in force.
 
@@ -148,5 +168,6 @@ def assemble(
         ConfigError: As `PolicySet` does.
     """
     halted = () if halt is None else (halt,)
+    out = (revoked_statement(revoked),) if revoked else ()
     shipped = (*BASE, approver_statement(approvers), *autonomy_statements(autonomy))
-    return PolicySet((*shipped, *configured, *halted))
+    return PolicySet((*shipped, *configured, *halted, *out))

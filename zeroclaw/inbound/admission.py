@@ -35,6 +35,7 @@ from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.record import encode
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Row, RowKind, Store, Write
 from zeroclaw.turn.inbox import (
@@ -65,6 +66,7 @@ class Door:
         *,
         store: Store,
         people: People,
+        strangers: Strangers,
         conversations: Conversations,
         commands: Commands,
         answers: Answers,
@@ -72,11 +74,17 @@ class Door:
         ids: Ids,
         announce: Callable[[Plan], None],
         waiting_note: Callable[[Item], Write | None],
+        put_out: Callable[[], None],
         log: ChannelLog,
     ) -> None:
-        """Hold what is needed; `waiting_note` tells a writer why their message waits."""
+        """Hold what is needed.
+
+        `waiting_note` tells a writer why their message waits; `put_out` ends what people have
+        under way who were revoked.
+        """
         self._store = store
         self._people = people
+        self._strangers = strangers
         self._conversations = conversations
         self._commands = commands
         self._answers = answers
@@ -84,6 +92,7 @@ class Door:
         self._ids = ids
         self._announce = announce
         self._waiting_note = waiting_note
+        self._put_out = put_out
         self._log = log
         self.dropped: Counter[str] = Counter()
         self.open = True
@@ -102,8 +111,7 @@ class Door:
             raise ShuttingDown(message)
         principal = self._people.admit(channel, envelope.sender)
         if principal is None:
-            self.dropped[channel] += 1
-            return Ignored()
+            return await self._stranger(envelope)
         for _ in range(TRIES):
             plan = await self._plan(envelope, principal)
             if plan is None:
@@ -117,9 +125,27 @@ class Door:
                 continue
             self._conversations.written(plan.writes)
             self._announce(plan)
+            if principal.id in self._people.revoked:
+                # Put out between the look at who it is and the commit; what it began is ended.
+                self._put_out()
             await self._answer_rest(channel, plan)
             return Answered(text=plan.toast) if plan.toast else Accepted()
         raise _too_many(channel)
+
+    async def _stranger(self, envelope: Envelope) -> Admission:
+        """Drop what nobody known has sent, or give its sender a code (P4)."""
+        if self._strangers.hears(envelope):
+            async with self._strangers.lock:
+                plan = await self._strangers.plan(envelope)
+                if plan is not None:
+                    try:
+                        await self._store.commit(self._commit(envelope, plan))
+                    except AlreadyClaimed:
+                        return Duplicate()
+                    self._announce(plan)
+                    return Accepted()
+        self.dropped[envelope.address.channel] += 1
+        return Ignored()
 
     async def _answer_rest(self, channel: str, plan: Plan) -> None:
         """Give the answers that one event holds for other conversations, each in its own commit."""

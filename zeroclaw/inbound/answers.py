@@ -30,6 +30,7 @@ from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.conversations import Found
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.questions import Questions
 from zeroclaw.store import RowKind, Store, Write, find_all
 from zeroclaw.turn.asks import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
@@ -53,6 +54,7 @@ class Answers:
         self,
         *,
         store: Store,
+        questions: Questions,
         policy: Callable[[], PolicySet],
         facts_of: Callable[[str], ToolFacts | None],
         redact: Callable[[str], str],
@@ -63,6 +65,7 @@ class Answers:
 
         Args:
             store: Where approvals are read.
+            questions: About strangers, which are answered the same way.
             policy: The one in force now.
             facts_of: What a tool declares, by its name; None for one that is gone.
             redact: For reasons that people type.
@@ -70,6 +73,7 @@ class Answers:
             grant_s: Seconds that such a grant holds.
         """
         self._store = store
+        self._questions = questions
         self._policy = policy
         self._facts_of = facts_of
         self._redact = redact
@@ -80,7 +84,7 @@ class Answers:
         """Return what a press comes to; None for a card of nobody's."""
         row = await self._store.get(RowKind.APPROVAL, pressed.approval)
         if row is None:
-            return None
+            return await self._questions.press(pressed, principal)
         read = _Read(approval=approvals.decode(row.body), version=row.version)
         if pressed.card is not None:
             shown = approvals.with_ref(read.approval, pressed.card)
@@ -131,7 +135,12 @@ class Answers:
         read = await self._in_chat(address)
         numbers = wording.parse_numbers(command.rest)
         picked = wording.pick((one.approval for one in read), address.key(), numbers.numbers)
-        told: list[str] = [f"`{number}` is no call in this chat." for number in picked.unknown]
+        strangers = await self._questions.by_number(address, picked.unknown, principal)
+        told: list[str] = [
+            f"`{number}` is no call in this chat."
+            for number in picked.unknown
+            if number not in strangers
+        ]
         told += [
             f"`{approvals.number_of(one, address.key())}`: {wording.ended(one)}."
             for one in picked.ended
@@ -150,6 +159,11 @@ class Answers:
                 ended = result.approval
                 writes += await self._ending(versions[one.id], ended, address, principal, at)
             told.append(f"`{approvals.number_of(one, address.key())}`: {wording.toast(result)}.")
+        for number, one in strangers.items():
+            yes = command.name == "approve"
+            more, toast = await self._questions.answer(one, yes=yes, principal=principal)
+            writes += more
+            told.append(f"`{number}`: {toast}.")
         note = note_row(
             key=self._ids.ulid(),
             conversation=found.conversation,
@@ -182,6 +196,7 @@ class Answers:
                 until = wording.ended(one)
                 whom = "" if may else f", waiting for {approvals.who(one.approvers)}"
                 lines.append(f"- {name} `{one.tool}`: {one.summary}, {until}{whom}")
+        lines += [f"- {line}" for line in await self._questions.lines(address, principal)]
         return "\n".join(lines) or "Nothing waits for an answer."
 
     async def overdue(self, now: datetime) -> tuple[Plan, ...]:
@@ -235,10 +250,12 @@ class Answers:
             item_put(item, "control", expect=0),
         ]
         if ended.choice == "for_a_time" and ended.state == "approved":
-            writes += await self._grant(ended, at)
+            writes += await self._grant(ended, principal, at)
         return tuple(writes)
 
-    async def _grant(self, ended: Approval, at: datetime) -> tuple[Write, ...]:
+    async def _grant(
+        self, ended: Approval, principal: Principal, at: datetime
+    ) -> tuple[Write, ...]:
         """Return the grant of an answer that holds for a time."""
         row = await self._store.get(RowKind.ACTION, ended.action)
         facts = self._facts_of(ended.tool)
@@ -249,6 +266,7 @@ class Answers:
             facts,
             id=self._ids.ulid(),
             granted_by=ended.by,
+            granter=principal.id,
             until=at + timedelta(seconds=self._grant_s),
         )
         return () if grant is None else (to_put(grant),)

@@ -15,7 +15,8 @@ from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principa
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.answers import Answers
-from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.conversations import Conversations, Found
+from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.store import Write
@@ -42,6 +43,9 @@ COMMANDS: dict[str, CommandHelp] = {
     "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does="call a tool yourself"),
     "halt": CommandHelp(usage="/halt", does="stop everything, until /resume"),
     "resume": CommandHelp(usage="/resume", does="go on after /halt"),
+    "pair": CommandHelp(
+        usage="/pair", does="who wants in and who is in; `/pair approve CODE`, `deny`, `revoke`"
+    ),
     "whoami": CommandHelp(usage="/whoami", does="who you are to this bot"),
 }
 
@@ -62,6 +66,7 @@ class Commands:
         *,
         conversations: Conversations,
         answers: Answers,
+        pair: PairCommand,
         policy: Callable[[], PolicySet],
         status: Status,
         clock: Clock,
@@ -70,6 +75,7 @@ class Commands:
         """Hold what commands read; `policy` is the one in force now."""
         self._conversations = conversations
         self._answers = answers
+        self._pair = pair
         self._policy = policy
         self._status = status
         self._clock = clock
@@ -107,13 +113,21 @@ class Commands:
                 return Plan(conversation=here, writes=(*make, stop), wake=(meant,))
             case "halt" | "resume":
                 return self._switch(command.name == "halt", here, address, principal, make)
-            case "approve" | "deny":
-                return await self._answers.by_number(
-                    command, address, principal, self._clock.now(), found
-                )
+            case "approve" | "deny" | "pair":
+                return await self._answered(command, address, principal, found)
             case _:
                 text = await self._told(command.name, here, address, principal)
                 return self._reply(here, address, text, make)
+
+    async def _answered(
+        self, command: Command, address: Address, principal: Principal, found: Found
+    ) -> Plan:
+        if command.name != "pair":
+            now = self._clock.now()
+            return await self._answers.by_number(command, address, principal, now, found)
+        outcome = await self._pair.plan(command.rest, principal)
+        writes = (*found.writes, *outcome.writes)
+        return self._reply(found.conversation, address, outcome.text, writes)
 
     async def _told(
         self, name: str, here: ConversationId, address: Address, principal: Principal

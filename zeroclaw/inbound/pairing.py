@@ -236,8 +236,8 @@ def to_put(one: Stranger, *, expect: int) -> Put:
     )
 
 
-def of_row(row: Row) -> Stranger:
-    """Return what a row says.
+def of_row(row: Row | Put) -> Stranger:
+    """Return what a row says, or what is written there.
 
     Raises:
         StoreUnusable: It is no such row.

@@ -1,7 +1,8 @@
 """Who is this: admission's answer to a platform's claim.
 
-`allowed_users` admits, `[[people]]` identifies, and only policy authorises. Whoever reaches a
-local channel (the login link, the daemon's own uid) is the operator.
+`allowed_users` and pairing admit, `[[people]]` identifies, only policy authorises, and revoking
+beats all three. Whoever reaches a local channel (the login link, the daemon's own uid) is the
+operator.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Principal, Sender
+from zeroclaw.inbound.known import Known, known_of
+from zeroclaw.store import Delete, Put, RowKind, Write
 
 OPERATOR = "operator"
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
@@ -28,7 +31,10 @@ class Seat:
 
 
 class People:
-    """The people of the configuration; immutable."""
+    """The people of the configuration, and those that pairing and revoking made or unmade.
+
+    What is stored is kept current here by whoever commits it: see `written`.
+    """
 
     def __init__(
         self,
@@ -48,6 +54,68 @@ class People:
         self._people = people
         self._allowed = {name: frozenset(ids) for name, ids in allowed.items()}
         self._local = local
+        self._stored: dict[str, Known] = {}
+
+    def learn(self, known: Known) -> None:
+        """Take in what is stored about a person."""
+        self._stored[known.id] = known
+
+    def written(self, writes: Iterable[Write]) -> bool:
+        """Take in what a commit has just said about people; returns whether it said anything."""
+        changed = False
+        for write in writes:
+            match write:
+                case Put(kind=RowKind.PERSON):
+                    self.learn(known_of(write))
+                    changed = True
+                case Delete(kind=RowKind.PERSON):
+                    self._stored.pop(write.key, None)
+                    changed = True
+                case _:
+                    pass
+        return changed
+
+    @property
+    def stored(self) -> tuple[Known, ...]:
+        """All that is stored about people, by id."""
+        return tuple(self._stored[key] for key in sorted(self._stored))
+
+    @property
+    def revoked(self) -> frozenset[str]:
+        """The ids of all who were put out."""
+        return frozenset(one.id for one in self._stored.values() if one.state == "revoked")
+
+    def is_revoked(self, channel: str, sender: str) -> bool:
+        """Whether this sender was put out, under their own id or as a person with others."""
+        identity = f"{channel}:{sender}"
+        person = self._known.get(identity)
+        names = (identity, *((f"person:{person.name}",) if person else ()))
+        return any(self._is_out(name) for name in names)
+
+    def named(self, text: str) -> str:
+        """Return the id of whom an operator means, empty for nobody.
+
+        Args:
+            text: `ann` or `person:ann` for people of the configuration, `<channel>:<sender id>`
+                for all; one whom the configuration names is that person, with all their ids.
+        """
+        name = text.removeprefix("person:")
+        if any(person.name == name for person in self._people):
+            return f"person:{name}"
+        channel, colon, sender = text.partition(":")
+        if not (colon and sender) or channel not in self._allowed or channel in self._local:
+            return ""
+        person = self._known.get(text)
+        return text if person is None else f"person:{person.name}"
+
+    def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
+        """Whether the configuration lets this person in without anything that is stored."""
+        identities = [
+            identity
+            for identity, person in self._known.items()
+            if id in {identity, f"person:{person.name}"}
+        ]
+        return any(self._is_allowed(*_parts(identity)) for identity in identities or [id])
 
     @property
     def local(self) -> tuple[str, ...]:
@@ -60,12 +128,16 @@ class People:
         A platform that doesn't vouch for the id makes everybody a stranger.
         """
         local = channel in self._local
-        allowed = self._allowed.get(channel, frozenset())
-        if not sender.verified or not (local or sender.id in allowed or "*" in allowed):
+        stored = self._admitted(f"{channel}:{sender.id}")
+        if not sender.verified or not (local or stored or self._is_allowed(channel, sender.id)):
+            return None
+        out = self.is_revoked(channel, sender.id)
+        if out and not local:
             return None
         person = self._known.get(f"{channel}:{sender.id}")
-        if person is not None:
-            roles = frozenset((*person.roles, *((OPERATOR,) if local else ())))
+        given = stored.roles if stored else ()
+        if person is not None and not out:
+            roles = frozenset((*person.roles, *given, *((OPERATOR,) if local else ())))
             return Principal(
                 id=f"person:{person.name}",
                 roles=roles,
@@ -83,7 +155,7 @@ class People:
             )
         return Principal(
             id=f"{channel}:{sender.id}",
-            roles=frozenset(),
+            roles=frozenset(given),
             channel=channel,
             sender=sender.id,
             display=sender.display or sender.id,
@@ -102,24 +174,61 @@ class People:
             if not wanted.isdisjoint(
                 {f"person:{person.name}", *(f"role:{r}" for r in person.roles)}
             )
-            for channel, _, sender in (identity.partition(":") for identity in person.ids)
+            for channel, sender in map(_parts, person.ids)
+            if not self.is_revoked(channel, sender)
         ]
         nameless = [
             Seat(person=f"{channel}:{sender}", channel=channel, sender=sender)
-            for channel, _, sender in (
-                name.partition(":") for name in sorted(wanted - set(self._known))
-            )
-            if channel in self._allowed
+            for channel, sender in map(_parts, sorted(wanted - set(self._known)))
+            if channel in self._allowed and not self.is_revoked(channel, sender)
+        ]
+        met = [
+            Seat(person=self._principal_id(one.id), channel=channel, sender=sender)
+            for one in self.stored
+            if one.state == "admitted" and not wanted.isdisjoint(f"role:{r}" for r in one.roles)
+            for channel, sender in (_parts(one.id),)
+            if not self.is_revoked(channel, sender)
         ]
         here = [
             Seat(person=f"person:{OPERATOR}", channel=channel, sender=OPERATOR)
             for channel in self._local
             if not wanted.isdisjoint(_LOCAL)
         ]
-        taken = {(seat.channel, seat.sender) for seat in known}
-        free = (seat for seat in here if (seat.channel, seat.sender) not in taken)
-        return (*known, *nameless, *free)
+        seats: dict[tuple[str, str], Seat] = {}
+        for seat in (*known, *nameless, *met, *here):
+            seats.setdefault((seat.channel, seat.sender), seat)
+        return tuple(seats.values())
 
     def operators(self) -> tuple[Seat, ...]:
         """Return where operators can be reached: people first, then the local channels."""
         return self.seats((f"role:{OPERATOR}",))
+
+    def can_be_reached(self, channels: Iterable[str]) -> bool:
+        """Whether an operator who would be let in sits on one of these, but for the local ones."""
+        far = frozenset(channels) - frozenset(self._local)
+        return any(
+            seat.channel in far
+            and self.admit(seat.channel, Sender(id=seat.sender, verified=True)) is not None
+            for seat in self.operators()
+        )
+
+    def _is_allowed(self, channel: str, sender: str) -> bool:
+        allowed = self._allowed.get(channel, frozenset())
+        return sender in allowed or "*" in allowed
+
+    def _admitted(self, identity: str) -> Known | None:
+        found = self._stored.get(identity)
+        return found if found is not None and found.state == "admitted" else None
+
+    def _is_out(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
+        found = self._stored.get(id)
+        return found is not None and found.state == "revoked"
+
+    def _principal_id(self, identity: str) -> str:
+        person = self._known.get(identity)
+        return identity if person is None else f"person:{person.name}"
+
+
+def _parts(identity: str) -> tuple[str, str]:
+    channel, _, sender = identity.partition(":")
+    return channel, sender

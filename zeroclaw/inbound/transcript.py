@@ -7,6 +7,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address
 from zeroclaw.gate import approval as approvals
+from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, UseTool, item_of
 
@@ -83,7 +84,10 @@ class Transcript:
         """Return the card as its questions stand now."""
         found = [await self._store.get(RowKind.APPROVAL, key) for key in item.approvals]
         known = [approvals.decode(row.body) for row in found if row is not None]
-        endings = (approvals.ending_of(one) for one in known)
+        endings = [approvals.ending_of(one) for one in known]
+        if not known:
+            asked = [await self._store.get(RowKind.STRANGER, key) for key in item.approvals]
+            endings = [pairing.ending_of(pairing.of_row(row)) for row in asked if row is not None]
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 
 

@@ -89,7 +89,7 @@ class Controls:
     async def _during(self, item: Item, owner: Principal, call_of: CallOf, tell: Tell) -> None:
         match item.content:
             case Stop(cause=cause):
-                if cause != "halt" and not self._may_stop(item.principal, owner):
+                if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
                     await tell(self._answered(item, _goes_on(cause, owner)))
                     return
                 by = item.principal.display or item.principal.id

@@ -50,6 +50,8 @@ def abort_note(event: AbortRequested) -> str:
             return f"stopped: a new conversation was begun{by}"
         case "halt":
             return f"stopped: everything was halted{by}"
+        case "revoked":
+            return f"stopped: you may no longer talk to me{by}"
         case "interrupt":
             return f"interrupted by a newer message{f' of {event.by}' if event.by else ''}"
         case _:

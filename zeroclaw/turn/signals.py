@@ -12,7 +12,7 @@ from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.batch import Outcome, Verdict
 from zeroclaw.turn.states import NO_USAGE, Done
 
-AbortCause = Literal["stop", "new", "halt", "interrupt"]
+AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
 """Why a turn is ended from outside. A shutdown is none of them: it takes no step at all, and the
 turn is resumed from its journal."""
 

@@ -1,0 +1,438 @@
+"""Strangers at the door: silence or a code, the operators' card, and who comes in."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import CHAT, CONFIG
+from tests.fakes.scripted_channel import Call
+from zeroclaw.channel import CardCall
+from zeroclaw.envelope import (
+    Accepted,
+    Body,
+    Deleted,
+    Duplicate,
+    Edited,
+    Envelope,
+    Ignored,
+    Membership,
+    Said,
+    Sender,
+)
+from zeroclaw.errors import ChannelRejected
+from zeroclaw.inbound.pairing import ALPHABET, of_row, to_put
+from zeroclaw.store import Commit, DurablePoint, RowKind
+
+CODES = CHAT.model_copy(update={"pairing": "code"})
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Ada is the operator, Ben and Cleo are known; everybody else is asked about."""
+    return World(tmp_path, CONFIG.model_copy(update={"channels": {"chat": CODES}}))
+
+
+def call(house: House) -> CardCall:
+    """What Ada's newest card asks."""
+    return house.card().calls[0]
+
+
+def code_of(house: House, who: str = "mallory") -> str:
+    """The code that a stranger was told first."""
+    return house.texts(who)[0].split("`")[1]
+
+
+# --- silence -------------------------------------------------------------------------------------
+
+
+async def test_under_closed_a_stranger_meets_silence(tmp_path: Path) -> None:
+    """The default: nothing is stored, nothing is said, one counter grows (P4, S2-03)."""
+    world = World(tmp_path)
+    async with world.running() as house:
+        assert await house.say("let me in", "mallory") == Ignored()
+        assert house.rooms.door.dropped == {"chat": 1}
+        assert world.store.commits == []
+        assert (house.texts("mallory"), house.texts()) == ([], [])
+
+
+async def test_in_a_group_there_is_always_silence(world: World) -> None:
+    """A code would be read by everybody (P4)."""
+    async with world.running() as house:
+        assert await house.say("let me in", "mallory", room="lobby") == Ignored()
+        assert (house.texts(room="lobby"), house.texts()) == ([], [])
+        assert await house.rows(RowKind.STRANGER) == ()
+
+
+@pytest.mark.parametrize(
+    "body", [Edited(message="p1", text="x"), Deleted(message="p1"), Membership(present=True)]
+)
+async def test_only_a_message_gets_a_code(world: World, body: Body) -> None:
+    """Whatever else a stranger does is dropped (P4)."""
+    async with world.running() as house:
+        assert await house.event(body, "mallory") == Ignored()
+        assert house.texts("mallory") == []
+
+
+async def test_an_id_that_nobody_vouches_for_gets_none(world: World) -> None:
+    """Nobody could say who would be let in (P4)."""
+    async with world.running() as house:
+        envelope = Envelope(
+            address=house.place("mallory"),
+            sender=Sender(id="mallory", verified=False),
+            dedup=("k",),
+            body=Said(text="let me in"),
+        )
+        assert await world.platforms["chat"].say(envelope) == Ignored()
+
+
+# --- a code --------------------------------------------------------------------------------------
+
+
+async def test_a_stranger_gets_a_code_and_nothing_else(world: World) -> None:
+    """One sentence; of what they wrote nothing is kept, of the code only its hash (P4, S2-03)."""
+    async with world.running() as house:
+        assert await house.say("let me in, I know a secret", "mallory") == Accepted()
+        code = code_of(house)
+        assert house.texts("mallory") == [
+            f"Your code is `{code}`. Tell it to whoever runs this bot; it holds for 60 minutes."
+        ]
+        assert (len(code), set(code) <= set(ALPHABET)) == (8, True)
+        assert world.model.requests == []
+        (row,) = await house.rows(RowKind.STRANGER)
+        assert (code.encode() in row.body, b"secret" in row.body) == (False, False)
+        assert await house.rows(RowKind.INBOX) == ()
+
+
+async def test_the_same_stranger_gets_one_code(world: World) -> None:
+    """What they go on to write meets silence while it lives; so does a redelivery (P4, S2-02)."""
+    async with world.running() as house:
+        first = await house.event(Said(text="let me in"), "mallory", key="k")
+        assert first == Accepted()
+        assert await house.event(Said(text="let me in"), "mallory", key="k") == Ignored()
+        assert await house.say("hello?", "mallory") == Ignored()
+        assert len(house.texts("mallory")) == 1
+        assert len(house.texts()) == 1
+    async with world.running() as house:
+        assert await house.say("hello?", "mallory") == Ignored()
+
+
+async def test_a_fourth_stranger_meets_silence(world: World) -> None:
+    """At most three wait; when one has been answered there is room again (P4)."""
+    async with world.running() as house:
+        for who in ("s1", "s2", "s3", "s4"):
+            await house.say("let me in", who)
+        assert [len(house.texts(who)) for who in ("s1", "s2", "s3", "s4")] == [1, 1, 1, 0]
+        await house.press("deny")
+        await house.say("let me in", "s4")
+        assert len(house.texts("s4")) == 1
+
+
+async def test_a_crowd_at_the_same_instant_is_counted(world: World) -> None:
+    """Nobody slips in between the look and the commit (P4)."""
+    async with world.running() as house:
+        async with asyncio.TaskGroup() as group:
+            for number in range(8):
+                envelope = house.envelope(Said(text="let me in"), f"s{number}")
+                group.create_task(house.rooms.door.admit(envelope))
+        await house.settle()
+        assert len(await house.rows(RowKind.STRANGER)) == 3
+
+
+async def test_a_stranger_who_cannot_be_answered_is_nobodys_trouble(world: World) -> None:
+    """The platform refuses the code: operators see their card, and no alarm."""
+    world.platforms["chat"].will("send", ChannelRejected("blocked"))
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        assert house.texts("mallory") == []
+        assert len(house.texts()) == 1
+
+
+# --- the card ------------------------------------------------------------------------------------
+
+
+async def test_the_operator_sees_who_it_is(world: World) -> None:
+    """Name, channel, sender id and the code, to approve or to deny (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        assert call(house).arguments.splitlines() == [
+            "name: Mallory",
+            "channel: chat",
+            "sender id: mallory",
+            f"code: {code_of(house)}",
+        ]
+        assert house.card().choices == ("once", "deny")
+
+
+async def test_an_approved_stranger_is_told_and_answered(world: World) -> None:
+    """They are stored, so a restart changes nothing; the card shows who decided (P5, S2-03)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        assert await house.press() == "approved: Mallory"
+        assert house.endings() == [("approved", "Ada")]
+        assert house.texts("mallory")[1:] == ["You may talk to me now."]
+        await house.say("hello", "mallory")
+        assert house.texts("mallory")[2:] == ["ok"]
+        await house.say("/whoami", "mallory")
+        assert house.texts("mallory")[-1].startswith("You are `chat:mallory`")
+    async with world.running() as house:
+        await house.say("still here?", "mallory")
+        assert house.texts("mallory")[-1] == "ok"
+        assert await house.say("me too", "trudy", room="lobby") == Ignored()
+
+
+async def test_a_denied_stranger_meets_silence_for_a_day(world: World) -> None:
+    """They are told nothing, and get no new code before (P4)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        assert await house.press("deny") == "denied: Mallory"
+        assert house.endings() == [("denied", "Ada")]
+        await house.advance(23 * 3600)
+        assert await house.say("please", "mallory") == Ignored()
+        assert len(house.texts("mallory")) == 1
+        await house.advance(3600)
+        await house.say("please", "mallory")
+        assert len(house.texts("mallory")) == 2
+
+
+async def test_silence_ends_it_as_expired(world: World) -> None:
+    """At the deadline the card shows it; a later press says so and does nothing (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.advance(3599)
+        assert house.endings() == []
+        await house.advance(1)
+        assert house.endings() == [("expired", "")]
+        assert await house.press() == "too late: it expired at 13:00:00 UTC"
+        assert await house.say("hello", "mallory") == Accepted()
+        assert len(house.texts("mallory")) == 2
+
+
+async def test_a_press_at_the_deadline_has_lost(world: World) -> None:
+    """Whether or not the timer has fired (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        world.clock.leap(timedelta(seconds=3600))
+        assert await house.press() == "too late: it expired at 13:00:00 UTC"
+        assert await house.rows(RowKind.PERSON) == ()
+        assert house.endings() == [("expired", "")]
+
+
+async def test_a_deadline_that_passed_while_nobody_looked_counts(world: World) -> None:
+    """A restart ends what is over, and goes on waiting for the rest (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.advance(600)
+        await house.say("me too", "trudy")
+    world.clock.leap(timedelta(seconds=3000))
+    async with world.running() as house:
+        states = [of_row(row).state for row in await house.rows(RowKind.STRANGER)]
+        assert sorted(states) == ["expired", "waiting"]
+        await house.advance(600)
+        assert house.endings() == [("expired", "")]
+
+
+async def test_the_second_answer_says_who_was_first(world: World) -> None:
+    """It changes nothing (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.press("deny")
+        assert await house.press("once") == "already denied by Ada"
+        assert await house.rows(RowKind.PERSON) == ()
+
+
+async def test_only_an_operator_may_answer(world: World) -> None:
+    """Ben is let in and may not let in (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        assert await house.press(who="ben", at="ada") == "only an operator may answer this"
+        assert house.endings() == []
+        assert await house.rows(RowKind.PERSON) == ()
+
+
+async def test_a_card_that_was_never_recorded_is_settled_when_it_is_touched(world: World) -> None:
+    """The answer to the send was lost with the process; a press brings the card back (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.press("deny")
+        (row,) = await house.rows(RowKind.STRANGER)
+        forgetful = to_put(replace(of_row(row), refs=()), expect=row.version)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forgetful,)))
+        world.platforms["chat"].standing(house.place())[-1].outcome = None
+        assert await house.press() == "already denied by Ada"
+        assert house.endings() == [("denied", "Ada")]
+
+
+async def test_a_card_that_is_sent_late_shows_the_end(world: World) -> None:
+    """Answered by code before its card could be shown (P5)."""
+    platform = world.platforms["chat"]
+    async with world.running() as house:
+        may_go = asyncio.Event()
+
+        async def hold(call: Call) -> None:
+            if call.name == "ask":
+                await may_go.wait()
+
+        platform.before = hold
+        await house.say("let me in", "mallory")
+        told = await house.ask("pair", words=f"approve {code_of(house)}")
+        assert told == {"text": "approved: Mallory", "changed": True}
+        may_go.set()
+        await house.settle()
+        assert house.endings() == [("approved", "the operator on this machine")]
+
+
+# --- numbers and lists ---------------------------------------------------------------------------
+
+
+async def test_a_stranger_is_answered_by_number_like_a_call(world: World) -> None:
+    """The card's number counts with those of calls; an ended one says how it ended (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("me too", "trudy")
+        assert call(house).number == 2
+        await house.say("/approve 1 7")
+        assert house.texts()[-1] == "`7` is no call in this chat.\n`1`: approved: Mallory."
+        assert house.texts("mallory")[1:] == ["You may talk to me now."]
+        await house.say("/deny 2")
+        assert house.texts()[-1] == "`2`: denied: Trudy."
+        await house.say("/approve 2")
+        assert house.texts()[-1] == "`2`: already denied by Ada."
+
+
+async def test_somebody_else_cannot_use_the_number(world: World) -> None:
+    """To Ben the number names nothing (P4)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("/approve 1", "ben")
+        assert house.texts("ben") == ["`1` is no call in this chat."]
+        await house.say("/pending", "ben")
+        assert house.texts("ben")[-1] == "Nothing waits for an answer."
+
+
+async def test_pending_lists_who_waits(world: World) -> None:
+    """With the number that answers it."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("/pending")
+        assert house.texts()[-1] == (
+            "- `1` Mallory (`chat:mallory`) wants to talk to this bot, open until 13:00:00 UTC"
+        )
+
+
+async def test_the_page_reads_the_end_back(world: World) -> None:
+    """Who opens the chat anew sees the card as it ended (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        (before,) = [item.outcome for item in await house.transcript() if item.outcome]
+        assert before.endings == ()
+        await house.press("deny")
+        (after,) = [item.outcome for item in await house.transcript() if item.outcome]
+        assert [end.how for end in after.endings] == ["denied"]
+
+
+# --- what is left --------------------------------------------------------------------------------
+
+
+async def test_a_day_later_nothing_is_left(world: World) -> None:
+    """The row goes, and the messages that showed the code (P4)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.advance(3600 * 26)
+        assert await house.rows(RowKind.STRANGER) == ()
+        kept = [row.body for row in await house.rows(RowKind.OUTBOX)]
+        assert not any(code_of(house).encode() in body for body in kept)
+
+
+# --- the first operator --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def orphan(tmp_path: Path) -> World:
+    """Nobody is an operator; everybody is a stranger."""
+    channels = {"chat": CODES.model_copy(update={"allowed_users": ()})}
+    return World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
+
+
+async def test_the_printed_code_makes_an_operator(orphan: World) -> None:
+    """Whoever sends exactly it in private is stored, told, and asked about the next one."""
+    async with orphan.running() as house:
+        code = orphan.ready[0].claim
+        assert await house.event(Said(text=code), "ada", key="k") == Accepted()
+        assert house.texts()[-1].startswith("You are an operator of this bot now")
+        await house.say("let me in", "mallory")
+        assert await house.press() == "approved: Mallory"
+        assert await house.event(Said(text=code), "ada", key="k") == Duplicate()
+        assert orphan.model.requests == []
+    async with orphan.running() as house:
+        assert orphan.ready[1].claim == ""
+        await house.say("/whoami")
+        assert house.texts()[-1].endswith("Roles: operator.")
+
+
+async def test_a_used_code_does_nothing(orphan: World) -> None:
+    """The second one who sends it is a stranger like any other."""
+    async with orphan.running() as house:
+        code = orphan.ready[0].claim
+        await house.say(code, "ada")
+        await house.say(code, "mallory")
+        assert house.texts("mallory")[0].startswith("Your code is")
+        assert len(await house.rows(RowKind.PERSON)) == 1
+
+
+async def test_an_expired_code_does_nothing(orphan: World) -> None:
+    """An hour after the start."""
+    async with orphan.running() as house:
+        await house.advance(3600)
+        await house.say(orphan.ready[0].claim, "ada")
+        assert await house.rows(RowKind.PERSON) == ()
+
+
+async def test_wrong_guesses_are_silent_and_few(orphan: World) -> None:
+    """After five even the right code is not heard from that sender."""
+    async with orphan.running() as house:
+        for _ in range(5):
+            assert await house.say("ABCD2345", "mallory") == Ignored()
+        assert await house.say(orphan.ready[0].claim, "mallory") == Ignored()
+        assert house.texts("mallory") == []
+        await house.say(orphan.ready[0].claim, "ada")
+        assert len(await house.rows(RowKind.PERSON)) == 1
+
+
+async def test_in_a_group_the_code_does_nothing(orphan: World) -> None:
+    """There it would be read by others."""
+    async with orphan.running() as house:
+        assert await house.say(orphan.ready[0].claim, "ada", room="lobby") == Ignored()
+        assert await house.rows(RowKind.PERSON) == ()
+
+
+@pytest.mark.parametrize(
+    ("pairing", "allowed", "printed"),
+    [
+        ("code", ("ada",), False),
+        ("code", (), True),
+        ("closed", (), False),
+    ],
+    ids=["an operator who is let in", "an operator who is not let in", "closed"],
+)
+async def test_a_code_is_printed_only_where_it_is_needed(
+    tmp_path: Path, pairing: str, allowed: tuple[str, ...], printed: bool
+) -> None:
+    """Not where an operator can be reached, and not where no channel gives codes out."""
+    chat = CHAT.model_copy(update={"pairing": pairing, "allowed_users": allowed})
+    world = World(tmp_path, CONFIG.model_copy(update={"channels": {"chat": chat}}))
+    async with world.running():
+        assert bool(world.ready[0].claim) == printed
+
+
+async def test_the_code_is_nowhere_but_in_the_greeting(orphan: World) -> None:
+    """Neither in what is stored nor in what is logged (P8)."""
+    async with orphan.running() as house:
+        code = orphan.ready[0].claim
+        await house.say("ABCD2345", "mallory")
+        assert code not in str(orphan.facts.seen)
+        kept = [row.body for kind in RowKind for row in await house.rows(kind)]
+        assert not any(code.encode() in body for body in kept)

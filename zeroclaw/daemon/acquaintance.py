@@ -1,0 +1,116 @@
+"""Wires the rooms that know people: who is in, who wants in, who was put out."""
+
+import asyncio
+from collections.abc import Callable
+
+from zeroclaw.config import Config
+from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.in_force import PolicyInForce
+from zeroclaw.daemon.parts import Parts
+from zeroclaw.envelope import Address, ConversationId
+from zeroclaw.inbound.known import known_of
+from zeroclaw.inbound.pair_command import PairCommand
+from zeroclaw.inbound.people import People
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.questions import Questions
+from zeroclaw.inbound.revoking import Revoking
+from zeroclaw.inbound.strangers import Strangers
+from zeroclaw.store import RowKind, Write, find_all
+from zeroclaw.turn.numbers import Numbers
+
+
+class Acquaintance:
+    """Lets people in and puts them out, and keeps door and gate in step with what is stored."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        people: People,
+        *,
+        group: asyncio.TaskGroup,
+        policy: PolicyInForce,
+        operators: Callable[[], tuple[Address, ...]],
+        numbers: Numbers,
+        wake: Callable[[ConversationId], None],
+        announce: Callable[[Plan], None],
+    ) -> None:
+        """Wire them; nothing runs before `remember`."""
+        config, channels = parts.start.config, parts.start.checked.channels
+        self._parts = parts
+        self._people = people
+        self._group = group
+        self._policy = policy
+        self.questions = Questions(
+            store=parts.store,
+            policy=policy,
+            clock=parts.clock,
+            ids=parts.ids,
+            group=group,
+            announce=announce,
+        )
+        self.strangers = Strangers(
+            store=parts.store,
+            people=people,
+            holds_s=_holds_s(config, channels),
+            operators=operators,
+            numbers=numbers,
+            clock=parts.clock,
+            ids=parts.ids,
+        )
+        self.pair = PairCommand(
+            store=parts.store,
+            people=people,
+            questions=self.questions,
+            clock=parts.clock,
+            announce=announce,
+        )
+        self._revoking = Revoking(
+            store=parts.store, people=people, clock=parts.clock, ids=parts.ids, wake=wake
+        )
+
+    async def remember(self) -> None:
+        """Take up what is stored, before anybody is let in; once, at a start."""
+        async for row in find_all(self._parts.store, RowKind.PERSON):
+            self._people.learn(known_of(row))
+        self._policy.revoke(self._people.revoked)
+        await self._revoking.sweep()
+        await self.questions.resume()
+
+    def learn(self, writes: tuple[Write, ...]) -> None:
+        """Follow what has just been committed; never waits."""
+        self.questions.written(writes)
+        self.strangers.written(writes)
+        before = self._people.revoked
+        if self._people.written(writes):
+            self._policy.revoke(self._people.revoked)
+            if self._people.revoked - before:
+                self.put_out()
+
+    def put_out(self) -> None:
+        """End what people have under way who were revoked."""
+        self._group.create_task(self._revoking.sweep(), name="revoked")
+
+    def open_claim(self) -> str:
+        """Return the code of the first operator, empty when there is one; see `Strangers`."""
+        return self.strangers.open_claim(part.name for part in self._parts.start.checked.channels)
+
+
+def people_of(config: Config, channels: tuple[ChannelPart, ...]) -> People:
+    """Return the people of a configuration."""
+    local = [part.name for part in channels if part.manifest.local_operator]
+    # The page keeps what was said while nobody looked, so it comes before the terminal.
+    local.sort(key=lambda name: config.kind_of(name) != "web")
+    return People(
+        config.people,
+        allowed={name: settings.allowed_users for name, settings in config.channels.items()},
+        local=tuple(local),
+    )
+
+
+def _holds_s(config: Config, channels: tuple[ChannelPart, ...]) -> dict[str, float]:
+    """Return how long a code holds on each channel that gives strangers one."""
+    return {
+        part.name: config.channels[part.name].pairing_s
+        for part in channels
+        if config.channels[part.name].pairing == "code" and not part.manifest.local_operator
+    }

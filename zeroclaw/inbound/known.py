@@ -1,0 +1,57 @@
+"""People who were let in, or put out, while the daemon ran: their rows.
+
+    (nobody) ──▶ admitted ◀──▶ revoked
+
+The configuration says who people are; these rows say what operators decided since. Being put out
+beats whatever the configuration says.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.record import decode, encode
+from zeroclaw.store import Delete, Put, Row, RowKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """One person, and what was decided about them.
+
+    Attributes:
+        id: As `Principal.id`; also the row's key.
+        display: The name people see.
+        state: `admitted` is always about one sender of one channel, `<channel>:<sender id>`;
+            `revoked` may be about a person of the configuration with all their ids.
+        by: Who decided, for people.
+        at: When.
+        roles: What they may be called in the policy, `operator` for the first one.
+    """
+
+    id: str
+    display: str
+    state: Literal["admitted", "revoked"]
+    by: str
+    at: datetime
+    roles: tuple[str, ...] = ()
+
+
+def known_put(known: Known, *, expect: int) -> Put:
+    """Return the write that records a decision, if the row is still at this version."""
+    return Put(
+        kind=RowKind.PERSON,
+        key=known.id,
+        body=encode(known),
+        state=known.state,
+        expect=expect,
+    )
+
+
+def known_delete(id: str) -> Delete:  # noqa: A002  the field's own name
+    """Return the write that leaves a person to the configuration again."""
+    return Delete(kind=RowKind.PERSON, key=id)
+
+
+def known_of(row: Row | Put) -> Known:
+    """Read a person's row, or what is written there."""
+    return decode(Known, row.body)

@@ -1,0 +1,204 @@
+"""`/pair` and `zeroclaw pair`: who wants in, who is in, and who is put out again.
+
+    pair                        lists
+    pair approve CODE|PERSON    lets in who waits, or takes back that somebody was revoked
+    pair deny CODE|PERSON       refuses who waits
+    pair revoke PERSON          puts somebody out, at once
+
+A PERSON is `ann` or `person:ann` of the configuration, or `<channel>:<sender id>`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from typing import Literal, get_args
+
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import Principal
+from zeroclaw.errors import Conflict
+from zeroclaw.inbound import pairing
+from zeroclaw.inbound.known import Known, known_delete, known_of, known_put
+from zeroclaw.inbound.people import OPERATOR, People
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.questions import Questions, Read
+from zeroclaw.store import Commit, DurablePoint, RowKind, Store, Write
+
+USAGE = (
+    "Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
+    "person is `person:<name>` or `<channel>:<sender id>`."
+)
+CONSOLE = Principal(
+    id=f"person:{OPERATOR}",
+    roles=frozenset({OPERATOR}),
+    channel="console",
+    sender=OPERATOR,
+    display="the operator on this machine",
+)
+TRIES = 8
+"""Plans made for one wish before giving up; each lost race makes one more."""
+
+Do = Literal["list", "approve", "deny", "revoke"]
+DOINGS: tuple[Do, ...] = get_args(Do)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a wish comes to.
+
+    Attributes:
+        text: For whoever wished it; Markdown, one line but for a list.
+        writes: Empty when nothing is changed.
+    """
+
+    text: str
+    writes: tuple[Write, ...] = ()
+
+
+class PairCommand:
+    """Plans what `pair` does; the caller has checked that it may be used."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        people: People,
+        questions: Questions,
+        clock: Clock,
+        announce: Callable[[Plan], None],
+    ) -> None:
+        """Hold what is needed; `announce` is told what the console has committed."""
+        self._store = store
+        self._people = people
+        self._questions = questions
+        self._clock = clock
+        self._announce = announce
+
+    async def plan(self, text: str, principal: Principal) -> Outcome:
+        """Return what the words after `pair` come to."""
+        word, _, rest = text.strip().partition(" ")
+        do = next((one for one in DOINGS if one == (word.lower() or "list")), None)
+        what = rest.strip()
+        match do:
+            case "list":
+                return Outcome(text=await self._list())
+            case "approve" if what:
+                return await self._answer(what, principal, yes=True)
+            case "deny" if what:
+                return await self._answer(what, principal, yes=False)
+            case "revoke" if what:
+                return await self._revoke(what, principal)
+            case _:
+                return Outcome(text=USAGE)
+
+    async def console(self, asked: Mapping[str, object]) -> dict[str, object]:
+        """Do what `zeroclaw pair` asks for over the control socket.
+
+        Raises:
+            Conflict: Somebody else kept changing the same.
+        """
+        words = asked.get("words")
+        for _ in range(TRIES):
+            outcome = await self.plan(words if isinstance(words, str) else "", CONSOLE)
+            if not outcome.writes:
+                return {"text": outcome.text, "changed": False}
+            commit = Commit(point=DurablePoint.ANSWERED, writes=outcome.writes)
+            try:
+                await self._store.commit(commit)
+            except Conflict:
+                continue
+            self._announce(Plan(conversation=None, writes=outcome.writes))
+            return {"text": outcome.text, "changed": True}
+        message = "could not store this: too many writers; try again"
+        raise Conflict(message)
+
+    # --- what there is -------------------------------------------------------------------------
+
+    async def _list(self) -> str:
+        now = self._clock.now()
+        waiting = [
+            f"- {pairing.line(read.stranger)}"
+            for read in await self._questions.all()
+            if pairing.is_open(read.stranger, now)
+        ]
+        known = [f"- {_line(one)}" for one in self._people.stored]
+        return "\n".join((*waiting, *known)) or "Nobody waits, and nobody was let in or put out."
+
+    # --- what is done --------------------------------------------------------------------------
+
+    async def _answer(self, what: str, principal: Principal, *, yes: bool) -> Outcome:
+        read = await self._meant(what)
+        if read is not None:
+            writes, text = await self._questions.answer(read, yes=yes, principal=principal)
+            return Outcome(text=text, writes=writes)
+        if pairing.read_code(what):
+            return Outcome(text=f"nobody has the code `{pairing.clean(what)}`")
+        if yes:
+            return await self._take_back(what, principal)
+        return Outcome(
+            text=f"`{pairing.clean(what)}` is nobody who waits; `pair list` shows who does"
+        )
+
+    async def _meant(self, what: str) -> Read | None:
+        """Return the question that a code or an id names; of several the newest open one."""
+        code = pairing.read_code(what)
+        named = [
+            read
+            for read in await self._questions.all()
+            if read.stranger.identity == what
+            or (
+                code
+                and pairing.is_code(
+                    code, salt=read.stranger.salt, code_hash=read.stranger.code_hash
+                )
+            )
+        ]
+        if not code:
+            named = [read for read in named if read.stranger.state == "waiting"]
+        return named[-1] if named else None
+
+    async def _revoke(self, what: str, principal: Principal) -> Outcome:
+        name = self._people.named(what)
+        if not name:
+            return Outcome(text=f"nobody is called `{pairing.clean(what)}`. {USAGE}")
+        if name == principal.id:
+            return Outcome(text="you can't revoke yourself; another operator can, or the console")
+        row = await self._store.get(RowKind.PERSON, name)
+        before = None if row is None else known_of(row)
+        if before is not None and before.state == "revoked":
+            return Outcome(text=f"`{name}` is already revoked by {before.by}")
+        known = Known(
+            id=name,
+            display=before.display if before else "",
+            state="revoked",
+            by=principal.display or principal.id,
+            at=self._clock.now(),
+        )
+        put = known_put(known, expect=row.version if row else 0)
+        text = f"revoked: `{name}`; what they had running is stopped"
+        return Outcome(text=text, writes=(put,))
+
+    async def _take_back(self, what: str, principal: Principal) -> Outcome:
+        name = self._people.named(what)
+        row = await self._store.get(RowKind.PERSON, name) if name else None
+        before = None if row is None else known_of(row)
+        if row is None or before is None or before.state != "revoked":
+            shown = pairing.clean(what)
+            return Outcome(text=f"`{shown}` neither waits nor is revoked; `pair list` shows who is")
+        text = f"approved: `{name}` is let in again"
+        if self._people.is_configured(name) or name.startswith("person:"):
+            return Outcome(text=text, writes=(known_delete(name),))
+        again = replace(
+            before,
+            state="admitted",
+            by=principal.display or principal.id,
+            at=self._clock.now(),
+            roles=(),
+        )
+        return Outcome(text=text, writes=(known_put(again, expect=row.version),))
+
+
+def _line(one: Known) -> str:
+    name = f"{one.display} (`{one.id}`)" if one.display else f"`{one.id}`"
+    roles = f", {', '.join(one.roles)}" if one.roles else ""
+    at = f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{name}{roles}: {one.state} by {one.by}, {at}"

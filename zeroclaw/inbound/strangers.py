@@ -1,0 +1,192 @@
+"""Strangers at the door: met with silence, or given a code and put to the operators (P4).
+
+What is decided is `pairing.py`'s and `claim.py`'s; this room reads the rows and makes the writes.
+Whoever plans for a stranger holds the lock from reading to committing, so that a crowd is counted.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.delivery.rows import ask_row, note_row
+from zeroclaw.envelope import (
+    Address,
+    ApprovalId,
+    Command,
+    ConversationId,
+    Envelope,
+    Said,
+)
+from zeroclaw.gate.approval import Numbered
+from zeroclaw.inbound import claim as claims
+from zeroclaw.inbound import pairing
+from zeroclaw.inbound.claim import Claim
+from zeroclaw.inbound.known import Known, known_of, known_put
+from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.inbound.people import OPERATOR, People
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.store import (
+    Put,
+    RowKind,
+    Store,
+    Write,
+    find_all,
+)
+from zeroclaw.turn.numbers import Numbers, last_put
+
+COUNTS_FOR = ConversationId("pairing")
+"""Under which the numbers of these questions are counted; they belong to no conversation."""
+MADE_OPERATOR = "You are an operator of this bot now; `/help` lists what you can do."
+
+
+class Strangers:
+    """Plans what a stranger's event comes to; one for the whole daemon."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        people: People,
+        holds_s: Mapping[str, float],
+        operators: Callable[[], tuple[Address, ...]],
+        numbers: Numbers,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            store: Where questions are kept.
+            people: Who is known.
+            holds_s: Seconds that a code holds, of each channel that gives codes out.
+            operators: Where a question is put.
+            numbers: The daemon's, because these questions share chats with approvals.
+            clock: For deadlines.
+            ids: For rows, and for codes.
+        """
+        self._store = store
+        self._people = people
+        self._holds_s = holds_s
+        self._operators = operators
+        self._numbers = numbers
+        self._clock = clock
+        self._ids = ids
+        self._claim: Claim | None = None
+        self.lock = asyncio.Lock()
+
+    # --- the first operator --------------------------------------------------------------------
+
+    def open_claim(self, channels: Iterable[str]) -> str:
+        """Return a code that makes whoever sends it in private an operator; for an hour, once.
+
+        Empty where no channel gives codes out, or where an operator can be reached anyway.
+
+        Args:
+            channels: The names of all that run.
+        """
+        if not self._holds_s or self._people.can_be_reached(channels):
+            return ""
+        code = self._code()
+        self._claim = claims.open_claim(code, salt=self._ids.token(), now=self._clock.now())
+        return code
+
+    def written(self, writes: Iterable[Write]) -> None:
+        """Close the claim once an operator is stored."""
+        for write in writes:
+            match write:
+                case Put(kind=RowKind.PERSON) if OPERATOR in known_of(write).roles:
+                    self._claim = None
+                case _:
+                    pass
+
+    # --- somebody whom nobody knows ------------------------------------------------------------
+
+    def hears(self, envelope: Envelope) -> bool:
+        """Whether an event may come to anything: a message, in private, of who wasn't put out."""
+        sender, address = envelope.sender, envelope.address
+        return (
+            address.channel in self._holds_s
+            and address.direct
+            and sender.verified
+            and isinstance(envelope.body, Said | Command)
+            and not self._people.is_revoked(address.channel, sender.id)
+        )
+
+    async def plan(self, envelope: Envelope) -> Plan | None:
+        """Return what such an event comes to, None for silence; `lock` must be held."""
+        if self._claim is not None and isinstance(envelope.body, Said):
+            claim, found = claims.guess(
+                self._claim,
+                envelope.body.text,
+                channel=envelope.address.channel,
+                sender=envelope.sender.id,
+                now=self._clock.now(),
+            )
+            if found == "right":
+                # The claim ends in `written`, so that a commit that fails can be tried again.
+                return await self._first_operator(envelope)
+            self._claim = claim
+            if found == "wrong":
+                return None
+        return await self._question(envelope)
+
+    async def _first_operator(self, envelope: Envelope) -> Plan:
+        identity = f"{envelope.address.channel}:{envelope.sender.id}"
+        row = await self._store.get(RowKind.PERSON, identity)
+        known = Known(
+            id=identity,
+            display=pairing.clean(envelope.sender.display),
+            state="admitted",
+            by="the code that the daemon printed",
+            at=self._clock.now(),
+            roles=(OPERATOR,),
+        )
+        put = known_put(known, expect=row.version if row else 0)
+        note = note_row(key=self._ids.ulid(), address=envelope.address, text=MADE_OPERATOR)
+        return Plan(conversation=None, writes=(put, note))
+
+    async def _question(self, envelope: Envelope) -> Plan | None:
+        now, address, sender = self._clock.now(), envelope.address, envelope.sender
+        rows = find_all(self._store, RowKind.STRANGER, place=address.channel)
+        known = [pairing.of_row(row) async for row in rows]
+        if not pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now):
+            return None
+        holds_s = self._holds_s[address.channel]
+        code, salt = self._code(), self._ids.token()
+        places = self._operators()
+        numbers = [await self._numbers.take(place.key(), 1) for place in places]
+        keys = tuple(self._ids.ulid() for _ in (address, *places))
+        one = Stranger(
+            id=ApprovalId(self._ids.token()),
+            channel=address.channel,
+            sender=sender.id,
+            display=pairing.clean(sender.display),
+            address=address,
+            salt=salt,
+            code_hash=pairing.hash_of(code, salt),
+            asked_at=now,
+            deadline_at=now + timedelta(seconds=holds_s),
+            numbers=tuple(
+                Numbered(place=place.key(), number=number)
+                for place, number in zip(places, numbers, strict=True)
+            ),
+            messages=keys,
+        )
+        told = pairing.told_code(code, holds_s)
+        writes: list[Write] = [
+            pairing.to_put(one, expect=0),
+            # Quiet, because a stranger who can't be answered is nobody's trouble.
+            note_row(key=keys[0], address=address, text=told, quiet=True),
+        ]
+        for key, place, number in zip(keys[1:], places, numbers, strict=True):
+            card = pairing.card_of(one, place.key(), code)
+            writes += (
+                ask_row(key=key, conversation=None, address=place, card=card, approvals=(one.id,)),
+                last_put(place.key(), COUNTS_FOR, number),
+            )
+        return Plan(conversation=None, writes=tuple(writes))
+
+    def _code(self) -> str:
+        return pairing.code_of(hashlib.sha256(self._ids.token().encode()).digest())
