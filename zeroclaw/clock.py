@@ -3,8 +3,13 @@
 Only `host/clock.py` and `host/ids.py` touch the machine's; tests hand in their own.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
+
+ULID_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Crockford's: no I, L, O, U."""
+ULID_TIME_CHARS = 10
+"""The first of a ulid, which count milliseconds since 1970."""
 
 
 class Clock(Protocol):
@@ -33,3 +38,11 @@ class Ids(Protocol):
     def token(self) -> str:
         """Return 32 random bytes, base64url without padding; unguessable."""
         ...
+
+
+def made_at(ulid: str) -> datetime:
+    """Return when a ulid was made, to the millisecond; `ValueError` for what is none."""
+    milliseconds = 0
+    for character in ulid[:ULID_TIME_CHARS]:
+        milliseconds = milliseconds * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
+    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)

@@ -35,6 +35,10 @@ COMMANDS: dict[str, Listed] = {
     "models": Listed(module="models", does="List, get and test models."),
     "policy": Listed(module="policy", does="Show what may run, and explain why."),
     "receipts": Listed(module="receipts", does="Tell true receipts from false ones."),
+    "export": Listed(
+        module="export",
+        does="Write out one conversation, or all of one person, as JSON lines or as a page.",
+    ),
     "backup": Listed(
         module="backup", does="Copy all data to a new directory, while the daemon runs or not."
     ),

@@ -1,8 +1,7 @@
 """What stands in a chat, in order: what people said, what was answered, cards, the open draft."""
 
-from datetime import UTC, datetime
-
 from zeroclaw.channel import Outcome, TranscriptItem
+from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address
@@ -13,8 +12,6 @@ from zeroclaw.turn.inbox import Again, Ask, Obeyed, UseTool, item_of
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
-
-_ULID_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 class Transcript:
@@ -41,7 +38,7 @@ class Transcript:
                 key=draft.key,
                 ref=draft.refs[0].message if draft.refs else "",
                 text=draft.text,
-                at=_made_at(draft.turn),
+                at=made_at(draft.turn),
                 draft=True,
             )
             for draft in self._live.open_drafts(address)
@@ -65,7 +62,7 @@ class Transcript:
                     key=rows.first_key(row.key, item),
                     ref=item.refs[0].message if item.refs else "",
                     text=item.text,
-                    at=_made_at(row.key),
+                    at=made_at(row.key),
                 )
             case rows.Ask():
                 return TranscriptItem(
@@ -74,7 +71,7 @@ class Transcript:
                     key=item.card.key,
                     ref=item.ref.message if item.ref else "",
                     text="",
-                    at=_made_at(row.key),
+                    at=made_at(row.key),
                     outcome=await self._outcome(item),
                 )
             case rows.Settle():
@@ -107,11 +104,3 @@ def _said(row: Row) -> TranscriptItem | None:
     return TranscriptItem(
         cursor=row.key, kind="person", key="", ref=item.message, text=said, at=item.admitted_at
     )
-
-
-def _made_at(ulid: str) -> datetime:
-    """Return the instant that a ULID was made; its first ten characters count milliseconds."""
-    milliseconds = 0
-    for character in ulid[:10]:
-        milliseconds = milliseconds * 32 + _ULID_ALPHABET.index(character)
-    return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
 from zeroclaw.config import RetentionSettings
 from zeroclaw.delivery import rows
 from zeroclaw.gate import approval as approvals
@@ -21,8 +22,6 @@ FOR_EVER = datetime.min.replace(tzinfo=UTC)
 HALVINGS = 6
 """Times that the days are halved, at most, when the disk's bound is reached."""
 _MB = 1_000_000
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_TIME_CHARS = 10
 
 ENDED: Mapping[RowKind, tuple[str | None, ...]] = {
     RowKind.INBOX: ("answered", "joined", "superseded", "stopped", "failed"),
@@ -125,15 +124,15 @@ def may_go(row: Row, at: Horizons) -> bool:
 
 def is_before(ulid: str, instant: datetime) -> bool:
     """Tell whether a ulid was made before an instant; its first characters count milliseconds."""
-    return ulid[:_TIME_CHARS] < _time_chars(instant)
+    return ulid[:ULID_TIME_CHARS] < _time_chars(instant)
 
 
 def _time_chars(instant: datetime) -> str:
     number = max(int(instant.timestamp() * 1000), 0)
     characters: list[str] = []
-    for _ in range(_TIME_CHARS):
-        number, digit = divmod(number, len(_ALPHABET))
-        characters.append(_ALPHABET[digit])
+    for _ in range(ULID_TIME_CHARS):
+        number, digit = divmod(number, len(ULID_ALPHABET))
+        characters.append(ULID_ALPHABET[digit])
     return "".join(reversed(characters))
 
 

@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Row, RowKind
+from zeroclaw.store import Commit, Fence
 from zeroclaw.stores.sqlite import reads
 from zeroclaw.stores.sqlite.instants import to_microseconds
 from zeroclaw.stores.sqlite.opening import (
@@ -22,6 +21,7 @@ from zeroclaw.stores.sqlite.opening import (
     open_for_writing,
 )
 from zeroclaw.stores.sqlite.reader import Query, Reader
+from zeroclaw.stores.sqlite.reading import Reading
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Statistics, Writer
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ def _advice(version: tuple[int, ...]) -> Mapping[str, str]:
     return {"advice": "open this file with no other program while zeroclaw runs; 3.51.3 is mended"}
 
 
-class SqliteStore:
+class SqliteStore(Reading):
     """A `Store`; all of it is called on the event loop that it was opened on."""
 
     def __init__(
@@ -97,7 +97,7 @@ class SqliteStore:
         self._directory = directory
         self._clock = clock
         self._places = asyncio.Semaphore(_WAITING)
-        self._reader = Reader(directory)
+        super().__init__(Reader(directory))
         self._writer = Writer(
             directory,
             clock=clock,
@@ -134,74 +134,9 @@ class SqliteStore:
         await self._put(LeaseJob(conversation=conversation, done=done))
         return await done
 
-    async def get(self, kind: RowKind, key: str) -> Row | None:
-        """Read one row, see `Rows.get`."""
-        return await self._read(lambda connection: reads.get(connection, kind, key))
-
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        """Read the rows that fit, see `Rows.find`."""
-        return await self._read(
-            lambda connection: reads.find(
-                connection,
-                kind,
-                conversation=conversation,
-                state=state,
-                place=place,
-                due_before=due_before,
-                after=after,
-                newest_first=newest_first,
-                limit=limit,
-            )
-        )
-
-    async def read(
-        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
-    ) -> tuple[LogEntry, ...]:
-        """Read a log, see `Logs.read`."""
-        return await self._read(
-            lambda connection: reads.read_log(connection, log, stream, after=after, limit=limit)
-        )
-
-    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
-        """Read the newest entry, see `Logs.last`."""
-        return await self._read(lambda connection: reads.last_entry(connection, log, stream))
-
-    async def streams(self, log: LogKind) -> tuple[str, ...]:
-        """Read the names of a log's streams, see `Logs.streams`."""
-        return await self._read(lambda connection: reads.streams(connection, log))
-
-    async def blob(self, digest: str) -> bytes | None:
-        """Read a blob, see `Blobs.blob`."""
-        return await self._read(lambda connection: reads.blob(connection, digest))
-
-    async def blobs(
-        self, *, put_before: datetime, after: str = "", limit: int = 1000
-    ) -> tuple[str, ...]:
-        """Read the digests of older blobs, see `Blobs.blobs`."""
-        return await self._read(
-            lambda connection: reads.blobs(
-                connection, put_before=put_before, after=after, limit=limit
-            )
-        )
-
     async def size_bytes(self) -> int:
         """Return the bytes of the database and the files beside it, copies of old schemas too."""
         return await self._read(lambda _: _size_bytes(self._directory))
-
-    async def used_bytes(self) -> int:
-        """Return the bytes of the pages that hold something, see `Store.used_bytes`."""
-        return await self._read(reads.used_bytes)
 
     async def check(self) -> str | None:
         """Look through the whole file for damage; None when there is none. Slow on large files."""

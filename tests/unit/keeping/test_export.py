@@ -1,0 +1,145 @@
+"""What is kept of a conversation or a person, written out."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.house_parts import SECRET
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.envelope import ConversationId
+from zeroclaw.keeping.collect import collect
+from zeroclaw.keeping.export import Found, Line, lines
+from zeroclaw.keeping.page import page
+from zeroclaw.redact import MARKER, Redactor
+from zeroclaw.store import Commit, DurablePoint, LogKind, RowKind, Trim
+from zeroclaw.turn import entries
+from zeroclaw.turn.states import NO_USAGE
+
+POKE = asks_for(("poke", '{"a": 1}'))
+LOOK = asks_for(("look", "{}"))
+REDACT = Redactor((SECRET,)).redact
+
+
+async def told(world: World, whose: str) -> list[tuple[str, str, str]]:
+    """Kind, who and the first line of each line that is written out."""
+    found = lines(await collect(world.store, whose), REDACT)
+    assert list(found) == sorted(found, key=lambda line: line.at)
+    return [(line.kind, line.by, line.text.partition("\n")[0]) for line in found]
+
+
+async def test_a_conversation_is_written_out_whole(world: World) -> None:
+    """What was said, called, approved and answered, by whom, in order; secrets are redacted."""
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say(f"poke with {SECRET}")
+        await house.advance(1)
+        await house.press()
+        await house.advance(1)
+        await house.say("/tool look {}")
+        [here] = await house.rows(RowKind.CONVERSATION)
+    found = await told(world, here.key)
+    assert found[0] == ("said", "Ada", f"poke with {MARKER}")
+    assert ("call", "poke", '{"a": 1}') in found
+    assert [one[1] for one in found if one[0] == "approval"] == ["Ada"]
+    assert [one[1] for one in found if one[0] == "result"] == ["poke", "look"]
+    assert ("answer", "", "poked") in found
+    assert ("said", "Ada", "/tool look {}") in found
+    assert ("call", "look", "{}") in found
+
+
+async def test_a_person_is_found_by_name_and_by_id(world: World) -> None:
+    """All their private chats, those that `/new` ended too, and nobody else's."""
+    async with world.running() as house:
+        await house.say("mine")
+        await house.say("/new")
+        await house.say("mine too")
+        await house.say("not mine", "ben")
+    by_name = await told(world, "ada")
+    assert by_name == await told(world, "person:ada")
+    assert [text for kind, _, text in by_name if kind == "said"] == ["mine", "/new", "mine too"]
+    assert await told(world, "nobody") == []
+
+
+async def test_of_a_shared_chat_only_their_own_is_theirs(world: World) -> None:
+    """What they said there and what came of it; not what others asked and were told."""
+    world.model.will(LOOK, says("for ada"), LOOK, says("for ben"))
+    async with world.running() as house:
+        await house.say("from ada", room="club")
+        await house.say("from ben", "ben", room="club")
+        await house.say("/whoami", room="club")
+    found = await told(world, "ben")
+    assert [one for one in found if one[0] != "result"] == [
+        ("said", "Ben", "from ben"),
+        ("call", "look", "{}"),
+        ("answer", "", "for ben"),
+    ]
+    assert [one[0] for one in found].count("result") == 1
+
+
+async def test_whoever_is_known_by_the_journal_alone_is_found(world: World) -> None:
+    """Their message has gone by its age, the turn that it began has not."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("hello", "ben")
+    world.store.forget(RowKind.INBOX)
+    found = await told(world, "ada")
+    assert [one[0] for one in found] == ["call", "result", "answer"]
+    for stream in await world.store.streams(LogKind.JOURNAL):
+        gone = Trim(log=LogKind.JOURNAL, stream=stream, before=99)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+    assert await told(world, "ada") == []
+
+
+def test_a_summary_is_part_of_a_conversation_and_of_no_person() -> None:
+    """It is of everybody's words."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    journal = (entries.Compacted(summary="they met", kept=0, at=at, usage=NO_USAGE),)
+    here = ConversationId("01HERE")
+    assert [line.text for line in lines([Found(conversation=here, journal=journal)], str)] == [
+        "they met"
+    ]
+    assert lines([Found(conversation=here, journal=journal, only="person:ada")], str) == ()
+
+
+# --- their forms ----------------------------------------------------------------------------------
+
+LINE = Line(
+    kind="said",
+    at=datetime(2026, 1, 1, 12, tzinfo=UTC),
+    conversation=ConversationId("01HERE"),
+    by="<b>Ada</b>",
+    text="<script>alert(1)</script> & more",
+)
+
+
+def test_a_line_is_plain_json() -> None:
+    """Every value is text, the time in UTC."""
+    assert json.loads(json.dumps(LINE.as_json())) == {
+        "kind": "said",
+        "at": "2026-01-01T12:00:00+00:00",
+        "conversation": "01HERE",
+        "by": "<b>Ada</b>",
+        "text": "<script>alert(1)</script> & more",
+    }
+
+
+def test_a_page_runs_nothing_and_loads_nothing() -> None:
+    """Whatever stands in a text is shown as text."""
+    made = page("what <was> said", [LINE])
+    assert "<script" not in made
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in made
+    assert "&lt;b&gt;Ada&lt;/b&gt;" in made
+    assert "default-src 'none'" in made
+    assert "http" not in made.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize("by", ["", "Ada"])
+def test_a_page_names_who_spoke(by: str) -> None:
+    """The bot needs no name."""
+    made = page(
+        "x", [Line(kind="answer", at=LINE.at, conversation=LINE.conversation, text="y", by=by)]
+    )
+    assert f"<header>answer{' Ada' if by else ''} <time" in made

@@ -1,0 +1,78 @@
+"""Finds what is kept of a conversation or of a person."""
+
+from typing import Protocol
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.inbound.conversations import Conversation
+from zeroclaw.keeping.export import Found
+from zeroclaw.record import decode
+from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all, read_all
+from zeroclaw.turn import entries
+from zeroclaw.turn.inbox import item_of
+
+
+class Kept(Rows, Logs, Protocol):
+    """What is read."""
+
+
+async def collect(kept: Kept, whose: str) -> tuple[Found, ...]:
+    """Return what is found of it, by conversation; empty for nothing.
+
+    Args:
+        kept: Where.
+        whose: A conversation's id, a person's name in the configuration, or a principal's id such
+            as `telegram:7`. Of a person: the conversations that they alone read, whole, and of
+            all others what they said there and what came of it.
+    """
+    if await kept.get(RowKind.CONVERSATION, whose) is not None:
+        return (await _found(kept, ConversationId(whose), ""),)
+    person = whose if ":" in whose else f"person:{whose}"
+    return tuple(
+        [
+            await _found(kept, conversation, "" if direct else person)
+            for conversation, direct in await conversations_of(kept, person)
+        ]
+    )
+
+
+async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationId, bool], ...]:
+    """Return where a person said anything, and whether they alone read it.
+
+    Args:
+        kept: Where.
+        person: A principal's id.
+    """
+    found: dict[ConversationId, bool] = {}
+    async for row in find_all(kept, RowKind.INBOX):
+        item = item_of(row)
+        if item.principal.id == person:
+            found[item.conversation] = item.address.direct
+    # A message may be gone already whose turn the journal still has.
+    for stream in await kept.streams(LogKind.JOURNAL):
+        here = ConversationId(stream)
+        if here in found:
+            continue
+        async for one in read_all(kept, LogKind.JOURNAL, stream):
+            entry = entries.decode(one.body)
+            if isinstance(entry, entries.TurnOpened) and entry.principal.id == person:
+                found[here] = await _is_direct(kept, here)
+                break
+    return tuple(found.items())
+
+
+async def _is_direct(kept: Kept, here: ConversationId) -> bool:
+    row = await kept.get(RowKind.CONVERSATION, here)
+    return row is not None and decode(Conversation, row.body).address.direct
+
+
+async def _found(kept: Kept, here: ConversationId, only: str) -> Found:
+    return Found(
+        conversation=here,
+        inbox=tuple([row async for row in find_all(kept, RowKind.INBOX, conversation=here)]),
+        outbox=tuple([row async for row in find_all(kept, RowKind.OUTBOX, conversation=here)]),
+        approvals=tuple([row async for row in find_all(kept, RowKind.APPROVAL, conversation=here)]),
+        journal=tuple(
+            [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
+        ),
+        only=only,
+    )

@@ -1,0 +1,167 @@
+"""Makes lines of what is kept: a conversation, or what one person said and was answered.
+
+    {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
+     "text": "…"}
+
+Kinds: `said`, `answer`, `note` (texts of the runtime), `call`, `result`, `approval`, `summary`.
+Every text is redacted once more, for people's own words are kept as they were said.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from zeroclaw.clock import made_at
+from zeroclaw.delivery import rows
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate import approval as approvals
+from zeroclaw.message import ToolCall
+from zeroclaw.store import Row
+from zeroclaw.turn import entries
+from zeroclaw.turn.inbox import Ask, Item, Obeyed, UseTool, item_of
+
+Kind = Literal["said", "answer", "note", "call", "result", "approval", "summary"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that was said or done.
+
+    Attributes:
+        by: Who, for people: a name, or the tool; empty for the bot.
+        text: Redacted.
+    """
+
+    kind: Kind
+    at: datetime
+    conversation: ConversationId
+    text: str
+    by: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """Return the line as plain JSON."""
+        return {
+            "kind": self.kind,
+            "at": self.at.astimezone(UTC).isoformat(),
+            "conversation": self.conversation,
+            "by": self.by,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What is kept of one conversation.
+
+    Attributes:
+        inbox: Its rows, of any state.
+        outbox: Its rows, of any state.
+        approvals: Its rows, of any state.
+        journal: Its entries, in order.
+        only: A person's id, where nobody else's is meant; empty for everybody's.
+    """
+
+    conversation: ConversationId
+    inbox: tuple[Row, ...] = ()
+    outbox: tuple[Row, ...] = ()
+    approvals: tuple[Row, ...] = ()
+    journal: tuple[entries.Entry, ...] = field(default=())
+    only: str = ""
+
+
+def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, ...]:
+    """Return everything that was found as lines, oldest first.
+
+    Raises:
+        StoreUnusable: A row is none of its kind.
+    """
+    every = [line for one in found for line in _of(one)]
+    # Of one instant, what was found first comes first: a question before its answer.
+    ordered = sorted(every, key=lambda line: line.at)
+    return tuple(
+        Line(
+            kind=line.kind,
+            at=line.at,
+            conversation=line.conversation,
+            by=redact(line.by),
+            text=redact(line.text),
+        )
+        for line in ordered
+    )
+
+
+def _of(found: Found) -> Iterator[Line]:
+    here, only = found.conversation, found.only
+    for item in map(item_of, found.inbox):
+        said = _said(item)
+        if said and only in ("", item.principal.id):
+            name = item.principal.display or item.principal.id
+            yield Line(kind="said", at=item.admitted_at, conversation=here, by=name, text=said)
+    turns = _turns(found)
+    yield from _journal(found)
+    for row in found.outbox:
+        told = rows.read(row)
+        if isinstance(told, rows.Text) and (told.turn in turns if told.turn else not only):
+            kind: Kind = "note" if told.turn is None else "answer"
+            yield Line(kind=kind, at=made_at(row.key), conversation=here, text=told.text)
+    for row in found.approvals:
+        one = approvals.decode(row.body)
+        if one.at is not None and one.turn in turns:
+            text = f"{one.tool}: {one.summary}: {one.state}"
+            why = f" ({one.reason})" if one.reason else ""
+            yield Line(
+                kind="approval", at=one.at, conversation=here, by=one.by, text=f"{text}{why}"
+            )
+
+
+def _said(item: Item) -> str:
+    match item.content:
+        case Ask(text=text) | Obeyed(text=text):
+            return text
+        case UseTool(tool=tool, arguments=arguments):
+            return f"/tool {tool} {arguments}"
+        case _:
+            return ""
+
+
+def _turns(found: Found) -> frozenset[str]:
+    """Return the turns that are meant; a turn that no journal knows any more is everybody's."""
+    if found.only:
+        return frozenset(
+            one.turn
+            for one in found.journal
+            if isinstance(one, entries.TurnOpened) and one.principal.id == found.only
+        )
+    told = (rows.read(row) for row in found.outbox)
+    answered = (one.turn for one in told if isinstance(one, rows.Text) and one.turn)
+    asked = (approvals.decode(row.body).turn for row in found.approvals)
+    return frozenset((*answered, *asked))
+
+
+def _journal(found: Found) -> Iterator[Line]:
+    """Yield what the journal alone knows: calls, results, summaries."""
+    here = found.conversation
+    is_meant = not found.only
+    for entry in found.journal:
+        if isinstance(entry, entries.TurnOpened):
+            is_meant = found.only in ("", entry.principal.id)
+        if not is_meant:
+            continue
+        match entry:
+            case entries.TurnOpened(call=ToolCall() as call, at=at):
+                yield _call(call, at, here)
+            case entries.AssistantReceived(message=message, at=at):
+                for call in message.tool_calls:
+                    yield _call(call, at, here)
+            case entries.CallFinished(result=result, at=at):
+                by, text = result.tool_name, result.content
+                yield Line(kind="result", at=at, conversation=here, by=by, text=text)
+            case entries.Compacted(summary=summary, at=at) if not found.only:
+                yield Line(kind="summary", at=at, conversation=here, text=summary)
+            case _:
+                pass
+
+
+def _call(call: ToolCall, at: datetime, here: ConversationId) -> Line:
+    return Line(kind="call", at=at, conversation=here, by=call.name, text=call.arguments)
