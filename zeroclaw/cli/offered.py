@@ -97,8 +97,8 @@ def in_words(found: Listing) -> Iterator[str]:
         yield f"{server.name} offers on {server.base_url}"
         for model in server.models[:_MOST_SHOWN]:
             yield f"  {model}{'  (taken)' if _is_taken(found, server, model) else ''}"
-        if more := len(server.models) - _MOST_SHOWN:
-            yield f"  … and {more} more; --json lists all" if more > 0 else ""
+        if (more := len(server.models) - _MOST_SHOWN) > 0:
+            yield f"  … and {more} more; --json lists all"
     if not found.servers:
         yield "no model server answers on this machine"
     yield from found.silent
@@ -146,7 +146,7 @@ def _what(found: Listing) -> str:
     provider = found.provider
     if found.file_taken is not None:
         return str(found.file_taken)
-    if provider.base_url:
+    if provider.kind == "openai":
         return f"`{provider.model}` of {provider.base_url}"
     return f'kind = "{provider.kind}"'
 

@@ -89,6 +89,22 @@ async def test_the_list_for_machines_holds_the_configured_server(
 
 
 @pytest.mark.slow
+async def test_a_long_list_is_cut_and_says_so(models: Path, tmp_path: Path) -> None:
+    """A short one is shown whole, without an empty line."""
+    async with Pages() as long, Pages() as short:
+        names = [{"id": f"m{number}"} for number in range(14)]
+        long.pages["/v1/models"] = Page(body=json.dumps({"data": names}).encode())
+        short.pages["/v1/models"] = Page(body=json.dumps({"data": names[:1]}).encode())
+        config = configured(
+            tmp_path, f'kind = "scripted"\nscript = "s"\nbase_url = "{long.url}/v1"'
+        )
+        _, out, _ = await run("list", "--config", config, "--url", f"{short.url}/v1")
+    assert "  m11\n  … and 2 more; --json lists all\n" in out
+    assert (" m12" in out, "\n\n" in out) == (False, False)
+    assert out.endswith('taken: kind = "scripted"\n')
+
+
+@pytest.mark.slow
 async def test_a_model_is_brought_from_a_url_and_then_simply_here(models: Path) -> None:
     """And says what to write into the configuration."""
     async with Pages() as server:
