@@ -87,6 +87,7 @@ class RuntimeSettings(Settings):
     max_iterations: int = Field(default=50, ge=1)
     max_session_tokens: int = Field(default=0, ge=0)
     model_concurrency: int = Field(default=64, ge=1)
+    backlog: int = Field(default=100, ge=1, le=10_000)
     result_chars: int = Field(default=20_000, ge=1_000)
     grace_s: float = Field(default=10.0, ge=0)
     call_timeout_s: float = Field(default=30.0, gt=0)
@@ -204,6 +205,10 @@ class PolicySettings(Settings):
     statement: tuple[dict[str, object], ...] = ()
 
 
+WhileBusy = Literal["queue", "collect", "steer", "interrupt"]
+"""What becomes of messages that come while an answer is being written."""
+
+
 class ChannelSettings(Settings):
     """The keys that every `[channels.<name>]` has; the rest is the kind's own."""
 
@@ -215,7 +220,8 @@ class ChannelSettings(Settings):
     pairing: Literal["closed", "code"] = "closed"
     pairing_s: float = Field(default=3600.0, gt=0, le=86_400)
     scope: Literal["chat", "person"] = "chat"
-    while_busy: Literal["queue"] = "queue"
+    while_busy: WhileBusy = "queue"
+    collect_s: float = Field(default=2.0, ge=0, le=60)
     stream: bool = True
 
     def own(self) -> dict[str, object]:

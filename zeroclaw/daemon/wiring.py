@@ -25,6 +25,7 @@ from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.answers import Answers
+from zeroclaw.inbound.collecting import Collecting
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.mailbox import Mailboxes
@@ -89,7 +90,7 @@ class Wired:
             parts.store,
             parts.clock,
             parts.ids,
-            scopes={name: settings.scope for name, settings in config.channels.items()},
+            channels=config.channels,
         )
         self.mailboxes = Mailboxes(
             store=parts.store,
@@ -99,6 +100,11 @@ class Wired:
             clock=parts.clock,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
+            collecting=Collecting(
+                parts.store,
+                parts.clock,
+                {name: settings.collect_s for name, settings in config.channels.items()},
+            ),
         )
         self.acquaintance = Acquaintance(
             parts,
@@ -150,6 +156,7 @@ class Wired:
             waiting_note=self._waiting_note,
             put_out=self.acquaintance.put_out,
             log=EventLog("door"),
+            backlog=config.runtime.backlog,
         )
         self.supervisor = Supervisor(
             admit=self.door.admit,
@@ -303,6 +310,7 @@ class Wired:
             operators=self.operators.addresses,
             policy=self.policy,
             halted=lambda: self.policy.halted_by,
+            revoked=lambda principal: self.people.revoked_by(principal.id),
             workspace=self._workspace,
             model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
             prompt=config.runtime.prompt,

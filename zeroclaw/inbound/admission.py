@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
     Accepted,
     Admission,
@@ -45,6 +46,7 @@ from zeroclaw.turn.inbox import (
     Item,
     Obeyed,
     Opening,
+    Stop,
     Withdraw,
     item_of,
     item_put,
@@ -76,11 +78,12 @@ class Door:
         waiting_note: Callable[[Item], Write | None],
         put_out: Callable[[], None],
         log: ChannelLog,
+        backlog: int,
     ) -> None:
         """Hold what is needed.
 
         `waiting_note` tells a writer why their message waits; `put_out` ends what people have
-        under way who were revoked.
+        under way who were revoked; `backlog` messages may wait in one conversation.
         """
         self._store = store
         self._people = people
@@ -94,6 +97,7 @@ class Door:
         self._waiting_note = waiting_note
         self._put_out = put_out
         self._log = log
+        self._backlog = backlog
         self.dropped: Counter[str] = Counter()
         self.open = True
 
@@ -213,6 +217,8 @@ class Door:
 
     async def _queue(self, envelope: Envelope, principal: Principal, content: Opening) -> Plan:
         found = await self._conversations.find(envelope.address, principal)
+        if isinstance(content, Ask):
+            content = replace(content, while_busy=found.while_busy)
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=found.conversation,
@@ -222,12 +228,48 @@ class Door:
             admitted_at=self._clock.now(),
             message=envelope.message,
         )
-        note = self._waiting_note(item)
+        writes = [*found.writes]
+        if (refusal := await self._refusal(item)) is not None:
+            return Plan(conversation=item.conversation, writes=(*writes, *refusal))
+        writes.append(item_put(item, "queued", expect=0))
+        if isinstance(content, Ask) and content.while_busy == "interrupt":
+            stop = replace(
+                item,
+                id=ItemId(self._ids.ulid()),
+                content=Stop(cause="interrupt", before=item.id),
+                message="",
+            )
+            writes.append(item_put(stop, "control", expect=0))
+        elif (note := self._waiting_note(item)) is not None:
+            writes.append(note)
         return Plan(
-            conversation=found.conversation,
-            writes=(*found.writes, item_put(item, "queued", expect=0), *([note] if note else ())),
-            wake=(found.conversation,),
+            conversation=found.conversation, writes=tuple(writes), wake=(found.conversation,)
         )
+
+    async def _refusal(self, item: Item) -> tuple[Write, ...] | None:
+        """Return how a message ends that comes when too many wait; None when there is room."""
+        waiting = await self._store.find(
+            RowKind.INBOX, conversation=item.conversation, state="queued", limit=self._backlog
+        )
+        if len(waiting) < self._backlog:
+            return None
+        [newest] = await self._store.find(
+            RowKind.INBOX, conversation=item.conversation, newest_first=True, limit=1
+        )
+        failed = item_put(item, "failed", expect=0)
+        if newest.state == "failed":
+            return (failed,)  # whoever goes on writing was told
+        text = (
+            f"I am busy: {len(waiting)} messages wait here already. I did not take this one, nor "
+            "those that follow it; send it again later."
+        )
+        note = note_row(
+            key=self._ids.ulid(),
+            conversation=item.conversation,
+            address=item.address,
+            text=text,
+        )
+        return (failed, note)
 
     def _obeyed(
         self, envelope: Envelope, principal: Principal, command: Command, plan: Plan, id_: ItemId
@@ -257,15 +299,7 @@ class Door:
         if isinstance(item.content, Obeyed):
             return None  # what it did is done
         if row.state == "queued" and isinstance(item.content, Ask):
-            changed = Item(
-                id=item.id,
-                conversation=item.conversation,
-                address=item.address,
-                principal=item.principal,
-                content=Ask(text=text),
-                admitted_at=item.admitted_at,
-                message=item.message,
-            )
+            changed = replace(item, content=replace(item.content, text=text))
             write = item_put(changed, "queued", expect=row.version)
             return Plan(conversation=item.conversation, writes=(write,))
         return self._late(envelope, principal, item, Amend(message=message, text=text))

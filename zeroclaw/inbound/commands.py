@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.config import WhileBusy
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
 from zeroclaw.gate.conditions import Query
@@ -36,6 +37,9 @@ COMMANDS: dict[str, CommandHelp] = {
     "stop": CommandHelp(usage="/stop", does="end the answer that is being written"),
     "retry": CommandHelp(usage="/retry", does="try the newest failed or stopped message again"),
     "new": CommandHelp(usage="/new", does="begin a new conversation; the old one is kept"),
+    "queue": CommandHelp(
+        usage="/queue steer", does="what messages do that come while I answer; `/queue` explains"
+    ),
     "status": CommandHelp(usage="/status", does="what runs, what waits, which channels are up"),
     "pending": CommandHelp(usage="/pending", does="calls that wait for an answer"),
     "approve": CommandHelp(usage="/approve 1 3", does="let these calls run, once"),
@@ -47,6 +51,14 @@ COMMANDS: dict[str, CommandHelp] = {
         usage="/pair", does="who wants in and who is in; `/pair approve CODE`, `deny`, `revoke`"
     ),
     "whoami": CommandHelp(usage="/whoami", does="who you are to this bot"),
+}
+
+
+MODES: dict[WhileBusy, str] = {
+    "queue": "each message waits, and gets an answer of its own.",
+    "collect": "what is written in a row is answered together.",
+    "steer": "I take it into the running answer, after the next tool calls; else it waits.",
+    "interrupt": "it ends the running answer, and I answer the newer one.",
 }
 
 
@@ -105,8 +117,8 @@ class Commands:
                     return UseTool(tool=tool, arguments=arguments.strip() or "{}")
                 text = f"Name the tool: `{COMMANDS['tool'].usage}`"
                 return self._reply(here, address, text, make)
-            case "new":
-                return await self._new(address, principal)
+            case "new" | "queue":
+                return await self._here(command, found, address, principal)
             case "stop":
                 meant = await self._conversations.at_work(here)
                 stop = self._control(meant, address, principal, "stop")
@@ -146,6 +158,29 @@ class Commands:
             case _:
                 lines = (f"`{one.usage}`: {one.does}" for one in COMMANDS.values())
                 return "\n".join(f"- {line}" for line in lines)
+
+    async def _here(
+        self, command: Command, found: Found, address: Address, principal: Principal
+    ) -> Plan:
+        if command.name == "new":
+            return await self._new(address, principal)
+        return await self._queue(command.rest.strip(), found, address, principal)
+
+    async def _queue(
+        self, wanted: str, found: Found, address: Address, principal: Principal
+    ) -> Plan:
+        """Tell or change what messages do that come while an answer is being written."""
+        for mode, does in MODES.items():
+            if mode == wanted:
+                found = await self._conversations.choose(address, principal, mode)
+                text = f"From now on: {does}"
+                return self._reply(found.conversation, address, text, found.writes)
+        lines = (
+            f"- `/queue {one}`: {does}{' (now)' if one == found.while_busy else ''}"
+            for one, does in MODES.items()
+        )
+        text = "\n".join(("While I answer, what you write here can do one of these:", *lines))
+        return self._reply(found.conversation, address, text, found.writes)
 
     async def _new(self, address: Address, principal: Principal) -> Plan:
         old, new = await self._conversations.renew(address, principal)

@@ -1,12 +1,12 @@
 """Which conversation an address means: minted at the first message, re-pointed by `/new`."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.config import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.record import decode, encode
@@ -34,17 +34,27 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointer:
-    """An address row: where it points now."""
+    """An address row: where it points now.
+
+    Attributes:
+        while_busy: As `/queue` chose, None for what the channel says.
+    """
 
     conversation: ConversationId
+    while_busy: WhileBusy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A conversation, and the writes that make it exist, or make sure that it is still meant."""
+    """A conversation, and the writes that make it exist, or make sure that it is still meant.
+
+    Attributes:
+        while_busy: What becomes of messages there while an answer is being written.
+    """
 
     conversation: ConversationId
     writes: tuple[Write, ...] = ()
+    while_busy: WhileBusy = "queue"
 
 
 class Conversations:
@@ -56,51 +66,62 @@ class Conversations:
         clock: Clock,
         ids: Ids,
         *,
-        scopes: dict[str, Literal["chat", "person"]],
+        channels: Mapping[str, ChannelSettings],
     ) -> None:
-        """Hold the store; `scopes` says by channel who shares a conversation in a group."""
+        """Hold the store; `channels` says who shares a conversation, and what a busy one does."""
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._scopes = scopes
-        self._known: OrderedDict[str, tuple[ConversationId, int]] = OrderedDict()
+        self._channels = channels
+        self._known: OrderedDict[str, tuple[Pointer, int]] = OrderedDict()
 
     async def find(self, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with its writes when it must be made."""
         key = self._key(address, principal)
-        conversation, version = await self._pointer(key)
-        if conversation is not None:
+        pointer, version = await self._pointer(key)
+        if pointer is not None:
             # Whoever meets a `/new` or a move is told by a conflict, and looks again.
             still = Expect(kind=RowKind.ADDRESS, key=key, version=version)
-            return Found(conversation=conversation, writes=(still,))
-        return self._mint(key, address, version=0, predecessor=None)
+            mode = pointer.while_busy or self._settings(address).while_busy
+            return Found(conversation=pointer.conversation, writes=(still,), while_busy=mode)
+        return self._mint(key, address, version=0, before=None)
+
+    async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:
+        """Return the conversation with the writes that change what it does while it is busy."""
+        key = self._key(address, principal)
+        pointer, version = await self._pointer(key)
+        if pointer is None:
+            return self._mint(key, address, version=0, before=None, while_busy=mode)
+        put = self._pointing(key, address, replace(pointer, while_busy=mode), expect=version)
+        return Found(conversation=pointer.conversation, writes=(put,), while_busy=mode)
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
         """Return the conversation that ends and the one that `/new` begins."""
         key = self._key(address, principal)
         old, version = await self._pointer(key)
-        new = self._mint(key, address, version=version, predecessor=old)
         if old is None:
+            new = self._mint(key, address, version=version, before=None)
             return new, new
-        return Found(conversation=old), new
+        new = self._mint(
+            key, address, version=version, before=old.conversation, while_busy=old.while_busy
+        )
+        return Found(conversation=old.conversation), new
 
     async def move(self, address: Address, to: Address, principal: Principal) -> Plan | None:
         """Let a chat's conversation follow it to its new address."""
         key = self._key(address, principal)
-        conversation, version = await self._pointer(key)
-        if conversation is None:
+        pointer, version = await self._pointer(key)
+        if pointer is None:
             return None
         there = await self._store.get(RowKind.ADDRESS, self._key(to, principal))
         return Plan(
-            conversation=conversation,
+            conversation=pointer.conversation,
             writes=(
                 Expect(kind=RowKind.ADDRESS, key=key, version=version),
-                Put(
-                    kind=RowKind.ADDRESS,
-                    key=self._key(to, principal),
-                    body=encode(Pointer(conversation=conversation)),
-                    conversation=conversation,
-                    place=to.key(),
+                self._pointing(
+                    self._key(to, principal),
+                    to,
+                    pointer,
                     expect=0 if there is None else there.version,
                 ),
             ),
@@ -144,10 +165,14 @@ class Conversations:
         return bool(await self._store.find(kind, conversation=conversation, state=state, limit=1))
 
     def _key(self, address: Address, principal: Principal) -> str:
-        shared = address.direct or self._scopes.get(address.channel, "chat") == "chat"
+        shared = address.direct or self._settings(address).scope == "chat"
         return address.key() if shared else f"{address.key()}#{principal.id}"
 
-    async def _pointer(self, key: str) -> tuple[ConversationId | None, int]:
+    def _settings(self, address: Address) -> ChannelSettings:
+        # A chat may belong to a channel that was taken out since.
+        return self._channels.get(address.channel) or ChannelSettings()
+
+    async def _pointer(self, key: str) -> tuple[Pointer | None, int]:
         known = self._known.get(key)
         if known is not None:
             self._known.move_to_end(key)
@@ -155,32 +180,43 @@ class Conversations:
         row = await self._store.get(RowKind.ADDRESS, key)
         if row is None:
             return None, 0
-        found = (decode(Pointer, row.body).conversation, row.version)
+        found = (decode(Pointer, row.body), row.version)
         self._known[key] = found
         if len(self._known) > CACHE:
             self._known.popitem(last=False)
         return found
 
+    def _pointing(self, key: str, address: Address, pointer: Pointer, *, expect: int) -> Put:
+        return Put(
+            kind=RowKind.ADDRESS,
+            key=key,
+            body=encode(pointer),
+            conversation=pointer.conversation,
+            place=address.key(),
+            expect=expect,
+        )
+
     def _mint(
-        self, key: str, address: Address, *, version: int, predecessor: ConversationId | None
+        self,
+        key: str,
+        address: Address,
+        *,
+        version: int,
+        before: ConversationId | None,
+        while_busy: WhileBusy | None = None,
     ) -> Found:
         made = Conversation(
             id=ConversationId(self._ids.ulid()),
             address=address,
             started_at=self._clock.now(),
-            predecessor=predecessor,
+            predecessor=before,
         )
+        pointer = Pointer(conversation=made.id, while_busy=while_busy)
         return Found(
             conversation=made.id,
+            while_busy=while_busy or self._settings(address).while_busy,
             writes=(
-                Put(
-                    kind=RowKind.ADDRESS,
-                    key=key,
-                    body=encode(Pointer(conversation=made.id)),
-                    conversation=made.id,
-                    place=address.key(),
-                    expect=version,
-                ),
+                self._pointing(key, address, pointer, expect=version),
                 Put(
                     kind=RowKind.CONVERSATION,
                     key=made.id,

@@ -14,11 +14,12 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
+from zeroclaw.inbound.collecting import Collecting
 from zeroclaw.inbound.supervisor import contain, fault_line
-from zeroclaw.store import RowKind, Store
+from zeroclaw.store import Store
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk, Desks
-from zeroclaw.turn.inbox import Item, item_of
+from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
 
 FIRST_WAIT_S = 1.0
@@ -36,8 +37,8 @@ class Turns(Protocol):
         """Wait until the answers are delivered that a restart cut off on their way."""
         ...
 
-    async def run(self, desk: Desk, item: Item, bell: Bell) -> None:
-        """Run the turn that an item starts, until its answer is delivered or refused."""
+    async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+        """Run the turn that items start together, until its answer is delivered or refused."""
         ...
 
     async def between(self, desk: Desk) -> None:
@@ -62,9 +63,10 @@ class Mailboxes:
         clock: Clock,
         log: ChannelLog,
         predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]],
+        collecting: Collecting,
     ) -> None:
         """Hold what mailboxes need; `group` owns their tasks."""
-        self._store = store
+        self._collecting = collecting
         self._leases = leases
         self._desks = Desks(store, leases)
         self._turns = turns
@@ -170,9 +172,10 @@ class Mailboxes:
         while True:
             bell.silence()
             await self._turns.between(desk)
-            item = None if self.held or not self._admitting else await self._next(conversation)
-            if item is not None:
-                await self._turns.run(desk, item, bell)
+            may_start = self._admitting and not self.held
+            items = await self._collecting.next(conversation) if may_start else ()
+            if items:
+                await self._turns.run(desk, items, bell)
             elif bell.rings:
                 continue
             elif self.held and self._admitting:
@@ -180,12 +183,6 @@ class Mailboxes:
             else:
                 self._desks.leave(desk)
                 return
-
-    async def _next(self, conversation: ConversationId) -> Item | None:
-        rows = await self._store.find(
-            RowKind.INBOX, conversation=conversation, state="queued", limit=1
-        )
-        return item_of(rows[0]) if rows else None
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
         """Let what `/new` ended be answered first, unless it can't be."""

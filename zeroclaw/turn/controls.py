@@ -10,9 +10,20 @@ from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
 from zeroclaw.turn.asks import Asks, answered_entry
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.entries import Entry, Noted, Steered
+from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
 from zeroclaw.turn.happened import Happened
-from zeroclaw.turn.inbox import Amend, Answer, Cause, Item, Stop, Withdraw, item_of, item_put
+from zeroclaw.turn.inbox import (
+    Amend,
+    Answer,
+    Ask,
+    Cause,
+    Item,
+    Stop,
+    Withdraw,
+    item_of,
+    item_put,
+    said_by,
+)
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortRequested
 
@@ -31,12 +42,12 @@ class Controls:
         self._seen: set[str] = set()
         self._held: list[Item] = []
 
-    async def watch(self, bell: Bell, owner: Principal, call_of: CallOf, tell: Tell) -> None:
+    async def watch(self, bell: Bell, opened: TurnOpened, call_of: CallOf, tell: Tell) -> None:
         """Hand every control item to the running turn, until cancelled.
 
         Args:
             bell: Rings when the lane has something new.
-            owner: Whose turn it is.
+            opened: How the turn began.
             call_of: The call that an approval of the open batch is about.
             tell: Hands it over.
         """
@@ -45,7 +56,7 @@ class Controls:
             for item in await self._waiting():
                 if item.id not in self._seen:
                     self._seen.add(item.id)
-                    await self._during(item, owner, call_of, tell)
+                    await self._during(item, opened, call_of, tell)
             await bell.wait()
 
     async def between(self) -> None:
@@ -70,6 +81,31 @@ class Controls:
         )
         return steered, tuple(item_put(item, "joined") for item in held)
 
+    async def steering(self, owner: Principal) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+        """Return what its own person wrote to steer the running turn, as messages of it.
+
+        The writes meet a conflict when one of them is edited or withdrawn just now.
+        """
+        now = self._rooms.clock.now()
+        entries: list[Entry] = []
+        writes: list[Write] = []
+        queued = find_all(
+            self._rooms.store,
+            RowKind.INBOX,
+            conversation=self._desk.conversation,
+            state="queued",
+        )
+        async for row in queued:
+            item = item_of(row)
+            match item.content:
+                case Ask(while_busy="steer") as ask if item.principal.id == owner.id:
+                    user = UserMessage(content=said_by(item, ask))
+                    entries.append(Steered(user=user, item=item.id, at=now))
+                    writes.append(item_put(item, "joined", expect=row.version))
+                case _:
+                    continue
+        return tuple(entries), tuple(writes)
+
     def note_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
         """Return edits that no batch took as notes of the history, for the turn's end."""
         now = self._rooms.clock.now()
@@ -86,8 +122,14 @@ class Controls:
         )
         return tuple([item_of(row) async for row in rows])
 
-    async def _during(self, item: Item, owner: Principal, call_of: CallOf, tell: Tell) -> None:
+    async def _during(self, item: Item, opened: TurnOpened, call_of: CallOf, tell: Tell) -> None:
+        owner = opened.principal
         match item.content:
+            case Stop(cause="interrupt", before=before) if item.principal.id != owner.id or (
+                before is not None and opened.item >= before
+            ):
+                # Somebody else's turn, or the one that the newer message began itself.
+                await tell(self._answered(item))
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
                     await tell(self._answered(item, _goes_on(cause, owner)))

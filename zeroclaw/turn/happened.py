@@ -24,6 +24,8 @@ class Happened:
         audited: Entries of the audit.
         writes: Everything else.
         optional: A `Conflict` drops it, because somebody else was first and says so too.
+        otherwise: What happened instead when a `Conflict` takes the writes' ground; None: a
+            fault, unless it is optional.
     """
 
     event: Event | None = None
@@ -32,3 +34,4 @@ class Happened:
     audited: tuple[audit.Entry, ...] = ()
     writes: tuple[Write, ...] = ()
     optional: bool = False
+    otherwise: "Happened | None" = None

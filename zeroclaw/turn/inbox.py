@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from zeroclaw.config import WhileBusy
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
@@ -15,9 +16,15 @@ from zeroclaw.store import Put, Row, RowKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A person's words, for the model."""
+    """A person's words, for the model.
+
+    Attributes:
+        while_busy: What they do when a turn of the same person runs: wait, wait and be taken
+            together with others, join it after its next batch of calls, or end it.
+    """
 
     text: str
+    while_busy: WhileBusy = "queue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +47,19 @@ class Obeyed:
     text: str
 
 
-Cause = Literal["stop", "new", "halt", "revoked"]
+Cause = Literal["stop", "new", "halt", "interrupt", "revoked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """End the running turn."""
+    """End the running turn.
+
+    Attributes:
+        before: Only a turn that began with an item older than this one; None for any.
+    """
 
     cause: Cause
+    before: ItemId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +122,12 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
         place=item.address.key(),
         expect=expect,
     )
+
+
+def said_by(item: Item, *asks: Ask) -> str:
+    """Return what the model reads of messages of one person: who speaks where several do."""
+    who = "" if item.address.direct else f"{item.principal.display}: "
+    return who + "\n\n".join(ask.text for ask in asks)
 
 
 def item_of(row: Row) -> Item:

@@ -268,16 +268,25 @@ class Performing:
         )
 
     async def append(self) -> None:
-        """Append the results; edits that came meanwhile join them."""
-        steered, joined = self._controls.take_held()
-        await self._tell(
-            Happened(
-                event=BatchAppended(),
-                point=DurablePoint.STEERED if steered else DurablePoint.BATCH_APPENDED,
-                journal=(entries.BatchAppended(at=self._rooms.clock.now()), *steered),
-                writes=joined,
-            )
+        """Append the results; what was written and edited meanwhile joins them."""
+        edits, edited = self._controls.take_held()
+        words, joined = await self._controls.steering(self._opened.principal)
+        appended = Happened(
+            event=BatchAppended(),
+            point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,
+            journal=(entries.BatchAppended(at=self._rooms.clock.now()), *edits),
+            writes=edited,
         )
+        if words:
+            # One of them may be edited or withdrawn just now; the next batch looks again.
+            appended = replace(
+                appended,
+                point=DurablePoint.STEERED,
+                journal=(*appended.journal, *words),
+                writes=(*appended.writes, *joined),
+                otherwise=appended,
+            )
+        await self._tell(appended)
 
 
 def _verdict(verdict: gate.Verdict) -> batch.Verdict:

@@ -26,7 +26,7 @@ from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.draft_refs import learn, read_turn
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finishing import Finishing, Seat
-from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_put
+from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_put, said_by
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.rooms import Rooms
@@ -58,28 +58,34 @@ class Runner:
         self._running: dict[TurnId, Running] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
 
-    async def run(self, desk: Desk, item: Item, bell: Bell) -> None:
-        """Run the turn that an item starts, until its answer is delivered or refused."""
-        opened = self._opening(desk, item)
+    async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+        """Run the turn that items start together, until its answer is delivered or refused.
+
+        Args:
+            desk: Of their conversation.
+            items: At least one, the oldest first; several are messages of one person.
+            bell: Rings when the control lane has something new.
+        """
+        item = items[0]
+        opened = self._opening(desk, items)
         if isinstance(opened, str):
             await self._declined(desk, item, opened)
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
-        waiting = await self._rooms.store.get(RowKind.INBOX, item.id)
-        if (
-            waiting is None
-            or waiting.state != "queued"
-            or waiting.body != item_put(item, "queued").body
-        ):
-            return
+        taken: list[Put] = []
+        for one in items:
+            waiting = await self._rooms.store.get(RowKind.INBOX, one.id)
+            queued = item_put(one, "queued")
+            if waiting is None or (waiting.state, waiting.body) != ("queued", queued.body):
+                return
+            state = "taken" if one is item else "joined"
+            whose = replace(one, turn=opened.turn)
+            taken.append(item_put(whose, state, expect=waiting.version))
         try:
             await desk.commit(
                 DurablePoint.TURN_STARTED,
                 journal=(opened,),
-                writes=(
-                    item_put(row.item, "taken", expect=waiting.version),
-                    turn_put(row, desk.conversation),
-                ),
+                writes=(*taken, turn_put(row, desk.conversation)),
             )
         except Conflict:
             # Its writer has edited or withdrawn it just now; it is looked at again.
@@ -153,9 +159,9 @@ class Runner:
 
     # --- the beginning -------------------------------------------------------------------------
 
-    def _opening(self, desk: Desk, item: Item) -> TurnOpened | str:
-        """Return how the turn of an item begins, or why none does, for its writer."""
-        rooms = self._rooms
+    def _opening(self, desk: Desk, items: tuple[Item, ...]) -> TurnOpened | str:
+        """Return how the turn of these items begins, or why none does, for their writer."""
+        rooms, item = self._rooms, items[0]
         opened = TurnOpened(
             turn=TurnId(rooms.ids.ulid()),
             item=item.id,
@@ -166,9 +172,9 @@ class Runner:
             at=rooms.clock.now(),
         )
         match item.content:
-            case Ask(text=text):
-                who = "" if item.address.direct else f"{item.principal.display}: "
-                return replace(opened, user=UserMessage(content=f"{who}{text}"))
+            case Ask():
+                asks = [one.content for one in items if isinstance(one.content, Ask)]
+                return replace(opened, user=UserMessage(content=said_by(item, *asks)))
             case UseTool(tool=tool, arguments=arguments):
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
                 user = UserMessage(content=f"/tool {tool} {arguments}")
@@ -267,6 +273,8 @@ class Runner:
         if halted := rooms.halted():
             # A halt ends what runs; this turn was about to, and so was not among that.
             first = first or AbortRequested(cause="halt", by=halted)
+        elif revoked := rooms.revoked(opened.principal):
+            first = first or AbortRequested(cause="revoked", by=revoked)
         try:
             ended = await running.drive(state, effects, seat.bell, first=first)
             await self._finishing.finish(seat, controls, ended, draft)

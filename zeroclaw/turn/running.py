@@ -140,7 +140,7 @@ class Running:
             state, effects = await self._after(state, Happened(event=first))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
-                self._controls.watch(bell, self._opened.principal, self._call_of, self._queue.put)
+                self._controls.watch(bell, self._opened, self._call_of, self._queue.put)
             )
             while True:
                 self._state = state
@@ -177,6 +177,8 @@ class Running:
                     writes=happened.writes,
                 )
             except Conflict:
+                if happened.otherwise is not None:
+                    return await self._after(state, happened.otherwise)
                 if not happened.optional:
                     raise
                 return state, ()

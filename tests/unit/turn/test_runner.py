@@ -232,8 +232,8 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         stale = item_of(row)
         await house.edit("p2", "two")
         desk = await open_desk(world.store, Leases(world.store), stale.conversation)
-        await house.rooms.runner.run(desk, stale, Bell())
-        await house.rooms.runner.run(desk, replace(stale, id=ItemId("gone")), Bell())
+        await house.rooms.runner.run(desk, (stale,), Bell())
+        await house.rooms.runner.run(desk, (replace(stale, id=ItemId("gone")),), Bell())
         await house.rooms.runner.resume(desk, Bell())
         assert await house.states() == ["queued"]
         assert desk.history.turn is None

@@ -1,0 +1,291 @@
+"""What becomes of messages that come while an answer is being written."""
+
+import asyncio
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config import ChannelSettings, RuntimeSettings, WhileBusy
+from zeroclaw.inbound.collecting import LONGEST
+from zeroclaw.message import ToolMessage
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.turn.entries import TurnFinished
+
+LOOK = asks_for(("look", "{}"))
+WINDOW_S = 2.0
+
+
+def busy(world: World, mode: WhileBusy) -> None:
+    settings = ChannelSettings(
+        allowed_users=("*",), while_busy=mode, collect_s=WINDOW_S, scope="chat"
+    )
+    world.configure(channels={"chat": settings})
+
+
+async def asked_while_a_tool_runs(world: World, house: House, *texts: str, who: str) -> None:
+    """Let Ben start a turn in the room whose tool runs until the texts are written."""
+    world.model.will(LOOK)
+    world.look.hold = asyncio.Event()
+    await house.say("first", "ben", room="room")
+    for text in texts:
+        await house.say(text, who, room="room")
+    world.look.hold.set()
+    await house.settle()
+
+
+# --- collect -------------------------------------------------------------------------------------
+
+
+async def test_messages_in_a_row_are_answered_together(world: World) -> None:
+    """The turn begins when nothing more came for a moment; each message ends on record (P1)."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.say("one")
+        await house.advance(WINDOW_S - 0.5)
+        await house.say("two")
+        await house.advance(WINDOW_S - 0.5)
+        assert world.model.requests == []
+        await house.advance(0.5)
+        assert world.model.asked() == ["user: one\n\ntwo"]
+        assert house.texts() == ["ok"]
+        assert await house.states() == ["answered", "joined"]
+
+
+async def test_what_comes_during_the_answer_is_collected_for_the_next(world: World) -> None:
+    """Three messages, one more answer."""
+    busy(world, "collect")
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.advance(WINDOW_S)
+        for text in ("two", "three", "four"):
+            await house.say(text)
+        await house.advance(WINDOW_S)
+        held.set()
+        await house.settle()
+        assert world.model.asked()[-1] == "user: two\n\nthree\n\nfour"
+        assert house.texts() == ["first", "ok"]
+
+
+async def test_whoever_never_stops_writing_is_answered_all_the_same(world: World) -> None:
+    """After a few windows the turn begins with what there is (P2)."""
+    busy(world, "collect")
+    async with world.running() as house:
+        for _ in range(2 * LONGEST):
+            await house.say("more")
+            await house.advance(WINDOW_S - 0.5)
+        assert len(world.model.requests) == 1
+
+
+async def test_only_one_persons_messages_are_joined(world: World) -> None:
+    """In a shared chat everybody is answered in turn (P2)."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.say("one", "ben", room="room")
+        await house.say("two", "ada", room="room")
+        await house.say("three", "ben", room="room")
+        await house.advance(4 * WINDOW_S)
+        assert [request.messages[-1].content for request in world.model.requests] == [
+            "Ben: one",
+            "Ada: two",
+            "Ben: three",
+        ]
+
+
+async def test_what_is_edited_while_it_is_collected_is_read_as_it_stands(world: World) -> None:
+    """The newest text of each, and nothing of what was withdrawn."""
+    busy(world, "collect")
+    async with world.running() as house:
+        for text in ("one", "tow", "three"):
+            await house.say(text)
+        await house.edit("p2", "two")
+        await house.withdraw("p3")
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: one\n\ntwo"]
+        assert sorted(await house.states()) == ["answered", "joined", "superseded"]
+
+
+# --- steer ---------------------------------------------------------------------------------------
+
+
+async def test_a_running_turn_takes_what_its_person_writes(world: World) -> None:
+    """After the next complete batch, in the commit that appends it; one answer to both (P1)."""
+    busy(world, "steer")
+    async with world.running() as house:
+        await asked_while_a_tool_runs(world, house, "second", "third", who="ben")
+        asked = world.model.asked()
+        assert [line.partition(":")[0] for line in asked] == [
+            "user",
+            "assistant",
+            "tool",
+            "user",
+            "user",
+        ]
+        assert asked[-2:] == ["user: Ben: second", "user: Ben: third"]
+        assert DurablePoint.STEERED in world.store.points()
+        assert await house.states() == ["answered", "joined", "joined"]
+
+
+async def test_somebody_elses_message_steers_nothing(world: World) -> None:
+    """A turn has one person for life; the other is answered after it (P2)."""
+    busy(world, "steer")
+    async with world.running() as house:
+        await asked_while_a_tool_runs(world, house, "second", who="ada")
+        assert len(world.model.requests) == 3
+        assert isinstance(world.model.requests[1].messages[-1], ToolMessage)
+        assert world.model.asked()[-1] == "user: Ada: second"
+        assert await house.states() == ["answered", "answered"]
+
+
+async def test_what_no_batch_took_is_the_next_turn(world: World) -> None:
+    """An answer without calls can't be steered."""
+    busy(world, "steer")
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        held.set()
+        await house.settle()
+        assert house.texts() == ["first", "ok"]
+        assert await house.states() == ["answered", "answered"]
+
+
+async def test_a_message_that_changes_as_it_is_taken_waits_for_the_next_look(world: World) -> None:
+    """The batch is appended without it, and it is answered as it stands now (P1)."""
+    busy(world, "steer")
+    clashes: list[Commit] = []
+
+    def clash(commit: Commit) -> None:
+        if commit.point is DurablePoint.STEERED and not clashes:
+            clashes.append(commit)
+            world.store.touch(RowKind.INBOX)
+
+    async with world.running() as house:
+        world.store.before = clash
+        await asked_while_a_tool_runs(world, house, "second", who="ben")
+        assert len(clashes) == 1
+        assert world.model.asked()[-1] == "user: Ben: second"
+        assert await house.states() == ["answered", "answered"]
+
+
+# --- interrupt -----------------------------------------------------------------------------------
+
+
+async def test_a_newer_message_ends_the_answer_that_is_being_written(world: World) -> None:
+    """What was shown stays, marked; the newer message is answered (S4-17)."""
+    busy(world, "interrupt")
+    world.model.will((*says("half ")[:1], asyncio.Event()))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        assert house.texts() == ["half \n\n_Interrupted by a newer message of Ada._", "ok"]
+        finished = [one for one in await house.journal() if isinstance(one, TurnFinished)]
+        assert [one.reason for one in finished] == ["user_abort", "model_stop"]
+        assert finished[0].message is not None
+        assert finished[0].message.mark == "interrupted"
+        assert await house.states() == ["stopped", "answered", "answered", "answered"]
+
+
+async def test_a_message_does_not_interrupt_its_own_turn(world: World) -> None:
+    """Nor does it, after a restart, a turn that began with it (P1)."""
+    busy(world, "interrupt")
+    async with world.running() as house:
+        world.store.cut_after(DurablePoint.ADMITTED)
+        await house.say_and_die("one")
+    world.store.heal()
+    async with world.running() as house:
+        assert house.texts() == ["ok"]
+        await house.say("two")
+        assert house.texts() == ["ok", "ok"]
+
+
+async def test_nobody_interrupts_somebody_else(world: World) -> None:
+    """Their message waits, as with `/stop` (P2)."""
+    busy(world, "interrupt")
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        await house.say("one", "ben", room="room")
+        await house.say("two", "ada", room="room")
+        held.set()
+        await house.settle()
+        assert house.texts(room="room") == ["first", "ok"]
+
+
+async def test_an_interrupt_ends_open_questions(world: World) -> None:
+    """The call does not run, and its card says so (P5)."""
+    busy(world, "interrupt")
+    world.model.will(asks_for(("poke", '{"a": 1}')))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("never mind", "ben")
+        assert house.texts("ben")[-1] == "ok"
+        assert [how for how, _ in house.endings()] == ["stopped"]
+        assert world.poke.runs == []
+
+
+# --- /queue --------------------------------------------------------------------------------------
+
+
+async def test_a_chat_chooses_for_itself(world: World) -> None:
+    """It is told what there is, keeps its choice over `/new` and restarts, and others keep theirs."""
+    async with world.running() as house:
+        await house.say("/queue")
+        assert (
+            "`/queue queue`: each message waits, and gets an answer of its own. (now)"
+            in (house.texts()[-1])
+        )
+        await house.say("/queue collect")
+        assert house.texts()[-1].startswith("From now on: what is written in a row")
+        await house.say("/new")
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        await house.advance(ChannelSettings().collect_s)
+        assert world.model.asked() == ["user: one\n\ntwo"]
+        await house.say("three", "ben")
+        assert world.model.asked() == ["user: three"]
+
+
+async def test_what_is_not_known_changes_nothing(world: World) -> None:
+    """The list is told instead (P10)."""
+    async with world.running() as house:
+        await house.say("/queue never")
+        assert house.texts()[-1].startswith("While I answer")
+        assert "(now)" in house.texts()[-1]
+
+
+async def test_in_a_group_only_operators_choose(world: World) -> None:
+    """One person can't change it for all; before the first message too."""
+    async with world.running() as house:
+        await house.say("/queue steer", "ben", room="room")
+        assert "is not for you" in house.texts(room="room")[-1]
+        await house.say("/queue steer", "ada", room="room")
+        assert house.texts(room="room")[-1].startswith("From now on")
+
+
+# --- too many ------------------------------------------------------------------------------------
+
+
+async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
+    """The backlog has a bound; nothing is dropped in silence, and later there is room (P1, P10)."""
+    world.configure(runtime=RuntimeSettings(backlog=2))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        for text in ("one", "two", "three", "four", "five"):
+            await house.say(text)
+        assert house.texts() == [
+            "I am busy: 2 messages wait here already. I did not take this one, nor those that "
+            "follow it; send it again later."
+        ]
+        held.set()
+        await house.settle()
+        await house.say("four")
+        assert house.texts()[1:] == ["first", "ok", "ok", "ok"]
+        assert await house.states() == [
+            *["answered"] * 3,
+            *["failed"] * 2,
+            "answered",
+        ]
