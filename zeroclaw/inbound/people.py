@@ -85,12 +85,17 @@ class People:
         """The ids of all who were put out."""
         return frozenset(one.id for one in self._stored.values() if one.state == "revoked")
 
+    def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return who put this person out, for people; empty for nobody."""
+        found = self._stored.get(id)
+        return found.by if found is not None and found.state == "revoked" else ""
+
     def is_revoked(self, channel: str, sender: str) -> bool:
         """Whether this sender was put out, under their own id or as a person with others."""
         identity = f"{channel}:{sender}"
         person = self._known.get(identity)
         names = (identity, *((f"person:{person.name}",) if person else ()))
-        return any(self._is_out(name) for name in names)
+        return any(self.revoked_by(name) for name in names)
 
     def named(self, text: str) -> str:
         """Return the id of whom an operator means, empty for nobody.
@@ -219,10 +224,6 @@ class People:
     def _admitted(self, identity: str) -> Known | None:
         found = self._stored.get(identity)
         return found if found is not None and found.state == "admitted" else None
-
-    def _is_out(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
-        found = self._stored.get(id)
-        return found is not None and found.state == "revoked"
 
     def _principal_id(self, identity: str) -> str:
         person = self._known.get(identity)

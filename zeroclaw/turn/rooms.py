@@ -34,6 +34,7 @@ class Rooms:
         operators: The operators' chats, but for the one with this address key.
         policy: The one in force now, `/halt` included.
         halted: Who halted everything, empty when nobody did.
+        revoked: Who put this principal out, empty when nobody did.
         workspace: Makes and returns a conversation's own directory.
         model_slots: How many requests the model serves at once; first come, first served.
         prompt: The operator's own addition to the system prompt, empty for none.
@@ -59,6 +60,7 @@ class Rooms:
     operators: Callable[[str], tuple[Address, ...]]
     policy: Callable[[], PolicySet]
     halted: Callable[[], str]
+    revoked: Callable[[Principal], str]
     workspace: Callable[[ConversationId], Awaitable[Path]]
     model_slots: asyncio.Semaphore
     prompt: str = ""

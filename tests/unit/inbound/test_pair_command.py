@@ -1,0 +1,201 @@
+"""`/pair` and `zeroclaw pair`: lists, answers by code or id, and who is put out."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import CHAT, CONFIG
+from zeroclaw.envelope import Ignored
+from zeroclaw.errors import Conflict
+from zeroclaw.inbound.pair_command import USAGE
+from zeroclaw.store import Commit, RowKind
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Ada is the operator, Ben and Cleo are known; everybody else is asked about."""
+    codes = CHAT.model_copy(update={"pairing": "code"})
+    return World(tmp_path, CONFIG.model_copy(update={"channels": {"chat": codes}}))
+
+
+async def console(house: House, words: str) -> tuple[object, object]:
+    """What `zeroclaw pair` is told."""
+    told = await house.ask("pair", words=words)
+    return told["text"], told["changed"]
+
+
+def code_of(house: House, who: str = "mallory") -> str:
+    return house.texts(who)[0].split("`")[1]
+
+
+async def test_a_code_that_somebody_reads_out_lets_them_in(world: World) -> None:
+    """In a chat, whatever its case; the card shows it (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say(f"/pair approve {code_of(house).lower()}")
+        assert house.texts()[-1] == "approved: Mallory"
+        assert house.endings() == [("approved", "Ada")]
+        assert house.texts("mallory")[1:] == ["You may talk to me now."]
+
+
+async def test_the_console_answers_too(world: World) -> None:
+    """By code or by id, once; a later answer says how it ended (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("me too", "trudy")
+        assert await console(house, f"deny {code_of(house)}") == ("denied: Mallory", True)
+        assert await console(house, "approve chat:trudy") == ("approved: Trudy", True)
+        late = await console(house, f"approve {code_of(house)}")
+        assert late == ("already denied by the operator on this machine", False)
+        await house.say("hello", "trudy")
+        assert house.texts("trudy")[-1] == "ok"
+
+
+NONSENSE = {
+    "an unknown word": ("please", USAGE),
+    "nothing to approve": ("approve", USAGE),
+    "nothing to deny": ("deny ", USAGE),
+    "nobody to revoke": ("revoke", USAGE),
+    "a wrong code": ("approve ABCD2345", "nobody has the code `ABCD2345`"),
+    "nobody who waits": (
+        "deny chat:eve",
+        "`chat:eve` is nobody who waits; `pair list` shows who does",
+    ),
+    "nobody who was revoked": (
+        "approve chat:eve",
+        "`chat:eve` neither waits nor is revoked; `pair list` shows who is",
+    ),
+    "nobody at all": (
+        "approve `x`",
+        "`x` neither waits nor is revoked; `pair list` shows who is",
+    ),
+    "no such person": ("revoke eve", f"nobody is called `eve`. {USAGE}"),
+    "no such channel": ("revoke mail:eve", f"nobody is called `mail:eve`. {USAGE}"),
+}
+
+
+@pytest.mark.parametrize(("words", "told"), NONSENSE.values(), ids=NONSENSE)
+async def test_what_makes_no_sense_is_one_line(world: World, words: str, told: str) -> None:
+    """It says what is wrong and changes nothing (P10)."""
+    async with world.running() as house:
+        assert await console(house, words) == (told, False)
+        assert world.store.commits == []
+
+
+async def test_only_operators_may_use_it(world: World) -> None:
+    """Ben reads neither who waits nor who is in (P4)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("/pair", "ben")
+        assert house.texts("ben")[-1].startswith("`/pair` is not for you")
+
+
+async def test_the_list_shows_who_waits_and_what_was_decided(world: World) -> None:
+    """Without codes, because nobody keeps them (P4)."""
+    async with world.running() as house:
+        assert (await console(house, ""))[0] == "Nobody waits, and nobody was let in or put out."
+        await house.say("let me in", "mallory")
+        await house.say("/pair approve chat:mallory")
+        await house.say("me too", "trudy")
+        await house.say("/pair revoke ben")
+        await house.say("/pair list")
+        assert house.texts()[-1].splitlines() == [
+            "- Trudy (`chat:trudy`) wants to talk to this bot, open until 13:00:00 UTC",
+            "- Mallory (`chat:mallory`): admitted by Ada, 2026-01-01 12:00 UTC",
+            "- `person:ben`: revoked by Ada, 2026-01-01 12:00 UTC",
+        ]
+
+
+async def test_the_first_operator_is_listed_as_one(world: World) -> None:
+    """So that one sees who claimed the bot."""
+    world.configure(people=())
+    async with world.running() as house:
+        await house.say(world.ready[0].claim, "mallory")
+        listed = (await console(house, "list"))[0]
+        assert "Mallory (`chat:mallory`), operator: admitted by the code" in str(listed)
+
+
+async def test_a_lost_race_is_planned_anew(world: World) -> None:
+    """Somebody answers on the card in the same instant: once, and the other is told so (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+
+        def taken(_commit: Commit) -> None:
+            world.store.before = None
+            message = "somebody was first"
+            raise Conflict(message)
+
+        world.store.before = taken
+        assert await console(house, "deny chat:mallory") == ("denied: Mallory", True)
+
+
+async def test_a_race_that_never_ends_is_told(world: World) -> None:
+    """After a few tries, with what to do (P10)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+
+        def taken(_commit: Commit) -> None:
+            message = "somebody was first"
+            raise Conflict(message)
+
+        world.store.before = taken
+        with pytest.raises(Conflict, match="too many writers; try again"):
+            await console(house, "deny chat:mallory")
+
+
+# --- putting out ---------------------------------------------------------------------------------
+
+WHOM = {
+    "a person of the configuration": ("ben", "person:ben", "ben"),
+    "the same by their id": ("chat:ben", "person:ben", "ben"),
+    "the same in full": ("person:ben", "person:ben", "ben"),
+    "somebody without a name": ("chat:cleo", "chat:cleo", "cleo"),
+}
+
+
+@pytest.mark.parametrize(("what", "name", "who"), WHOM.values(), ids=WHOM)
+async def test_who_is_put_out_meets_silence_and_may_come_back(
+    world: World, what: str, name: str, who: str
+) -> None:
+    """It beats the configuration, also after a restart, and gets no code; an operator takes it back."""
+    async with world.running() as house:
+        assert await console(house, f"revoke {what}") == (
+            f"revoked: `{name}`; what they had running is stopped",
+            True,
+        )
+        assert await house.say("hello", who) == Ignored()
+        assert await console(house, f"revoke {what}") == (
+            f"`{name}` is already revoked by the operator on this machine",
+            False,
+        )
+    async with world.running() as house:
+        assert await house.say("hello", who) == Ignored()
+        told = await console(house, f"approve {what}")
+        assert told == (f"approved: `{name}` is let in again", True)
+        await house.say("hello", who)
+        assert house.texts(who) == ["ok"]
+        assert await house.rows(RowKind.PERSON) == ()
+
+
+async def test_who_was_paired_and_put_out_may_come_back(world: World) -> None:
+    """As who they were, but without a role (P4)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.press()
+        await console(house, "revoke chat:mallory")
+        assert await house.say("hello", "mallory") == Ignored()
+        await console(house, "approve chat:mallory")
+        await house.say("hello", "mallory")
+        assert house.texts("mallory")[-1] == "ok"
+
+
+async def test_nobody_locks_themselves_out(world: World) -> None:
+    """An operator can't revoke themselves from a chat; the console can (P10)."""
+    async with world.running() as house:
+        await house.say("/pair revoke ada")
+        assert house.texts() == ["you can't revoke yourself; another operator can, or the console"]
+        assert (await console(house, "revoke ada"))[1] is True
+        assert await house.say("hello") == Ignored()
+    async with world.running():
+        assert len(world.ready[1].claim) == 8
