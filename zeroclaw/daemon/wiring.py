@@ -17,6 +17,7 @@ from zeroclaw.envelope import ConversationId, Position
 from zeroclaw.errors import PortInUse
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
+from zeroclaw.gate.approval import who
 from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.refusal import Refusals
@@ -366,7 +367,8 @@ class Wired:
             text = f"Halted by {self.policy.halted_by}; your message waits for `/resume`."
         elif tools := self.runner.waits_for(item.conversation):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
-            text = f"I wait for an approval of {names}; your message is next."
+            approvers = who(self._parts.start.config.approvals.approvers)
+            text = f"Waiting for {approvers} to approve {names}; your message is next."
         else:
             return None
         return note_row(

@@ -252,5 +252,5 @@ async def test_a_message_that_waits_for_an_approval_is_told_so(world: World, who
         await house.say("poke both", room="lobby")
         await house.say("hello?", who, room="lobby")
         assert house.texts(room="lobby")[-1] == (
-            "I wait for an approval of `poke`; your message is next."
+            "Waiting for an operator to approve `poke`; your message is next."
         )
