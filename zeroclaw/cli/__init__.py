@@ -30,6 +30,7 @@ COMMANDS: dict[str, Listed] = {
     "status": Listed(module="status", does="Show how the running daemon is."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
     "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
+    "pair": Listed(module="pair", does="Show who wants to talk to the bot, and let them in or not."),
     "check-config": Listed(module="check_config", does="Find every fault of the configuration."),
     "config": Listed(module="config", does="Describe the configuration's keys."),
     "models": Listed(module="models", does="List, get and test models."),

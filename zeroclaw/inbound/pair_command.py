@@ -10,7 +10,7 @@ A PERSON is `ann` or `person:ann` of the configuration, or `<channel>:<sender id
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from zeroclaw.clock import Clock
@@ -20,8 +20,8 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.known import Known, known_delete, known_of, known_put
 from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.questions import Questions, Read
-from zeroclaw.store import Commit, DurablePoint, RowKind, Store, Write
+from zeroclaw.inbound.questions import Questions, Read, read_all
+from zeroclaw.store import Commit, DurablePoint, RowKind, Rows, Store, Write, find_all
 
 USAGE = (
     "Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
@@ -80,7 +80,7 @@ class PairCommand:
         what = rest.strip()
         match do:
             case "list":
-                return Outcome(text=await self._list())
+                return Outcome(text=await listed(self._store, self._clock.now()))
             case "approve" if what:
                 return await self._answer(what, principal, yes=True)
             case "deny" if what:
@@ -110,18 +110,6 @@ class PairCommand:
             return {"text": outcome.text, "changed": True}
         message = "could not store this: too many writers; try again"
         raise Conflict(message)
-
-    # --- what there is -------------------------------------------------------------------------
-
-    async def _list(self) -> str:
-        now = self._clock.now()
-        waiting = [
-            f"- {pairing.line(read.stranger)}"
-            for read in await self._questions.all()
-            if pairing.is_open(read.stranger, now)
-        ]
-        known = [f"- {_line(one)}" for one in self._people.stored]
-        return "\n".join((*waiting, *known)) or "Nobody waits, and nobody was let in or put out."
 
     # --- what is done --------------------------------------------------------------------------
 
@@ -195,6 +183,17 @@ class PairCommand:
             roles=(),
         )
         return Outcome(text=text, writes=(known_put(again, expect=row.version),))
+
+
+async def listed(rows: Rows, now: datetime) -> str:
+    """List who waits for an answer, and what was decided about people."""
+    waiting = [
+        f"- {pairing.line(one.stranger)}"
+        for one in await read_all(rows)
+        if pairing.is_open(one.stranger, now)
+    ]
+    known = [f"- {_line(known_of(row))}" async for row in find_all(rows, RowKind.PERSON)]
+    return "\n".join((*waiting, *known)) or "Nobody waits, and nobody was let in or put out."
 
 
 def _line(one: Known) -> str:

@@ -32,6 +32,7 @@ from zeroclaw.store import (
     Put,
     Row,
     RowKind,
+    Rows,
     Store,
     Write,
     find_all,
@@ -124,9 +125,7 @@ class Questions:
 
     async def all(self) -> tuple[Read, ...]:
         """Return every question that is remembered, oldest first."""
-        rows = find_all(self._store, RowKind.STRANGER)
-        read = [Read(stranger=pairing.of_row(row), version=row.version) async for row in rows]
-        return tuple(sorted(read, key=lambda one: one.stranger.asked_at))
+        return await read_all(self._store)
 
     async def lines(self, place: Address, principal: Principal) -> tuple[str, ...]:
         """Return the open questions that somebody may answer, a line each."""
@@ -247,6 +246,13 @@ class Questions:
                 *(Delete(kind=RowKind.OUTBOX, key=key) for key in messages),
             )
             await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+
+
+async def read_all(rows: Rows) -> tuple[Read, ...]:
+    """Return every question that is remembered, oldest first."""
+    found = find_all(rows, RowKind.STRANGER)
+    read = [Read(stranger=pairing.of_row(row), version=row.version) async for row in found]
+    return tuple(sorted(read, key=lambda one: one.stranger.asked_at))
 
 
 class CardsOfStrangers:
