@@ -85,6 +85,10 @@ class Mailboxes:
         """How many conversations have something to do."""
         return len(self._open)
 
+    def is_open(self, conversation: ConversationId) -> bool:
+        """Tell whether somebody holds the conversation now."""
+        return conversation in self._open
+
     def wake(self, conversation: ConversationId) -> None:
         """Something is new in the inbox of a conversation; never waits."""
         if self._early is not None:
@@ -172,9 +176,9 @@ class Mailboxes:
         while True:
             bell.silence()
             await self._turns.between(desk)
-            may_start = self._admitting and not self.held
-            items = await self._collecting.next(conversation) if may_start else ()
-            if items:
+            items = await self._collecting.next(conversation) if self._may_start else ()
+            # The switch may have been moved while it waited for one message more.
+            if items and self._may_start:
                 await self._turns.run(desk, items, bell)
             elif bell.rings:
                 continue
@@ -183,6 +187,10 @@ class Mailboxes:
             else:
                 self._desks.leave(desk)
                 return
+
+    @property
+    def _may_start(self) -> bool:
+        return self._admitting and not self.held
 
     async def _wait_for_predecessor(self, conversation: ConversationId) -> None:
         """Let what `/new` ended be answered first, unless it can't be."""

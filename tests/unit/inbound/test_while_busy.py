@@ -105,6 +105,21 @@ async def test_what_is_edited_while_it_is_collected_is_read_as_it_stands(world: 
         assert sorted(await house.states()) == ["answered", "joined", "superseded"]
 
 
+async def test_a_halt_holds_what_was_being_collected(world: World) -> None:
+    """It waits for `/resume` like everything else, and is answered then (P1)."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("/halt")
+        await house.advance(2 * WINDOW_S)
+        assert world.model.requests == []
+        assert await house.states() == ["queued"]
+        await house.say("/resume")
+        await house.advance(WINDOW_S)
+        assert house.texts()[-1] == "ok"
+        assert await house.states() == ["answered"]
+
+
 # --- steer ---------------------------------------------------------------------------------------
 
 
