@@ -46,6 +46,8 @@ class Collecting:
         window_s = self._windows_s.get(items[0].address.channel, 0.0)
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()
+        if since_newest < 0:
+            return 0.0  # the clock was set back; nobody waits until it has caught up
         return min(window_s - since_newest, LONGEST * window_s - since_oldest)
 
 

@@ -267,10 +267,17 @@ class Performing:
             writes=kept,
         )
 
-    async def append(self) -> None:
-        """Append the results; what was written and edited meanwhile joins them."""
+    async def append(self, *, steered: bool) -> None:
+        """Append the results; what was edited meanwhile joins them.
+
+        Args:
+            steered: What its person wrote meanwhile joins too: the model reads it in this turn.
+                Where it is asked nothing more, nobody would answer that.
+        """
         edits, edited = self._controls.take_held()
-        words, joined = await self._controls.steering(self._opened.principal)
+        words, joined = (
+            await self._controls.steering(self._opened.principal) if steered else ((), ())
+        )
         appended = Happened(
             event=BatchAppended(),
             point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,

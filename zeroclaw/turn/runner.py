@@ -26,7 +26,7 @@ from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.draft_refs import learn, read_turn
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finishing import Finishing, Seat
-from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_put, said_by
+from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_of, item_put, said_by
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.rooms import Rooms
@@ -75,8 +75,8 @@ class Runner:
         taken: list[Put] = []
         for one in items:
             waiting = await self._rooms.store.get(RowKind.INBOX, one.id)
-            queued = item_put(one, "queued")
-            if waiting is None or (waiting.state, waiting.body) != ("queued", queued.body):
+            # As it is read, not as it is written: an earlier release may have spelled it otherwise.
+            if waiting is None or waiting.state != "queued" or item_of(waiting) != one:
                 return
             state = "taken" if one is item else "joined"
             whose = replace(one, turn=opened.turn)

@@ -225,7 +225,7 @@ class Running:
             case signals.RecordUnknown(action=action):
                 self._start(group, tasks.unknown(action, self._call(action)))
             case signals.AppendBatch():
-                self._start(group, tasks.append())
+                self._start(group, tasks.append(steered=self._asks_again))
             case signals.Compact():
                 self._start(group, tasks.cannot_compact())
             case signals.Dispatch(action=action):
@@ -257,6 +257,10 @@ class Running:
             if slot.approval == approval and slot.status == "asked":
                 return slot.call
         return None
+
+    @property
+    def _asks_again(self) -> bool:
+        return isinstance(self._state, Calling) and self._state.progress.asks_again
 
     def _slot(self, action: ActionId) -> batch.Slot:
         return next(slot for slot in self._slots() if slot.action == action)

@@ -52,6 +52,11 @@ class Progress:
     forced: bool = False
     direct: bool = False
 
+    @property
+    def asks_again(self) -> bool:
+        """The model is asked once more when the batch under way is appended."""
+        return not self.direct and self.rounds + 1 < self.limits.max_rounds
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:

@@ -1,13 +1,14 @@
 """What becomes of messages that come while an answer is being written."""
 
 import asyncio
+from datetime import timedelta
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config import ChannelSettings, RuntimeSettings, WhileBusy
 from zeroclaw.inbound.collecting import LONGEST
 from zeroclaw.message import ToolMessage
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.turn.entries import TurnFinished
 
 LOOK = asks_for(("look", "{}"))
@@ -120,6 +121,40 @@ async def test_a_halt_holds_what_was_being_collected(world: World) -> None:
         assert await house.states() == ["answered"]
 
 
+async def test_a_clock_that_is_set_back_holds_up_nobody(world: World) -> None:
+    """A message that seems to come from the future waits for no other (P2)."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.say("one")
+        world.clock.leap(timedelta(hours=-3))
+        await house.advance(2 * WINDOW_S)
+        assert house.texts() == ["ok"]
+
+
+async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
+    world: World,
+) -> None:
+    """What waits across an update is taken as it is read now (P1)."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("one")
+    [row] = await world.store.find(RowKind.INBOX, state="queued")
+    older = row.body.replace(b'"while_busy":"queue"', b'"unknown":1').replace(b',"unknown":1', b"")
+    assert older != row.body
+    put = Put(
+        kind=row.kind,
+        key=row.key,
+        body=older,
+        conversation=row.conversation,
+        state=row.state,
+        place=row.place,
+    )
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+    async with world.running() as house:
+        await house.say("/resume")
+        assert house.texts()[-1] == "ok"
+
+
 # --- steer ---------------------------------------------------------------------------------------
 
 
@@ -182,6 +217,30 @@ async def test_a_message_that_changes_as_it_is_taken_waits_for_the_next_look(wor
         assert len(clashes) == 1
         assert world.model.asked()[-1] == "user: Ben: second"
         assert await house.states() == ["answered", "answered"]
+
+
+async def test_a_tool_call_of_a_person_swallows_no_message(world: World) -> None:
+    """`/tool` asks no model, so what was written meanwhile has a turn of its own (P1)."""
+    busy(world, "steer")
+    world.look.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("/tool look {}")
+        await house.say("second")
+        world.look.hold.set()
+        await house.settle()
+        assert world.model.asked()[-1] == "user: second"
+        assert house.texts()[-1] == "ok"
+        assert await house.states() == ["answered", "answered"]
+
+
+async def test_the_last_round_of_a_turn_swallows_no_message(world: World) -> None:
+    """The model is asked nothing more, so the message is the next turn's (P1)."""
+    busy(world, "steer")
+    world.configure(runtime=RuntimeSettings(max_iterations=1))
+    async with world.running() as house:
+        await asked_while_a_tool_runs(world, house, "second", who="ben")
+        assert world.model.asked()[-1] == "user: Ben: second"
+        assert await house.states() == ["failed", "answered"]
 
 
 # --- interrupt -----------------------------------------------------------------------------------
