@@ -62,6 +62,7 @@ class RowKind(StrEnum):
     PROCESS = "process"
     NOTE = "note"
     RESULT = "result"
+    FORGETTING = "forgetting"
 
 
 class LogKind(StrEnum):

@@ -168,6 +168,7 @@ class Daemon:
         rooms = self.rooms
         rooms.outbox.announce_written(plan.writes)
         rooms.acquaintance.learn(plan.writes)
+        rooms.forgetting.learn(plan.writes)
         if plan.switched:
             self._group.create_task(self._take_halt(plan.halt), name="halt")
         for conversation in plan.wake:

@@ -29,6 +29,7 @@ from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.collecting import Collecting
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.forget import ForgetCommand
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.plan import Plan
@@ -37,6 +38,7 @@ from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
 from zeroclaw.record import decode
@@ -145,6 +147,9 @@ class Wired:
                 conversations=self.conversations,
                 answers=self.answers,
                 pair=self.acquaintance.pair,
+                forget=ForgetCommand(
+                    parts.store, policy=self.policy, clock=parts.clock, ids=parts.ids
+                ),
                 policy=self.policy,
                 status=self.status,
                 clock=parts.clock,
@@ -174,6 +179,15 @@ class Wired:
             settings=config.retention,
             log=EventLog("retention"),
         )
+        self.forgetting = Forgetting(
+            store=parts.store,
+            leases=leases,
+            mailboxes=self.mailboxes,
+            clock=parts.clock,
+            ids=parts.ids,
+            announce=self.outbox.announce_written,
+            log=EventLog("forgetting"),
+        )
         self._receipts = Receipts(parts.store, parts.keys)
 
     # --- the life ------------------------------------------------------------------------------
@@ -190,6 +204,7 @@ class Wired:
         self._group.create_task(self.anchors.keep(), name="anchors")
         self._group.create_task(self.acquaintance.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
+        self._group.create_task(self.forgetting.keep(), name="forgetting")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.start.checked.channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]

@@ -34,9 +34,9 @@ BASE: tuple[Statement, ...] = (
         id="base.own",
         effect="allow",
         principals=_ANYONE,
-        actions=("command:status", "command:stop"),
+        actions=("command:status", "command:stop", "command:forget"),
         when={"own": True},
-        note="everybody may see and stop what is their own",
+        note="everybody may see, stop and have removed what is their own",
     ),
     Statement(
         id="base.direct",

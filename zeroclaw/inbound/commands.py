@@ -17,6 +17,7 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.conversations import Conversations, Found
+from zeroclaw.inbound.forget import ForgetCommand
 from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put
@@ -50,6 +51,7 @@ COMMANDS: dict[str, CommandHelp] = {
     "pair": CommandHelp(
         usage="/pair", does="who wants in and who is in; `/pair approve CODE`, `deny`, `revoke`"
     ),
+    "forget": CommandHelp(usage="/forget", does="remove what you said to this bot; asks once more"),
     "whoami": CommandHelp(usage="/whoami", does="who you are to this bot"),
 }
 
@@ -79,6 +81,7 @@ class Commands:
         conversations: Conversations,
         answers: Answers,
         pair: PairCommand,
+        forget: ForgetCommand,
         policy: Callable[[], PolicySet],
         status: Status,
         clock: Clock,
@@ -88,6 +91,7 @@ class Commands:
         self._conversations = conversations
         self._answers = answers
         self._pair = pair
+        self._forget = forget
         self._policy = policy
         self._status = status
         self._clock = clock
@@ -125,7 +129,7 @@ class Commands:
                 return Plan(conversation=here, writes=(*make, stop), wake=(meant,))
             case "halt" | "resume":
                 return self._switch(command.name == "halt", here, address, principal, make)
-            case "approve" | "deny" | "pair":
+            case "approve" | "deny" | "pair" | "forget":
                 return await self._answered(command, address, principal, found)
             case _:
                 text = await self._told(command.name, here, address, principal)
@@ -134,6 +138,10 @@ class Commands:
     async def _answered(
         self, command: Command, address: Address, principal: Principal, found: Found
     ) -> Plan:
+        if command.name == "forget":
+            said = await self._forget.plan(command.rest, address, principal)
+            writes = (*found.writes, *said.writes)
+            return self._reply(found.conversation, address, said.text, writes)
         if command.name != "pair":
             now = self._clock.now()
             return await self._answers.by_number(command, address, principal, now, found)

@@ -241,6 +241,10 @@ class Retention:
         first = await self._store.read(LogKind.AUDIT, stream, limit=1)
         if not first or audit.read(first[0].body).at >= before:
             return None
+        newest = await self._store.last(LogKind.AUDIT, stream)
+        is_forgotten = await self._store.get(RowKind.CONVERSATION, stream) is None
+        if newest is not None and is_forgotten and audit.read(newest.body).at < before:
+            return newest  # nobody can append to it any more, so all of it may go
         chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
         return audit.cut_point(chain, before)
 

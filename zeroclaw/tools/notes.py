@@ -186,8 +186,13 @@ def owner_of(context: ToolContext) -> str:
     Only a direct chat is a person's own: in any other, whoever reads along reads what is recalled.
     """
     if context.address.direct:
-        return f"of:{quote(context.principal.id, safe=':@')}"
+        return owner_of_person(context.principal.id)
     return f"in:{quote(context.address.key(), safe='/:@')}"
+
+
+def owner_of_person(principal: str) -> str:
+    """Return whose a note is that somebody had made in a direct chat; by `Principal.id`."""
+    return f"of:{quote(principal, safe=':@')}"
 
 
 def tools(settings: NotesSettings) -> tuple[Tool, ...]:

@@ -164,6 +164,23 @@ async def test_an_empty_conversation_waits_for_its_audit(world: World) -> None:
         assert last.key != first.key
 
 
+async def test_the_audit_of_a_forgotten_conversation_goes_whole(world: World) -> None:
+    """Its row is gone, and nothing will be appended; the cut is noted."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.advance(300)
+        [row] = await house.rows(RowKind.CONVERSATION)
+    world.store.forget(RowKind.CONVERSATION)
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        assert await whole_chains(world.store) == []
+        found = await verified(world.store, row.key)
+        assert isinstance(found, audit.Intact)
+        assert found.count == 3
+
+
 async def test_blobs_go_by_their_age(world: World) -> None:
     """Those that were put again meanwhile stay."""
     bodies = {str(number).encode(): str(number) * 64 for number in range(6)}

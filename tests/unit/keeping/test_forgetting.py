@@ -1,0 +1,164 @@
+"""What a person said is removed when they wish it twice, and nobody else's is."""
+
+import re
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.gate import audit
+from zeroclaw.inbound.anchors import verified
+from zeroclaw.keeping.forgetting import AGAIN_S
+from zeroclaw.message import UserMessage
+from zeroclaw.store import DurablePoint, LogKind, RowKind
+
+POKE = asks_for(("poke", '{"a": 1}'))
+LOOK = asks_for(("look", "{}"))
+
+
+def code_of(text: str) -> str:
+    found = re.search(r"`/forget (\w+)`", text)
+    assert found is not None, text
+    return found[1]
+
+
+async def forget(house: House, who: str = "ada", whom: str = "") -> None:
+    """Say it, and say it again."""
+    await house.say(f"/forget {whom}".rstrip(), who)
+    await house.say(f"/forget {code_of(house.texts(who)[-1])}", who)
+    await settled(house)
+
+
+async def settled(house: House) -> None:
+    for _ in range(10):
+        await house.advance(1)
+
+
+async def kept(world: World) -> str:
+    """Everything that is kept but the audit, as one text."""
+    store = world.store
+    rows = [row.body for kind in RowKind for row in await store.find(kind)]
+    for stream in await store.streams(LogKind.JOURNAL):
+        rows += [one.body for one in await store.read(LogKind.JOURNAL, stream)]
+    return b"\n".join(rows).decode(errors="replace")
+
+
+def said_to_the_model(world: World) -> list[str]:
+    """What people said, as the newest request has it."""
+    messages = world.model.requests[-1].messages
+    return [one.content for one in messages if isinstance(one, UserMessage)]
+
+
+async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> None:
+    """Of all conversations there; a new message begins a new one, and they are told."""
+    world.model.will(LOOK, says("tulip seen"), says("tulip again"))
+    async with world.running() as house:
+        await house.say("tulip one")
+        await house.say("/new")
+        await house.say("tulip two")
+        await house.say("tulip of ben", "ben")
+        streams = await world.store.streams(LogKind.AUDIT)
+        await forget(house)
+        left = await kept(world)
+        assert "tulip of ben" in left
+        assert not re.search(r"tulip (one|two|seen|again)", left)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        assert await world.store.streams(LogKind.AUDIT) == streams
+        for stream in streams:
+            assert isinstance(await verified(world.store, stream), audit.Intact)
+        assert await house.rows(RowKind.FORGETTING) == ()
+        await house.say("hello")
+        assert house.texts()[-1] == "ok"
+        assert said_to_the_model(world) == ["hello"]
+
+
+async def test_it_has_to_be_repeated_in_time(world: World) -> None:
+    """With the code, within ten minutes; anything else asks anew."""
+    async with world.running() as house:
+        await house.say("tulip")
+        await house.say("/forget")
+        first = code_of(house.texts()[-1])
+        await house.advance(601)
+        await house.say(f"/forget person:{first}")
+        await house.say(f"/forget {first}")
+        await settled(house)
+        assert "tulip" in await kept(world)
+        assert code_of(house.texts()[-1]) != first
+    async with world.running() as house:
+        await settled(house)
+        assert "tulip" in await kept(world)
+
+
+async def test_a_wish_outlives_restarts(world: World) -> None:
+    """Wherever it is cut off it is carried out by the next process."""
+    world.model.will(LOOK, says("tulip seen"))
+    async with world.running() as house:
+        await house.say("tulip", "ben")
+        await house.say("/forget", "ben")
+        code = code_of(house.texts("ben")[-1])
+        world.store.cut_after(DurablePoint.HOUSEKEEPING)
+        await house.say(f"/forget {code}", "ben")
+    cuts = 0
+    while await world.store.find(RowKind.FORGETTING):
+        world.store.heal()
+        world.store.cut_after(DurablePoint.HOUSEKEEPING)
+        async with world.running() as house:
+            await settled(house)
+        cuts += 1
+    assert cuts > 5
+    assert "tulip" not in await kept(world)
+
+
+async def test_what_runs_is_stopped_first(world: World) -> None:
+    """A turn that waits for an approval ends, as with `/new`; its card is settled."""
+    world.model.will(POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("tulip")
+        await forget(house)
+        assert house.endings() == [("stopped", "Ada")]
+        assert "tulip" not in await kept(world)
+        assert await house.rows(RowKind.TURN) == ()
+        assert world.poke.runs == []
+
+
+async def test_of_a_shared_chat_only_their_own_goes(world: World) -> None:
+    """What others said and were told stays, and the model no longer reads what went."""
+    world.model.will(LOOK, says("tulip answer"), says("rose answer"))
+    async with world.running() as house:
+        await house.say("tulip asked", "ben", room="club")
+        await house.say("rose asked", room="club")
+        await forget(house, "ben")
+        left = await kept(world)
+        assert "tulip" not in left
+        assert "rose asked" in left
+        assert "rose answer" in left
+        await house.say("and now?", room="club")
+        said = said_to_the_model(world)
+        assert "Ada: rose asked" in said
+        assert not any("tulip" in text for text in said)
+
+
+async def test_a_shared_chat_waits_for_somebody_elses_turn(world: World) -> None:
+    """Nobody's answer is cut off by another one's wish."""
+    world.model.will(says("tulip answer"), POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("tulip asked", "ben", room="club")
+        await house.say("poke", room="club")
+        await forget(house, "ben")
+        await house.advance(61)
+        assert "tulip asked" in await kept(world)
+        await house.say("/forget", "ben")
+        assert house.texts("ben")[-1].startswith("I am at it already")
+        await house.press()
+        assert world.poke.runs
+        await house.advance(AGAIN_S + 5)
+        assert "tulip" not in await kept(world)
+
+
+async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: World) -> None:
+    """By their name in the configuration, or by their id."""
+    async with world.running() as house:
+        await house.say("tulip", "ben")
+        await house.say("/forget ada", "ben")
+        assert house.texts("ben")[-1] == "You may have only your own words forgotten: `/forget`."
+        await forget(house, "ada", "ben")
+        assert "tulip" not in await kept(world)
+        assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
