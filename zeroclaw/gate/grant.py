@@ -12,8 +12,14 @@ from datetime import UTC, datetime
 from zeroclaw import record
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.action import Action
+from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.store import Delete, Put, RowKind
+
+SHORT = 8
+"""Characters at the end of an id that people name a grant by: 40 bits of chance."""
+MOST_NAMED = 5
+"""Resources that a line names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,7 @@ class Grant:
         until: When it ends.
         holder: Whose call was approved, as `Principal.id`.
         granter: Who approved it, as `Principal.id`.
+        numbers: What its call was called in the chats that were asked; the grant is called so too.
     """
 
     id: str
@@ -41,6 +48,7 @@ class Grant:
     until: datetime
     holder: str = ""
     granter: str = ""
+    numbers: tuple[Numbered, ...] = ()
 
 
 def grant_for(
@@ -51,6 +59,7 @@ def grant_for(
     granted_by: str,
     until: datetime,
     granter: str = "",
+    numbers: tuple[Numbered, ...] = (),
 ) -> Grant | None:
     """Return the grant that covers this action again, None when its resources are unknown."""
     if action.resources is None:
@@ -65,6 +74,7 @@ def grant_for(
         until=until,
         holder=action.principal.id,
         granter=granter,
+        numbers=numbers,
     )
 
 
@@ -91,10 +101,34 @@ def _hash(action: Action) -> str:
 
 def describe(grant: Grant) -> str:
     """Return one line for people."""
-    what = ", ".join(f"`{resource}`" for resource in grant.resources) or "nothing that has a name"
-    exact = ", these arguments only" if grant.arguments_hash else ""
+    named = [_quoted(resource) for resource in grant.resources[:MOST_NAMED]]
+    if more := grant.resources[MOST_NAMED:]:
+        named.append(f"{len(more)} more")
+    what = ", ".join(named) or "nothing that has a name"
+    bound = grant.arguments_hash
+    exact = f", with the arguments `{bound[:8]}` only" if bound else ""
     until = f"{grant.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return f"`{grant.tool}` on {what}{exact}, until {until}, by {grant.granted_by}"
+
+
+def _quoted(resource: str) -> str:
+    """Return a resource as code: a file may be called anything."""
+    spelled = " ".join(resource.split()).replace("`", "'")
+    return f"`{spelled}`"
+
+
+def name_in(grant: Grant, place: str) -> str:
+    """Return what a grant is called in one chat: its call's number there, else its short id.
+
+    Neither is ever given again.
+    """
+    numbers = (str(given.number) for given in grant.numbers if given.place == place)
+    return next(numbers, grant.id[-SHORT:])
+
+
+def is_called(grant: Grant, word: str, place: str) -> bool:
+    """Whether a person means this grant: by its name in the chat, its short id or its whole id."""
+    return word.upper() in (name_in(grant, place), grant.id[-SHORT:], grant.id)
 
 
 def encode(grant: Grant) -> bytes:

@@ -268,6 +268,7 @@ class Answers:
             granted_by=ended.by,
             granter=principal.id,
             until=at + timedelta(seconds=self._grant_s),
+            numbers=ended.numbers,
         )
         return () if grant is None else (to_put(grant),)
 

@@ -16,7 +16,7 @@ from zeroclaw.gate.action import Frozen, from_row
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.record import encode
-from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, find_all
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
@@ -51,9 +51,7 @@ class Calls:
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
         conversation = self._desk.conversation
-        rows = await self._rooms.store.find(
-            RowKind.GRANT, conversation=conversation, newest_first=True
-        )
+        rows = find_all(self._rooms.store, RowKind.GRANT, conversation=conversation)
         return Setting(
             context=ToolContext(
                 conversation=conversation,
@@ -65,7 +63,7 @@ class Calls:
             ),
             turn=self._opened.turn,
             direct=self._address.direct,
-            grants=tuple(grants.decode(row.body) for row in rows),
+            grants=tuple([grants.decode(row.body) async for row in rows]),
         )
 
     async def frozen(self, action: ActionId) -> Frozen:

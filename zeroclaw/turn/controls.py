@@ -1,9 +1,11 @@
 """The control lane of a conversation: what steers a running turn, and what comes between turns."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, ApprovalId, Principal
+from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
@@ -18,6 +20,7 @@ from zeroclaw.turn.inbox import (
     Ask,
     Cause,
     Item,
+    Revoked,
     Stop,
     Withdraw,
     item_of,
@@ -143,6 +146,8 @@ class Controls:
                     await tell(await self._afterwards(item))
                 else:
                     await tell(await self._asks.taken(approval, call, item))
+            case Revoked():
+                await tell(await self._afterwards(item))
             case Amend() | Withdraw():
                 self._held.append(item)
             case _:
@@ -156,6 +161,15 @@ class Controls:
                 return self._answered(item, "Nothing is running.")
             case Answer(approval=approval):
                 return await self._late_answer(item, approval)
+            case Revoked(grant=grant, tool=tool):
+                entry = audit.Entry(
+                    kind=audit.Kind.REVOKED,
+                    at=self._rooms.clock.now(),
+                    tool=tool,
+                    by=item.principal.id,
+                    detail=grant,
+                )
+                return replace(self._answered(item), audited=(entry,))
             case Amend() | Withdraw():
                 noted = Noted(text=_told(item), why="edited", at=self._rooms.clock.now())
                 return Happened(

@@ -84,8 +84,21 @@ class Withdraw:
     message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoked:
+    """A grant of this conversation was ended; only the audit has still to hear of it.
+
+    Attributes:
+        grant: Its id; its row is gone.
+        tool: What it was for.
+    """
+
+    grant: str
+    tool: str
+
+
 Opening = Ask | UseTool | Again
-Control = Stop | Answer | Amend | Withdraw
+Control = Stop | Answer | Amend | Withdraw | Revoked
 State = Literal[
     "queued", "control", "taken", "answered", "joined", "superseded", "stopped", "failed"
 ]
@@ -105,7 +118,7 @@ class Item:
     conversation: ConversationId
     address: Address
     principal: Principal
-    content: Ask | UseTool | Again | Obeyed | Stop | Answer | Amend | Withdraw
+    content: Ask | UseTool | Again | Obeyed | Stop | Answer | Amend | Withdraw | Revoked
     admitted_at: datetime
     message: str = ""
     turn: TurnId | None = None

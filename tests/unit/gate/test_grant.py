@@ -8,6 +8,7 @@ import pytest
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import Action, propose
+from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.grant import (
     Grant,
@@ -16,6 +17,8 @@ from zeroclaw.gate.grant import (
     describe,
     encode,
     grant_for,
+    is_called,
+    name_in,
     to_delete,
     to_put,
 )
@@ -112,6 +115,24 @@ def test_a_grant_says_what_it_is() -> None:
     assert describe(grant(action(A, B))) == (
         "`write` on `file:/w/a`, `file:/w/b`, until 2026-11-21 13:00 UTC, by Ann"
     )
+    bound = grant(action(), RUNS).arguments_hash
+    assert bound is not None
     assert describe(grant(action(), RUNS)) == (
-        "`write` on nothing that has a name, these arguments only, until 2026-11-21 13:00 UTC, by Ann"
+        f"`write` on nothing that has a name, with the arguments `{bound[:8]}` only, "
+        "until 2026-11-21 13:00 UTC, by Ann"
     )
+    assert describe(grant(action(*(f"file:/{number}" for number in range(8))))).startswith(
+        "`write` on `file:/0`, `file:/1`, `file:/2`, `file:/3`, `file:/4`, 3 more, until"
+    )
+    assert describe(grant(action("file:/`a\n- b"))).startswith("`write` on `file:/'a - b`, until")
+
+
+def test_a_grant_is_called_by_its_number_or_by_its_id() -> None:
+    """By the number of its call in the chats that were asked; elsewhere by its short id."""
+    chat = Numbered(place="chat/a", number=3)
+    one = replace(grant(action(A)), id="01ABCDEFGHJKMNPQRSTVWXYZ12", numbers=(chat,))
+    assert (name_in(one, "chat/a"), name_in(one, "chat/b")) == ("3", "TVWXYZ12")
+    for word in ("3", "TVWXYZ12", "tvwxyz12", one.id):
+        assert is_called(one, word, "chat/a")
+    for word in ("3", "4", "WXYZ12", ""):
+        assert not is_called(one, word, "chat/b")
