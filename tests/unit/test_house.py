@@ -182,7 +182,7 @@ def locked(lock: Path) -> dict[str, str]:
 
 def wanted(*, groups: tuple[str, ...]) -> list[Requirement]:
     project, extras = PYPROJECT["project"], PYPROJECT["project"]["optional-dependencies"]
-    lines = [*project["dependencies"], *extras["local"], *extras["config"]]
+    lines = [*project["dependencies"], *extras["local"]]
     lines += [line for group in groups for line in PYPROJECT["dependency-groups"][group]]
     return [Requirement(line) for line in lines]
 

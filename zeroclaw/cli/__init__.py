@@ -32,7 +32,7 @@ COMMANDS: dict[str, Listed] = {
     "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
     "pair": Listed(module="pair", does="Show who wants to talk to the bot, and let them in or not."),
     "check-config": Listed(module="check_config", does="Find every fault of the configuration."),
-    "config": Listed(module="config", does="Describe the configuration's keys."),
+    "config": Listed(module="config", does="Read, change and describe the configuration's keys."),
     "models": Listed(module="models", does="List, get and test models."),
     "policy": Listed(module="policy", does="Show what may run, and explain why."),
     "receipts": Listed(module="receipts", does="Tell true receipts from false ones."),

@@ -1,13 +1,72 @@
-"""`zeroclaw config`: the configuration's keys, for people's editors."""
+"""`zeroclaw config`: reads and changes single keys, and describes them for people's editors."""
 
 import json
+import os
+from pathlib import Path
 
 import click
+
+from zeroclaw.cli.options import config_place, with_config
 
 
 @click.group("config")
 def command() -> None:
-    """Describe the configuration's keys."""
+    """Read, change and describe the configuration's keys."""
+
+
+@command.command("get")
+@click.argument("key")
+@with_config
+def get(key: str, config: Path | None) -> None:
+    """Print the value of a key, which is its default where the file says nothing.
+
+    KEY is a path such as `provider.model`; a table is printed whole, as TOML.
+    """
+    from zeroclaw.cli import changing
+    from zeroclaw.cli.installed import channel_models
+    from zeroclaw.cli.loading import load
+    from zeroclaw.config import channel_settings
+
+    loaded = load(config)
+    own, _ = channel_settings(loaded.config, channel_models())
+    click.echo(changing.as_toml(changing.get(loaded.config, own, key)))
+
+
+# Else `config set tools.notes.max_notes -1` would be an unknown option and not a fault of the key.
+@command.command("set", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("value")
+@with_config
+def set_(key: str, value: str, config: Path | None) -> None:
+    """Set one key in the configuration's file; comments and order stay.
+
+    VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and else is a text. Nothing is
+    written when the change would bring in a fault. The file is made when there is none.
+    """
+    from zeroclaw.cli.changing import changed
+    from zeroclaw.cli.faults import faults_in
+    from zeroclaw.cli.loading import in_file
+    from zeroclaw.errors import ConfigError
+    from zeroclaw.host.places import read_config, usual_config
+    from zeroclaw.host.replacing import replace_text
+
+    found = config_place(config)
+    path = found or usual_config(os.environ, home=Path.home())
+    before = read_config(found)
+    try:
+        after = changed(before, key, value)
+    except ConfigError as error:
+        raise ConfigError(in_file(path, error.faults)) from error
+    # A fault that was there before, such as a variable that only the daemon has, is no reason to
+    # refuse a change of something else.
+    old = faults_in(before, environment=os.environ)
+    faults = faults_in(after, environment=os.environ)
+    if new := tuple(fault for fault in faults if fault not in old):
+        raise ConfigError(in_file(path, (*new, "nothing was changed")))
+    replace_text(path, after)
+    click.echo(f"{path}: {key} is set; it holds when the daemon is started again")
+    for line in in_file(path, faults):
+        click.echo(f"zeroclaw: {line} (as before)", err=True)
 
 
 @command.command("schema")

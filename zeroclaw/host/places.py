@@ -49,13 +49,28 @@ def find_config(named: Path | None, *, environment: Mapping[str, str], home: Pat
     """
     variable = environment.get(CONFIG_VARIABLE, "")
     if named is None and not variable:
-        usual = _xdg(environment, "XDG_CONFIG_HOME", home / ".config") / "config.toml"
+        usual = usual_config(environment, home=home)
         return usual if usual.is_file() else None
     asked = expand(variable, home=home) if named is None else named
     if not asked.is_file():
         said_by = f"${CONFIG_VARIABLE}" if named is None else "--config"
         raise ConfigError((f"{said_by}: `{asked}` is no file; name the configuration's file",))
     return asked.absolute()
+
+
+def usual_config(environment: Mapping[str, str], *, home: Path) -> Path:
+    """Return where the configuration is looked for when nobody names one; it need not exist."""
+    return _xdg(environment, "XDG_CONFIG_HOME", home / ".config") / "config.toml"
+
+
+def new_config(named: Path | None, *, environment: Mapping[str, str], home: Path) -> Path:
+    """Return where a configuration is written that `find_config` would then find."""
+    variable = environment.get(CONFIG_VARIABLE, "")
+    if named is not None:
+        return named.absolute()
+    return (
+        expand(variable, home=home).absolute() if variable else usual_config(environment, home=home)
+    )
 
 
 def read_config(path: Path | None) -> str:

@@ -1,0 +1,234 @@
+"""`zeroclaw config get` and `config set`: one key is read or changed, and nothing else."""
+
+import tomllib
+from pathlib import Path
+from typing import cast
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.cli import root
+from zeroclaw.cli.changing import changed, keys_of, value_of
+from zeroclaw.errors import ConfigError
+
+EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
+WITH_COMMENTS = """\
+# mine
+autonomy = "supervised"   # careful
+
+[provider]                # the model
+kind = "local"            # small
+attempts = 3
+
+[tools.shell]
+enabled = false
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without a configuration."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
+    monkeypatch.delenv("MY_KEY", raising=False)
+    return tmp_path
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(root, ["config", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def written(home: Path, text: str) -> Path:
+    path = home / "c.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("autonomy", "supervised"),
+        ("provider.attempts", "3"),
+        ("tools.shell.enabled", "false"),
+        ("tools.fetch.ports", "[80, 443]"),
+        ("provider.api_key", 'env = "MY_KEY"'),
+        ("channels.web.title", "zeroclaw"),
+        ("approvals.approvers.0", "role:operator"),
+        ("receipts", "keep_days = 30"),
+        ("people", '[{ name = "ann", ids = ["web:1"], roles = [] }]'),
+    ],
+)
+def test_a_value_that_holds_is_printed(home: Path, key: str, shown: str) -> None:
+    """That of the file or the default; a reference to a secret, never what stands there (P8)."""
+    more = 'api_key = { env = "MY_KEY" }\n[[people]]\nname = "ann"\nids = ["web:1"]\n'
+    text = WITH_COMMENTS.replace("attempts = 3\n", f"attempts = 3\n{more}")
+    assert run("get", key, "--config", str(written(home, text))) == (0, f"{shown}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("provider.colour", "there is no `colour`"),
+        ("provider.model.name", "there is no `name`"),
+        ("approvals.approvers.9", "there is no `9`"),
+        ("approvals.approvers.first", "there is no `first`"),
+        ("provider.api_key", "is not set"),
+        ("a b", "is no key path"),
+        ("a = 1\nb", "is no key path"),
+        ("", "is no key path"),
+    ],
+)
+def test_a_key_without_a_value_is_told(key: str, why: str) -> None:
+    """P10."""
+    code, out, err = run("get", key)
+    assert (code, out, why in err, len(err.splitlines())) == (2, "", True, 1)
+
+
+def test_a_change_keeps_comments_order_and_mode(home: Path) -> None:
+    """The file is the same but for one value."""
+    path = written(home, WITH_COMMENTS)
+    path.chmod(0o640)
+    for key, value in (("autonomy", "full"), ("provider.attempts", "5")):
+        code, out, err = run("set", key, value, "--config", str(path))
+        assert (code, f"{key} is set" in out, err) == (0, True, "")
+    expected = WITH_COMMENTS.replace('"supervised"', '"full"').replace("= 3", "= 5")
+    assert path.read_text(encoding="utf-8") == expected
+    assert (path.stat().st_mode & 0o777, [one.name for one in home.iterdir()]) == (
+        0o640,
+        ["c.toml"],
+    )
+
+
+def test_a_link_stays_a_link(home: Path) -> None:
+    """For people who keep their configuration somewhere else."""
+    path, link = written(home, ""), home / "link.toml"
+    link.symlink_to(path)
+    assert run("set", "autonomy", "full", "--config", str(link))[0] == 0
+    assert link.is_symlink()
+    assert path.read_text(encoding="utf-8") == 'autonomy = "full"\n'
+
+
+def test_without_a_file_one_is_made(home: Path) -> None:
+    """Where the daemon looks for it, for its owner alone."""
+    assert run("set", "runtime.prompt", "You are a lobster.")[0] == 0
+    path = home / "config" / "zeroclaw" / "config.toml"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert run("get", "runtime.prompt") == (0, "You are a lobster.\n", "")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("autonomy", "reckless", "autonomy: "),
+        ("provider.attempts", "-1", "provider.attempts: "),
+        ("provider.attempts", "many", "provider.attempts: "),
+        ("provider.colour", "red", "unknown key"),
+        ("provider.kind", "magic", "is not installed"),
+        ("provider.api_key", "sk-secret", "say where it stands"),
+        ("provider.api_key", '{ env = "MY_KEY" }', "`MY_KEY` is not set"),
+        ("autonomy.more", "1", "there is no `more`"),
+        ("channels.web.title", '""', "channels.web.title: "),
+        ("tools.fetch.ports.7", "80", "there is no `ports`"),
+        ("policy.statement", '[{ id = "x" }]', "policy.statement"),
+    ],
+)
+def test_a_change_that_would_be_a_fault_is_not_made(
+    home: Path, key: str, value: str, why: str
+) -> None:
+    """P10; a secret that was typed is not repeated (P8)."""
+    path = written(home, WITH_COMMENTS)
+    code, out, err = run("set", key, value, "--config", str(path))
+    assert (code, out, "sk-secret" in err) == (2, "", False)
+    assert why in err or key == "tools.fetch.ports.7"
+    assert path.read_text(encoding="utf-8") == WITH_COMMENTS
+
+
+def test_an_old_fault_does_not_forbid_another_change(home: Path) -> None:
+    """A variable that only the daemon has; it is told of."""
+    path = written(home, '[provider]\napi_key = { env = "MY_KEY" }\n')
+    code, _, err = run("set", "autonomy", "full", "--config", str(path))
+    assert (code, "`MY_KEY` is not set; set it (as before)" in err) == (0, True)
+
+
+def test_a_file_that_is_no_toml_is_told(home: Path) -> None:
+    """P10."""
+    code, _, err = run("set", "autonomy", "full", "--config", str(written(home, "[[")))
+    assert (code, "not valid TOML" in err) == (2, True)
+
+
+def test_a_directory_that_can_not_be_written_is_told(home: Path) -> None:
+    """P10: one line, and the old text stands."""
+    (home / "config").write_text("")
+    code, _, err = run("set", "autonomy", "full")
+    assert (code, "can't be written" in err, len(err.splitlines())) == (1, True, 1)
+
+
+def test_naming_one_channel_keeps_the_others() -> None:
+    """A file without channels has two; naming a key of one must not switch off the other."""
+    assert set(tomllib.loads(changed("", "channels.web.title", "Bob"))["channels"]) == {
+        "web",
+        "terminal",
+    }
+    only = changed("[channels.web]\n", "channels.web.title", "Bob")
+    assert tomllib.loads(only) == {"channels": {"web": {"title": "Bob"}}}
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("true", True),
+        ("8", 8),
+        ('"8"', "8"),
+        ("qwen3:8b", "qwen3:8b"),
+        ("", ""),
+        ("[1, 2]", [1, 2]),
+        ("{ a = 1 }", {"a": 1}),
+        ("1\nb = 2", "1\nb = 2"),
+    ],
+)
+def test_a_value_is_toml_or_else_a_text(typed: str, value: object) -> None:
+    """So that nobody has to quote twice."""
+    assert value_of(typed) == value
+    assert tomllib.loads(changed("", "k", typed)) == {"k": value}
+
+
+def test_entries_of_lists_can_be_changed() -> None:
+    """By their number."""
+    text = '[[people]]\nname = "ann"   # she\n\n[[people]]\nname = "bob"\n'
+    after = changed(text, "people.0.name", "anna")
+    assert after == text.replace('"ann" ', '"anna" ')
+    assert changed('a = ["x", "y"]\n', "a.1", "z") == 'a = ["x", "z"]\n'
+    with pytest.raises(ConfigError, match="there is no `2`"):
+        changed(text, "people.2.name", "eve")
+
+
+def test_every_key_of_the_example_can_be_set_to_what_it_is() -> None:
+    """And then nothing changes, comments included."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    for key, value in (("retention.audit_days", "365"), ("tools.fetch.ports", "[80, 443]")):
+        assert changed(text, key, value) == text
+
+
+KEYS = st.lists(st.from_regex(r"[a-z]{1,3}", fullmatch=True), min_size=1, max_size=3).map(".".join)
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(KEYS, st.text() | st.integers().map(str)), max_size=5))
+def test_what_was_set_is_there_or_the_change_is_refused(changes: list[tuple[str, str]]) -> None:
+    """Whatever is set in whatever order: the text stays TOML, and nothing else changes."""
+    text = WITH_COMMENTS
+    for key, typed in changes:
+        try:
+            text = changed(text, key, typed)
+        except ConfigError:
+            continue
+        value: object = tomllib.loads(text)
+        for part in keys_of(key):
+            assert isinstance(value, dict)
+            value = cast("dict[str, object]", value)[part]
+        assert value == value_of(typed)
+        assert "# small" in text or "provider.kind" in {one for one, _ in changes}

@@ -1,0 +1,242 @@
+"""Reads and changes one key of a configuration's text; comments and order stay.
+
+Whatever the library for it does to the text, what comes out is read again and has to be the old
+table with this one key changed.
+"""
+
+import copy
+import tomllib
+from collections.abc import Mapping, MutableMapping, MutableSequence
+from dataclasses import asdict
+from typing import cast
+
+from pydantic import BaseModel
+
+from zeroclaw.config import Config
+from zeroclaw.errors import ConfigError
+from zeroclaw.reference import SecretReference
+
+Keys = tuple[str, ...]
+
+
+def keys_of(dotted: str) -> Keys:
+    """Split a key path as TOML does, so that a part may stand in quotes.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    found: list[str] = []
+    try:
+        table: object = tomllib.loads(f"{dotted} = 0") if "\n" not in dotted else None
+    except tomllib.TOMLDecodeError:
+        table = None
+    while isinstance(table, dict):
+        names = cast("dict[str, object]", table)
+        if len(names) != 1:
+            break
+        ((name, table),) = names.items()
+        found.append(name)
+    if table != 0 or not found:
+        fault = f"`{' '.join(dotted.split())}` is no key path; write one such as `provider.model`"
+        raise ConfigError((fault,))
+    return tuple(found)
+
+
+def value_of(text: str) -> object:
+    """Read a value as TOML; what is no TOML is a text."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    # More keys: a line break in the value made another line of TOML.
+    return table["value"] if list(table) == ["value"] else text
+
+
+def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
+    """Return the value that holds, which is the default where the file says nothing.
+
+    Args:
+        config: The whole.
+        own: The settings of each channel's kind, by the channel's name.
+        dotted: A key path; a number counts in a list, from 0.
+
+    Raises:
+        ConfigError: There is no such key, or it has no value.
+    """
+    value: object = _plain(config)
+    channels = cast("dict[str, dict[str, dict[str, object]]]", value)["channels"]
+    for name, settings in own.items():
+        channels[name] |= cast("dict[str, object]", _plain(settings))
+    for key in keys_of(dotted):
+        try:
+            match value:
+                case dict():
+                    value = cast("dict[str, object]", value)[key]
+                case list():
+                    value = cast("list[object]", value)[_number(key)]
+                case _:
+                    raise KeyError(key)
+        except LookupError as error:
+            raise ConfigError((_unknown(dotted, key),)) from error
+    if value is None:
+        fault = f"{dotted}: is not set, and has no default"
+        raise ConfigError((fault,))
+    return _without_none(value)
+
+
+def as_toml(value: object) -> str:
+    """Return a value as a person reads it: a text bare, a table as lines, all else as TOML."""
+    import tomlkit
+
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return tomlkit.dumps(cast("dict[str, object]", value)).rstrip()
+    return _on_one_line(value)
+
+
+def _on_one_line(value: object) -> str:
+    import tomlkit
+
+    match value:
+        case list():
+            return f"[{', '.join(_on_one_line(one) for one in cast('list[object]', value))}]"
+        case dict():
+            entries = cast("dict[str, object]", value).items()
+            inner = (
+                f"{tomlkit.key(key).as_string()} = {_on_one_line(one)}" for key, one in entries
+            )
+            return f"{{ {', '.join(inner)} }}"
+        case _:
+            return tomlkit.item(value).as_string()
+
+
+def changed(text: str, dotted: str, given: str) -> str:
+    """Return the text with one key set.
+
+    Args:
+        text: The whole TOML; empty for none yet.
+        dotted: A key path; a number counts in a list, from 0.
+        given: The value as typed.
+
+    Raises:
+        ConfigError: The text is no TOML, or the key path leads through something that is no table.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    keys, value = keys_of(dotted), value_of(given)
+    try:
+        wanted = copy.deepcopy(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        fault = f"not valid TOML: {str(error).lower()}"
+        raise ConfigError((fault,)) from error
+    if keys[0] == "channels" and "channels" not in wanted:
+        # A file that names no channel has these; one that names any has only what it names.
+        for name in Config().channels:
+            if keys[1:2] != (name,):
+                text = f"{text.rstrip()}\n\n[channels.{name}]\n".lstrip()
+                wanted.setdefault("channels", {})[name] = {}
+    _put(wanted, keys, value, dotted)
+    try:
+        document = tomlkit.parse(text)
+        parsed: object = tomlkit.parse("value = " + _toml_of(given, value)).item("value")
+        _put_item(document, keys, parsed)
+        after = tomlkit.dumps(document)
+        after = after if after.endswith("\n") else f"{after}\n"
+        is_right = tomllib.loads(after) == wanted
+    except (TOMLKitError, tomllib.TOMLDecodeError):
+        after, is_right = "", False
+    if not is_right:
+        fault = f"{dotted}: can't be changed without disturbing its surroundings; edit the file"
+        raise ConfigError((fault,))
+    return after
+
+
+def _toml_of(given: str, value: object) -> str:
+    import tomlkit
+
+    return tomlkit.item(value).as_string() if isinstance(value, str) else given
+
+
+def _put(table: dict[str, object], keys: Keys, value: object, dotted: str) -> None:
+    """Set a key in plain tables."""
+    place = cast("object", table)
+    for key in keys[:-1]:
+        match place:
+            case dict():
+                place = cast("dict[str, object]", place).setdefault(key, {})
+            case list() if _is_in(cast("list[object]", place), key):
+                place = cast("list[object]", place)[int(key)]
+            case _:
+                raise ConfigError((_unknown(dotted, key),))
+    match place:
+        case dict():
+            place[keys[-1]] = value
+        case list() if _is_in(cast("list[object]", place), keys[-1]):
+            place[int(keys[-1])] = value
+        case _:
+            raise ConfigError((_unknown(dotted, keys[-1]),))
+
+
+def _put_item(document: object, keys: Keys, item: object) -> None:
+    """Set a key in the library's tables, which the plain ones have shown to be there."""
+    import tomlkit
+
+    place: object = document
+    for number, key in enumerate(keys[:-1], start=1):
+        if isinstance(place, MutableSequence):
+            place = cast("MutableSequence[object]", place)[int(key)]
+            continue
+        table = cast("MutableMapping[str, object]", place)
+        if key not in table:
+            # A table that only holds tables needs no line of its own.
+            table[key] = tomlkit.table(is_super_table=number < len(keys) - 1)
+        place = table[key]
+    if isinstance(place, MutableSequence):
+        cast("MutableSequence[object]", place)[int(keys[-1])] = item
+    else:
+        cast("MutableMapping[str, object]", place)[keys[-1]] = item
+
+
+def _is_in(entries: list[object], key: str) -> bool:
+    return key.isdecimal() and int(key) < len(entries)
+
+
+def _number(key: str) -> int:
+    if not key.isdecimal():
+        raise LookupError(key)
+    return int(key)
+
+
+def _unknown(dotted: str, key: str) -> str:
+    return f"{dotted}: there is no `{key}`; `zeroclaw config schema` lists the keys"
+
+
+def _plain(value: object) -> object:
+    """Return a value of the configuration as tables, lists and TOML's own values."""
+    match value:
+        case BaseModel():
+            shown = {
+                name: cast("object", getattr(value, name)) for name in type(value).model_fields
+            }
+            return _plain({**shown, **(value.model_extra or {})})
+        case SecretReference():
+            return {key: one for key, one in asdict(value).items() if one is not None}
+        case dict():
+            entries = cast("dict[str, object]", value)
+            return {key: _plain(one) for key, one in entries.items()}
+        case tuple() | list():
+            return [_plain(one) for one in cast("tuple[object, ...]", value)]
+        case _:
+            return value
+
+
+def _without_none(value: object) -> object:
+    """Leave out what is not set; TOML has no word for it."""
+    if isinstance(value, dict):
+        entries = cast("dict[str, object]", value)
+        return {key: _without_none(one) for key, one in entries.items() if one is not None}
+    if isinstance(value, list):
+        return [_without_none(one) for one in cast("list[object]", value)]
+    return value
