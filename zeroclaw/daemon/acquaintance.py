@@ -15,7 +15,7 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
 from zeroclaw.inbound.revoking import Revoking
 from zeroclaw.inbound.strangers import Strangers
-from zeroclaw.store import RowKind, Write, find_all
+from zeroclaw.store import Put, RowKind, Write, find_all
 from zeroclaw.turn.numbers import Numbers
 
 
@@ -80,6 +80,10 @@ class Acquaintance:
         """Follow what has just been committed; never waits."""
         self.questions.written(writes)
         self.strangers.written(writes)
+        for write in writes:
+            if isinstance(write, Put) and write.kind is RowKind.PERSON:
+                known = known_of(write)
+                self._parts.log("person_decided", person=known.id, now=known.state, by=known.by)
         before = self._people.revoked
         if self._people.written(writes):
             self._policy.revoke(self._people.revoked)

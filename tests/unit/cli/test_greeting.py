@@ -40,6 +40,23 @@ def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:
     assert said(CHOSEN) == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
 
 
+def test_who_is_to_become_the_operator_is_told_how() -> None:
+    """The code is in the greeting, and the place that it is for."""
+    facts = ReadyFacts(
+        model="m",
+        note="",
+        web_url="",
+        channels=("terminal",),
+        shell="",
+        halted="",
+        claim="ABCD2345",
+    )
+    lines = list(greeting(facts, parse(CHOSEN), PLACES))
+    assert lines[2] == (
+        "  operator  nobody yet: send ABCD2345 to the bot in a private chat, within the hour"
+    )
+
+
 def test_a_model_that_was_found_comes_with_the_reason() -> None:
     """Which one it is, and why it is that one."""
     lines = said(CHOSEN, why="taken because Ollama offers it").splitlines()

@@ -15,7 +15,6 @@ from zeroclaw.envelope import (
     Accepted,
     Body,
     Deleted,
-    Duplicate,
     Edited,
     Envelope,
     Ignored,
@@ -345,94 +344,3 @@ async def test_a_day_later_nothing_is_left(world: World) -> None:
         assert await house.rows(RowKind.STRANGER) == ()
         kept = [row.body for row in await house.rows(RowKind.OUTBOX)]
         assert not any(code_of(house).encode() in body for body in kept)
-
-
-# --- the first operator --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def orphan(tmp_path: Path) -> World:
-    """Nobody is an operator; everybody is a stranger."""
-    channels = {"chat": CODES.model_copy(update={"allowed_users": ()})}
-    return World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
-
-
-async def test_the_printed_code_makes_an_operator(orphan: World) -> None:
-    """Whoever sends exactly it in private is stored, told, and asked about the next one."""
-    async with orphan.running() as house:
-        code = orphan.ready[0].claim
-        assert await house.event(Said(text=code), "ada", key="k") == Accepted()
-        assert house.texts()[-1].startswith("You are an operator of this bot now")
-        await house.say("let me in", "mallory")
-        assert await house.press() == "approved: Mallory"
-        assert await house.event(Said(text=code), "ada", key="k") == Duplicate()
-        assert orphan.model.requests == []
-    async with orphan.running() as house:
-        assert orphan.ready[1].claim == ""
-        await house.say("/whoami")
-        assert house.texts()[-1].endswith("Roles: operator.")
-
-
-async def test_a_used_code_does_nothing(orphan: World) -> None:
-    """The second one who sends it is a stranger like any other."""
-    async with orphan.running() as house:
-        code = orphan.ready[0].claim
-        await house.say(code, "ada")
-        await house.say(code, "mallory")
-        assert house.texts("mallory")[0].startswith("Your code is")
-        assert len(await house.rows(RowKind.PERSON)) == 1
-
-
-async def test_an_expired_code_does_nothing(orphan: World) -> None:
-    """An hour after the start."""
-    async with orphan.running() as house:
-        await house.advance(3600)
-        await house.say(orphan.ready[0].claim, "ada")
-        assert await house.rows(RowKind.PERSON) == ()
-
-
-async def test_wrong_guesses_are_silent_and_few(orphan: World) -> None:
-    """After five even the right code is not heard from that sender."""
-    async with orphan.running() as house:
-        for _ in range(5):
-            assert await house.say("ABCD2345", "mallory") == Ignored()
-        assert await house.say(orphan.ready[0].claim, "mallory") == Ignored()
-        assert house.texts("mallory") == []
-        await house.say(orphan.ready[0].claim, "ada")
-        assert len(await house.rows(RowKind.PERSON)) == 1
-
-
-async def test_in_a_group_the_code_does_nothing(orphan: World) -> None:
-    """There it would be read by others."""
-    async with orphan.running() as house:
-        assert await house.say(orphan.ready[0].claim, "ada", room="lobby") == Ignored()
-        assert await house.rows(RowKind.PERSON) == ()
-
-
-@pytest.mark.parametrize(
-    ("pairing", "allowed", "printed"),
-    [
-        ("code", ("ada",), False),
-        ("code", (), True),
-        ("closed", (), False),
-    ],
-    ids=["an operator who is let in", "an operator who is not let in", "closed"],
-)
-async def test_a_code_is_printed_only_where_it_is_needed(
-    tmp_path: Path, pairing: str, allowed: tuple[str, ...], printed: bool
-) -> None:
-    """Not where an operator can be reached, and not where no channel gives codes out."""
-    chat = CHAT.model_copy(update={"pairing": pairing, "allowed_users": allowed})
-    world = World(tmp_path, CONFIG.model_copy(update={"channels": {"chat": chat}}))
-    async with world.running():
-        assert bool(world.ready[0].claim) == printed
-
-
-async def test_the_code_is_nowhere_but_in_the_greeting(orphan: World) -> None:
-    """Neither in what is stored nor in what is logged (P8)."""
-    async with orphan.running() as house:
-        code = orphan.ready[0].claim
-        await house.say("ABCD2345", "mallory")
-        assert code not in str(orphan.facts.seen)
-        kept = [row.body for kind in RowKind for row in await house.rows(kind)]
-        assert not any(code.encode() in body for body in kept)
