@@ -22,12 +22,20 @@ MOST_KEPT = 64
 class Desk:
     """One conversation, held by one task."""
 
-    def __init__(self, store: Store, fence: Fence, history: History, audit_head: str) -> None:
-        """Take over what `open_desk` read."""
+    def __init__(
+        self,
+        store: Store,
+        fence: Fence,
+        history: History,
+        audit_head: str,
+        first: int | None = None,
+    ) -> None:
+        """Take over what `open_desk` read; `first` is the journal's first number, if it has one."""
         self._store = store
         self._fence = fence
         self._lock = asyncio.Lock()
         self._audit_head = audit_head
+        self._first = first
         self.history = history
 
     @property
@@ -39,6 +47,10 @@ class Desk:
     def fence(self) -> Fence:
         """Proof of holding; others that write for this conversation need it."""
         return self._fence
+
+    async def is_whole(self) -> bool:
+        """Tell whether the journal begins where it began: retention takes the oldest of it."""
+        return self._first == await _first(self._store, self.conversation)
 
     async def commit(
         self,
@@ -75,6 +87,8 @@ class Desk:
                 )
             )
             self._audit_head = head
+            if journal and self._first is None:
+                self._first = 1
             for entry in journal:
                 self.history = extend(self.history, entry)
 
@@ -91,8 +105,13 @@ class Desks:
     async def take(self, conversation: ConversationId) -> Desk:
         """Return the desk of a conversation, read anew unless it is still ours as we left it."""
         kept = self._kept.pop(conversation, None)
-        # Only the holder of the fence appends, so as long as it is the same nothing is missed.
-        if kept is not None and kept.fence == await self._leases.fence_of(conversation):
+        # Only the holder of the fence appends, so as long as it is the same nothing is missed; but
+        # what was taken away by its age must not be sent to a model again.
+        if (
+            kept is not None
+            and kept.fence == await self._leases.fence_of(conversation)
+            and await kept.is_whole()
+        ):
             return kept
         return await open_desk(self._store, self._leases, conversation)
 
@@ -106,10 +125,17 @@ class Desks:
 async def open_desk(store: Store, leases: Leases, conversation: ConversationId) -> Desk:
     """Take a conversation and read what it has come to."""
     fence = await leases.fence_of(conversation)
+    # Before the rest: where something is taken away in between, it is read anew the next time.
+    first = await _first(store, conversation)
     history = await read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
-    return Desk(store, fence, history, head)
+    return Desk(store, fence, history, head, first)
+
+
+async def _first(store: Store, conversation: ConversationId) -> int | None:
+    entry = await store.read(LogKind.JOURNAL, conversation, limit=1)
+    return entry[0].sequence if entry else None
 
 
 async def read_history(store: Store, conversation: str) -> History:
