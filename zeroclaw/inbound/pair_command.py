@@ -166,7 +166,8 @@ class PairCommand:
         return Outcome(text=text, writes=(put,))
 
     async def _take_back(self, what: str, principal: Principal) -> Outcome:
-        name = self._people.named(what)
+        # Who was put out under an id that the configuration names since is still found by the id.
+        name = what if self._people.revoked_by(what) else self._people.named(what)
         row = await self._store.get(RowKind.PERSON, name) if name else None
         before = None if row is None else known_of(row)
         if row is None or before is None or before.state != "revoked":
@@ -197,7 +198,8 @@ async def listed(rows: Rows, now: datetime) -> str:
 
 
 def _line(one: Known) -> str:
-    name = f"{one.display} (`{one.id}`)" if one.display else f"`{one.id}`"
+    id_ = f"`{pairing.exact(one.id)}`"
+    name = f"{one.display} ({id_})" if one.display else id_
     roles = f", {', '.join(one.roles)}" if one.roles else ""
     at = f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return f"{name}{roles}: {one.state} by {one.by}, {at}"

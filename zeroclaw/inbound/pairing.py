@@ -40,6 +40,10 @@ KEPT = timedelta(days=1)
 """How long an ended question is remembered, for late answers and for the limits."""
 SHOWN_CHARS = 60
 """Of a name that a stranger chose."""
+MOST_ID_CHARS = 320
+"""Of a stranger's id, which is stored and shown whole: the longest mail address (RFC 5321)."""
+MOST_CHAT_CHARS = 1_400
+"""Of what their chat is called: channel, account, chat and thread; a thread's may be a mail's id."""
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
@@ -259,7 +263,7 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
     lines = (
         f"name: {one.name}",
         f"channel: {one.channel}",
-        f"sender id: {clean(one.sender)}",
+        f"sender id: {exact(one.sender)}",
         *([f"code: {code}"] if code else []),
     )
     call = CardCall(
@@ -307,6 +311,14 @@ def clean(name: str) -> str:
     return " ".join(printable.split())[:SHOWN_CHARS]
 
 
+def exact(identity: str) -> str:
+    """Return an id whole, for people: it alone decides, so nothing of it may look like another's.
+
+    Only what would break a line, or end the backticks around it, becomes U+FFFD.
+    """
+    return "".join(c if c.isprintable() and c != "`" else "\ufffd" for c in identity)
+
+
 def told_code(code: str, holds_s: float) -> str:
     """Return all that a stranger is told."""
     return (
@@ -347,7 +359,7 @@ def line(one: Stranger, place: str = "") -> str:
     """Return a waiting question as one line of a list."""
     number = number_of(one, place)
     name = f"`{number}` " if number else ""
-    return f"{name}{one.name} (`{clean(one.identity)}`) wants to talk to this bot, {ended(one)}"
+    return f"{name}{one.name} (`{exact(one.identity)}`) wants to talk to this bot, {ended(one)}"
 
 
 def _span(seconds: float) -> str:

@@ -22,7 +22,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.known import Known, known_put
+from zeroclaw.inbound.known import Known, known_of, known_put
 from zeroclaw.inbound.pairing import Decided, Result, Stranger, TooLate
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
@@ -162,6 +162,8 @@ class Questions:
             state="admitted",
             by=one.by,
             at=self._clock.now(),
+            # Who sent the printed code meanwhile stays the operator that it made them.
+            roles=known_of(row).roles if row is not None and row.state == "admitted" else (),
         )
         put = known_put(known, expect=row.version if row else 0)
         return (put, note_row(key=self._ids.ulid(), address=one.address, text=LET_IN))

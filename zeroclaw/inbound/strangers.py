@@ -104,12 +104,17 @@ class Strangers:
     # --- somebody whom nobody knows ------------------------------------------------------------
 
     def hears(self, envelope: Envelope) -> bool:
-        """Whether an event may come to anything: a message, in private, of who wasn't put out."""
+        """Whether an event may come to anything: a message, in private, of who wasn't put out.
+
+        Ids that no platform gives out are not stored, because a stranger's row has a bound (P4).
+        """
         sender, address = envelope.sender, envelope.address
         return (
             address.channel in self._holds_s
             and address.direct
             and sender.verified
+            and len(sender.id) <= pairing.MOST_ID_CHARS
+            and len(address.key()) <= pairing.MOST_CHAT_CHARS
             and isinstance(envelope.body, Said | Command)
             and not self._people.is_revoked(address.channel, sender.id)
         )

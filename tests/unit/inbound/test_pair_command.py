@@ -6,6 +6,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG
+from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Ignored
 from zeroclaw.errors import Conflict
 from zeroclaw.inbound.pair_command import USAGE
@@ -199,3 +200,45 @@ async def test_nobody_locks_themselves_out(world: World) -> None:
         assert await house.say("hello") == Ignored()
     async with world.running():
         assert len(world.ready[1].claim) == 8
+
+
+async def test_who_was_put_out_before_they_had_a_name_may_come_back(world: World) -> None:
+    """The configuration names them since; the row is still found by the id that it was made for."""
+    async with world.running() as house:
+        await console(house, "revoke chat:cleo")
+    cleo = PersonSettings(name="cleo", ids=("chat:cleo",))
+    world.configure(people=(*CONFIG.people, cleo))
+    async with world.running() as house:
+        assert await house.say("hello", "cleo") == Ignored()
+        told = await console(house, "approve chat:cleo")
+        assert told == ("approved: `chat:cleo` is let in again", True)
+        await house.say("hello", "cleo")
+        assert house.texts("cleo")[-1] == "ok"
+
+
+async def test_an_operator_whose_question_is_answered_late_stays_one(world: World) -> None:
+    """They wrote first, then sent the printed code, then answered the question about themselves."""
+    world.configure(people=())
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say(world.ready[0].claim, "mallory")
+        await console(house, "approve chat:mallory")
+        await house.say("/whoami", "mallory")
+        assert house.texts("mallory")[-1].endswith("Roles: operator.")
+
+
+async def test_an_id_is_shown_as_it_is(world: World) -> None:
+    """Whole and with every sign: it alone decides who is let in, and it can be typed again (P5)."""
+    who = f"mal_lory*@example.org.{'a' * 60}.invalid"
+    async with world.running() as house:
+        await house.say("let me in", who)
+        assert f"sender id: {who}" in house.card().calls[0].arguments.splitlines()
+        assert f"(`chat:{who}`) wants to talk" in str((await console(house, "list"))[0])
+        assert (await console(house, f"approve chat:{who}"))[1] is True
+
+
+async def test_an_id_that_no_platform_gives_out_meets_silence(world: World) -> None:
+    """A stranger chooses no size for the row that they leave (P4)."""
+    async with world.running() as house:
+        assert await house.say("let me in", "m" * 321) == Ignored()
+        assert await house.rows(RowKind.STRANGER) == ()
