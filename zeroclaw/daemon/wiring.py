@@ -380,7 +380,7 @@ class Wired:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""
         if self.policy.halted_by:
             text = f"Halted by {self.policy.halted_by}; your message waits for `/resume`."
-        elif tools := self.runner.waits_for(item.conversation):
+        elif tools := self.runner.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(self._parts.start.config.approvals.approvers)
             text = f"Waiting for {approvers} to approve {names}; your message is next."

@@ -240,7 +240,7 @@ class Door:
                 message="",
             )
             writes.append(item_put(stop, "control", expect=0))
-        elif (note := self._waiting_note(item)) is not None:
+        if (note := self._waiting_note(item)) is not None:
             writes.append(note)
         return Plan(
             conversation=found.conversation, writes=tuple(writes), wake=(found.conversation,)

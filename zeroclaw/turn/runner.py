@@ -119,12 +119,12 @@ class Runner:
         """Wait until the answers are delivered that a restart cut off on their way."""
         await self._rooms.outbox.caught_up(conversation)
 
-    def waits_for(self, conversation: ConversationId) -> tuple[str, ...]:
-        """Return the tools whose calls wait for an answer in a conversation."""
+    def waits_for(self, item: Item) -> tuple[str, ...]:
+        """Return the tools whose calls wait for an answer, and a message for them."""
         return tuple(
             tool
             for running in self._running.values()
-            if running.conversation == conversation
+            if running.conversation == item.conversation and not running.ends_with(item)
             for tool in running.asked_for
         )
 

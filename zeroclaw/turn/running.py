@@ -22,6 +22,7 @@ from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.machine import step
 from zeroclaw.turn.performing import Performing
 from zeroclaw.turn.rooms import Rooms
@@ -106,6 +107,14 @@ class Running:
     def asked_for(self) -> tuple[str, ...]:
         """The tools whose calls wait for an answer."""
         return tuple(slot.call.name for slot in self._slots() if slot.status == "asked")
+
+    def ends_with(self, item: Item) -> bool:
+        """Tell whether a message interrupts this turn, which nobody else's does."""
+        return (
+            isinstance(item.content, Ask)
+            and item.content.while_busy == "interrupt"
+            and item.principal.id == self._opened.principal.id
+        )
 
     def show_note(self, note: str) -> None:
         """Show a note below the draft, if there is one."""

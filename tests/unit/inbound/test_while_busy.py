@@ -299,6 +299,19 @@ async def test_an_interrupt_ends_open_questions(world: World) -> None:
         assert world.poke.runs == []
 
 
+async def test_whoever_interrupts_nothing_is_told_what_they_wait_for(world: World) -> None:
+    """Somebody else's question, or the end of a halt, as in every other mode (P10)."""
+    busy(world, "interrupt")
+    world.model.will(asks_for(("poke", '{"a": 1}')))
+    async with world.running() as house:
+        await house.say("poke it", "ben", room="room")
+        await house.say("and I?", "ada", room="room")
+        assert house.texts(room="room")[-1].endswith("to approve `poke`; your message is next.")
+        await house.say("/halt")
+        await house.say("hello")
+        assert house.texts()[-1] == "Halted by Ada; your message waits for `/resume`."
+
+
 # --- /queue --------------------------------------------------------------------------------------
 
 
