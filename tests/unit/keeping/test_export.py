@@ -35,6 +35,7 @@ async def test_a_conversation_is_written_out_whole(world: World) -> None:
     async with world.running() as house:
         await house.say(f"poke with {SECRET}")
         await house.advance(1)
+        assert "approval" not in [kind for kind, _, _ in await told(world, "ada")]
         await house.press()
         await house.advance(1)
         await house.say("/tool look {}")
