@@ -234,11 +234,7 @@ class House:
         self, text: str, who: str = "ada", *, room: str = "", channel: str = "chat"
     ) -> Admission:
         """Write a message or a command, and wait until nothing more happens."""
-        body: Body = Said(text=text)
-        if text.startswith("/"):
-            name, _, rest = text[1:].partition(" ")
-            body = Command(name=name, rest=rest)
-        return await self.event(body, who, room=room, channel=channel)
+        return await self.event(self.said(text), who, room=room, channel=channel)
 
     async def edit(self, message: str, text: str, who: str = "ada", *, room: str = "") -> Admission:
         """Change what was said; `message` is `p1` for the first event of the world."""
@@ -267,7 +263,10 @@ class House:
         told = await self.event(pressed, who, channel=channel)
         return told.text if isinstance(told, Answered) else ""
 
-    def said(self, text: str) -> Said:
+    def said(self, text: str) -> Body:
+        if text.startswith("/"):
+            name, _, rest = text[1:].partition(" ")
+            return Command(name=name, rest=rest)
         return Said(text=text)
 
     def command(self, name: str, rest: str = "") -> Command:
@@ -278,8 +277,8 @@ class House:
         return Pressed(approval=self.card().calls[call].approval, choice=choice)
 
     async def say_and_die(self, text: str) -> None:
-        """Write a message; some commit never returns, see `MemoryStore.cut_after`."""
-        await self._and_die(self.envelope(Said(text=text)))
+        """Write a message or a command; some commit never returns, see `MemoryStore.cut_after`."""
+        await self._and_die(self.envelope(self.said(text)))
 
     def watch(self) -> list[Event]:
         """All events of the turns from now on."""

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Listed] = {
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
     "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
     "pair": Listed(module="pair", does="Show who wants to talk to the bot, and let them in or not."),
+    "grants": Listed(module="grants", does="Show what runs without asking, and end it."),
     "check-config": Listed(module="check_config", does="Find every fault of the configuration."),
     "config": Listed(module="config", does="Read, change and describe the configuration's keys."),
     "models": Listed(module="models", does="List, get and test models."),

@@ -34,7 +34,14 @@ BASE: tuple[Statement, ...] = (
         id="base.own",
         effect="allow",
         principals=_ANYONE,
-        actions=("command:status", "command:stop", "command:forget"),
+        actions=(
+            "command:status",
+            "command:stop",
+            "command:forget",
+            # What is others' is asked again for each grant, as `approve:<tool>` too.
+            "command:grants",
+            "command:revoke",
+        ),
         when={"own": True},
         note="everybody may see, stop and have removed what is their own",
     ),

@@ -18,6 +18,7 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.conversations import Conversations, Found
 from zeroclaw.inbound.forget import ForgetCommand
+from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put
@@ -45,6 +46,10 @@ COMMANDS: dict[str, CommandHelp] = {
     "pending": CommandHelp(usage="/pending", does="calls that wait for an answer"),
     "approve": CommandHelp(usage="/approve 1 3", does="let these calls run, once"),
     "deny": CommandHelp(usage="/deny 2 because …", does="refuse these calls"),
+    "grants": CommandHelp(
+        usage="/grants", does="what runs without asking, for how long, and by whom"
+    ),
+    "revoke": CommandHelp(usage="/revoke 1 3", does="let these ask again, at once"),
     "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does="call a tool yourself"),
     "halt": CommandHelp(usage="/halt", does="stop everything, until /resume"),
     "resume": CommandHelp(usage="/resume", does="go on after /halt"),
@@ -81,6 +86,7 @@ class Commands:
         conversations: Conversations,
         answers: Answers,
         pair: PairCommand,
+        grants: GrantCommands,
         forget: ForgetCommand,
         policy: Callable[[], PolicySet],
         status: Status,
@@ -91,6 +97,7 @@ class Commands:
         self._conversations = conversations
         self._answers = answers
         self._pair = pair
+        self._grants = grants
         self._forget = forget
         self._policy = policy
         self._status = status
@@ -129,7 +136,7 @@ class Commands:
                 return Plan(conversation=here, writes=(*make, stop), wake=(meant,))
             case "halt" | "resume":
                 return self._switch(command.name == "halt", here, address, principal, make)
-            case "approve" | "deny" | "pair" | "forget":
+            case "approve" | "deny" | "revoke" | "pair" | "forget":
                 return await self._answered(command, address, principal, found)
             case _:
                 text = await self._told(command.name, here, address, principal)
@@ -138,6 +145,8 @@ class Commands:
     async def _answered(
         self, command: Command, address: Address, principal: Principal, found: Found
     ) -> Plan:
+        if command.name == "revoke":
+            return await self._grants.revoke(command, address, principal, found)
         if command.name == "forget":
             said = await self._forget.plan(command.rest, address, principal)
             writes = (*found.writes, *said.writes)
@@ -157,6 +166,8 @@ class Commands:
                 return await self._status(here)
             case "pending":
                 return await self._answers.pending(address, principal, self._clock.now())
+            case "grants":
+                return await self._grants.listed(here, address, principal)
             case "whoami":
                 roles = ", ".join(sorted(principal.roles)) or "none"
                 return (

@@ -1,0 +1,55 @@
+"""`zeroclaw grants`: what was approved for a time, and its end.
+
+    {"call": "grants", "words": "list"} → {"text": "…", "changed": false, "grants": [{"id": "…",
+        "name": "…", "tool": "…", "resources": ["…"], "arguments_hash": "", "conversation": "…",
+        "holder": "…", "granted_by": "…", "until": "2026-01-01T12:00:00+00:00"}]}
+    {"call": "grants", "words": "revoke ID …"} → {"text": "…", "changed": true}
+
+`text` is what a person reads. A grant ends with the answer: the next call asks again.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+from zeroclaw.cli.answers import answer
+from zeroclaw.cli.options import as_json, data_place, with_places
+from zeroclaw.errors import Refused
+
+
+@click.group("grants")
+def command() -> None:
+    """Show what runs without asking, and end it.
+
+    Whoever answers an approval "for a time" grants that conversation more such calls of that tool.
+    """
+
+
+@command.command("list")
+@with_places
+@as_json
+def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
+    """Show every grant that holds: its id, tool, resources, end, and by and for whom."""
+    told = asyncio.run(answer(data_place(config, data_dir), {"call": "grants", "words": "list"}))
+    if as_json:
+        click.echo(json.dumps(told.get("grants", []), indent=2, ensure_ascii=False))
+    else:
+        click.echo(str(told.get("text", "")))
+
+
+@command.command("revoke")
+@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@with_places
+def revoke(ids: tuple[str, ...], config: Path | None, data_dir: Path | None) -> None:
+    """End grants at once: the next such call asks again.
+
+    ID is what `zeroclaw grants list` shows. Fails when none of them was ended.
+    """
+    line = {"call": "grants", "words": " ".join(("revoke", *ids))}
+    told = asyncio.run(answer(data_place(config, data_dir), line))
+    text = str(told.get("text", ""))
+    if told.get("changed") is not True:
+        raise Refused(text)
+    click.echo(text)

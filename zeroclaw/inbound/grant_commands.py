@@ -1,0 +1,278 @@
+"""`/grants`, `/revoke` and `zeroclaw grants`: what runs without asking for a time, and its end.
+
+A grant is gone with the commit that revokes it, so the next decision of the gate asks again, and
+the last check of a call that has not started yet finds it gone. The conversation's holder is told
+by a control item, because only the holder writes that conversation's audit.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.delivery.rows import note_row
+from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
+from zeroclaw.errors import Conflict
+from zeroclaw.gate import grant as grants
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.grant import Grant
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.inbound import pairing
+from zeroclaw.inbound.conversations import Conversation, Found
+from zeroclaw.inbound.pair_command import CONSOLE
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.record import decode
+from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
+from zeroclaw.turn.inbox import Item, Revoked, item_put
+
+USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
+NOTHING = "Nothing is granted: every call that needs an answer asks for it."
+AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
+TRIES = 8
+"""Plans made for one wish of the console before giving up; each lost race makes one more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """A grant that holds, and the version it was read at."""
+
+    grant: Grant
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What words come to, as far as one commit may go.
+
+    Attributes:
+        scope: The conversation whose grants end; None when none does.
+        told: One line a word.
+        left: Words that name grants of other conversations.
+    """
+
+    scope: ConversationId | None
+    writes: tuple[Write, ...]
+    told: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+class GrantCommands:
+    """Lists grants and ends them.
+
+    Whoever may approve a tool's calls sees and ends all grants of it, and so does an operator.
+    Everybody sees those of their own conversation, and may end what was granted to themselves.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        policy: Callable[[], PolicySet],
+        redact: Callable[[str], str],
+        clock: Clock,
+        ids: Ids,
+        announce: Callable[[Plan], None],
+    ) -> None:
+        """Hold what is needed; `announce` is told what the console has committed."""
+        self._store = store
+        self._policy = policy
+        self._redact = redact
+        self._clock = clock
+        self._ids = ids
+        self._announce = announce
+
+    # --- in a chat -------------------------------------------------------------------------------
+
+    async def listed(self, here: ConversationId, address: Address, principal: Principal) -> str:
+        """Return what holds now, a line each, as far as it concerns this person."""
+        lines: list[str] = []
+        for held in await self._held():
+            if self._sees(held.grant, principal, address, here):
+                name = grants.name_in(held.grant, address.key())
+                where = await self._where(held.grant.conversation, here)
+                lines.append(f"- `{name}` {self._line(held.grant)}, {where}")
+        return "\n".join(lines) or NOTHING
+
+    async def revoke(
+        self, command: Command, address: Address, principal: Principal, found: Found
+    ) -> Plan:
+        """Return what `/revoke 1 3` comes to in one chat.
+
+        Grants of another conversation than the first one's are left for a plan after it.
+        """
+        outcome = await self._revoke(
+            _words(command.rest), address, principal, found.conversation, "/grants"
+        )
+        text = (
+            "\n".join(outcome.told) or "Say which, for example `/revoke 1`; `/grants` lists them."
+        )
+        note = note_row(
+            key=self._ids.ulid(), conversation=found.conversation, address=address, text=text
+        )
+        rest = replace(command, rest=" ".join(outcome.left))
+        here = Found(conversation=found.conversation)
+        more = partial(self.revoke, rest, address, principal, here) if outcome.left else None
+        return Plan(
+            conversation=outcome.scope or found.conversation,
+            writes=(*found.writes, *outcome.writes, note),
+            wake=(outcome.scope,) if outcome.scope else (),
+            then=more,
+        )
+
+    # --- at the console --------------------------------------------------------------------------
+
+    async def console(self, asked: Mapping[str, object]) -> dict[str, object]:
+        """Do what `zeroclaw grants` asks for over the control socket.
+
+        Raises:
+            Conflict: Somebody else kept changing the same.
+        """
+        given = asked.get("words")
+        word, *words = _words(given if isinstance(given, str) else "") or ("list",)
+        if word == "list" and not words:
+            text = await self.listed(ConversationId(""), AT_CONSOLE, CONSOLE)
+            every = [self._as_json(held.grant) for held in await self._held()]
+            return {"text": text, "changed": False, "grants": every}
+        if word != "revoke" or not words:
+            return {"text": USAGE, "changed": False}
+        told: list[str] = []
+        is_changed = False
+        left = tuple(words)
+        while left:
+            outcome = await self._at_console(left)
+            told += outcome.told
+            is_changed = is_changed or outcome.scope is not None
+            left = outcome.left
+        return {"text": "\n".join(told), "changed": is_changed}
+
+    async def _at_console(self, words: tuple[str, ...]) -> _Outcome:
+        for _ in range(TRIES):
+            outcome = await self._revoke(
+                words, AT_CONSOLE, CONSOLE, ConversationId(""), "zeroclaw grants list"
+            )
+            if outcome.scope is None:
+                return outcome
+            scope, writes = outcome.scope, outcome.writes
+            commit = Commit(point=DurablePoint.ANSWERED, conversation=scope, writes=writes)
+            try:
+                await self._store.commit(commit)
+            except Conflict:
+                continue
+            self._announce(Plan(conversation=scope, writes=writes, wake=(scope,)))
+            return outcome
+        message = "could not store this: too many writers; try again"
+        raise Conflict(message)
+
+    # --- what holds ------------------------------------------------------------------------------
+
+    async def _held(self) -> tuple[_Held, ...]:
+        now = self._clock.now()
+        rows = find_all(self._store, RowKind.GRANT)
+        held = [_Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
+        return tuple(one for one in held if now < one.grant.until)
+
+    def _line(self, one: Grant) -> str:
+        return self._redact(f"{grants.describe(one)}, for `{one.holder}`")
+
+    async def _where(self, conversation: ConversationId, here: ConversationId) -> str:
+        if conversation == here:
+            return "in this conversation"
+        row = await self._store.get(RowKind.CONVERSATION, conversation)
+        if row is None:
+            return f"in the conversation `{conversation}`"
+        address = decode(Conversation, row.body).address
+        thread = f"/{address.thread}" if address.thread else ""
+        return f"in `{address.channel}/{address.chat}{thread}`"
+
+    def _as_json(self, one: Grant) -> dict[str, object]:
+        return {
+            "id": one.id,
+            "name": grants.name_in(one, ""),
+            "tool": one.tool,
+            "resources": [self._redact(resource) for resource in one.resources],
+            "arguments_hash": one.arguments_hash or "",
+            "conversation": one.conversation,
+            "holder": one.holder,
+            "granted_by": one.granted_by,
+            "until": one.until.isoformat(),
+        }
+
+    # --- what may be done ------------------------------------------------------------------------
+
+    def _sees(
+        self, one: Grant, principal: Principal, address: Address, here: ConversationId
+    ) -> bool:
+        return one.conversation == here or self._may_end(one, principal, address)
+
+    def _may_end(self, one: Grant, principal: Principal, address: Address) -> bool:
+        query = Query(
+            principal=principal,
+            action="command:revoke",
+            now=self._clock.now(),
+            direct=address.direct,
+            own=one.holder == principal.id,
+        )
+        approves = replace(query, action=f"approve:{one.tool}", own=None)
+        decide = self._policy().decide
+        return "allow" in (decide(query).effect, decide(approves).effect)
+
+    async def _revoke(
+        self,
+        words: tuple[str, ...],
+        address: Address,
+        principal: Principal,
+        here: ConversationId,
+        lists: str,
+    ) -> _Outcome:
+        every = await self._held()
+        seen = [one for one in every if self._sees(one.grant, principal, address, here)]
+        ending: dict[str, _Held] = {}
+        scope: ConversationId | None = None
+        told: list[str] = []
+        left: list[str] = []
+        for word in words:
+            meant = _meant(word, seen, address.key())
+            shown = pairing.clean(word)
+            if meant is None:
+                told.append(f"`{shown}` is no grant that holds; `{lists}` shows those that do.")
+            elif not self._may_end(meant.grant, principal, address):
+                told.append(f"`{shown}` is not yours to revoke; an operator can.")
+            elif scope not in (None, meant.grant.conversation):
+                left.append(word)
+            else:
+                scope = meant.grant.conversation
+                ending[meant.grant.id] = meant
+                told.append(f"`{shown}`: revoked; `{meant.grant.tool}` asks again.")
+        writes = [
+            write for one in ending.values() for write in self._ending(one, address, principal)
+        ]
+        return _Outcome(scope=scope, writes=tuple(writes), told=tuple(told), left=tuple(left))
+
+    def _ending(self, held: _Held, address: Address, principal: Principal) -> tuple[Write, ...]:
+        one = held.grant
+        item = Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=one.conversation,
+            address=address,
+            principal=principal,
+            content=Revoked(grant=one.id, tool=one.tool),
+            admitted_at=self._clock.now(),
+        )
+        return (
+            # Of two who revoke it one does, and the other is told that it is gone.
+            Expect(kind=RowKind.GRANT, key=one.id, version=held.version),
+            grants.to_delete(one),
+            item_put(item, "control", expect=0),
+        )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the names in a text, `1 3`, `1, 3`, `#1` or an id, each once."""
+    words = (word.strip("#`") for word in text.replace(",", " ").split())
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _meant(word: str, seen: Iterable[_Held], place: str) -> _Held | None:
+    """Return the one grant that a word names, None for none and for several."""
+    named = [one for one in seen if grants.is_called(one.grant, word, place)]
+    return named[0] if len(named) == 1 else None
