@@ -1,9 +1,18 @@
-"""Asks this machine's resolver for the addresses of a host's name."""
+"""Asks this machine's resolver for the addresses of a host's name.
+
+The resolver can't be interrupted: who gives up leaves its thread waiting, for as long as a stranger's
+name server likes. So it has threads of its own, and never takes those that everybody's files wait for.
+"""
 
 import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 
 from zeroclaw.errors import ZeroclawError
+
+ASKED_AT_ONCE = 8
+"""Names; further ones wait."""
 
 
 class NameUnknown(ZeroclawError):
@@ -20,8 +29,15 @@ async def resolve(name: str) -> tuple[str, ...]:
     """
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        ask = partial(socket.getaddrinfo, name, None, type=socket.SOCK_STREAM)
+        found = await loop.run_in_executor(_threads(), ask)
     except (OSError, UnicodeError) as error:
         words = error.strerror if isinstance(error, OSError) else None
         raise NameUnknown((words or "the name can't be asked for").lower()) from error
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the threads that ask, made for the first name; they end with the process."""
+    return ThreadPoolExecutor(ASKED_AT_ONCE, thread_name_prefix="names")

@@ -1,5 +1,9 @@
 """How this machine's resolver is asked."""
 
+import asyncio
+import socket
+import threading
+
 import pytest
 
 from zeroclaw.host.names import NameUnknown, resolve
@@ -26,3 +30,20 @@ async def test_what_has_no_address_is_told(name: str) -> None:
     """In one error, with the resolver's words; an empty name is not this machine."""
     with pytest.raises(NameUnknown):
         await resolve(name)
+
+
+async def test_slow_names_take_nobodys_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are asked for, what else needs a thread gets one at once (P9)."""
+    answered = threading.Event()
+
+    def ask(*_: object, **__: object) -> list[object]:
+        answered.wait()
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", ask)
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(resolve(f"n{number}.invalid")) for number in range(64)]
+        other = group.create_task(asyncio.to_thread(lambda: "served"))
+        assert await other == "served"
+        answered.set()
+    assert {one.result() for one in asked} == {()}
