@@ -17,7 +17,7 @@ class Report:
         channels: By name.
         busy: Conversations that have something to do.
         waiting: Messages that wait for their turn.
-        pending: Questions that wait for an answer.
+        pending: Questions that wait for an answer, about calls and about strangers.
         disk_bytes: What the store takes.
         halted: Who halted everything, empty for nobody.
         dropped: Events of strangers, by channel, since the start.
@@ -86,7 +86,8 @@ class StatusOf:
             channels=dict(self._channels()),
             busy=self._busy(),
             waiting=await self._count(RowKind.INBOX, "queued"),
-            pending=await self._count(RowKind.APPROVAL, "pending"),
+            pending=await self._count(RowKind.APPROVAL, "pending")
+            + await self._count(RowKind.STRANGER, "waiting"),
             disk_bytes=await self._store.size_bytes(),
             halted=self._halted(),
             dropped=dict(self._dropped()),

@@ -13,16 +13,18 @@ from tests.fakes.scripted_channel import Call
 from zeroclaw.channel import CardCall
 from zeroclaw.envelope import (
     Accepted,
+    ApprovalId,
     Body,
     Deleted,
     Edited,
     Envelope,
     Ignored,
     Membership,
+    Pressed,
     Said,
     Sender,
 )
-from zeroclaw.errors import ChannelRejected
+from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.inbound.pairing import ALPHABET, of_row, to_put
 from zeroclaw.store import Commit, DurablePoint, RowKind
 
@@ -282,6 +284,49 @@ async def test_a_card_that_is_sent_late_shows_the_end(world: World) -> None:
         may_go.set()
         await house.settle()
         assert house.endings() == [("approved", "the operator on this machine")]
+
+
+async def test_a_card_of_nobodys_does_nothing(world: World) -> None:
+    """Whatever id somebody makes up (P5)."""
+    async with world.running() as house:
+        assert (
+            await house.event(Pressed(approval=ApprovalId("made-up"), choice="once")) == Ignored()
+        )
+
+
+async def test_a_card_that_is_refused_leaves_the_question_open(world: World) -> None:
+    """It is in the list, and can be answered there (P5)."""
+    world.platforms["chat"].will("ask", ChannelRejected("no cards"))
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await house.say("/pending")
+        assert "wants to talk to this bot" in house.texts()[-1]
+        await house.say(f"/pair approve {code_of(house)}")
+        assert house.texts()[-1] == "approved: Mallory"
+
+
+async def test_a_deadline_that_loses_a_race_is_looked_at_again(world: World) -> None:
+    """Another write came between its look and its commit (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+
+        def taken(_commit: Commit) -> None:
+            world.store.before = None
+            message = "somebody was first"
+            raise Conflict(message)
+
+        world.store.before = taken
+        await house.advance(3600)
+        assert house.endings() == [("expired", "")]
+
+
+async def test_status_counts_who_waits(world: World) -> None:
+    """Among what is to be approved, until the code ends."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        assert (await house.ask("status"))["pending"] == 1
+        await house.advance(3600)
+        assert (await house.ask("status"))["pending"] == 0
 
 
 # --- numbers and lists ---------------------------------------------------------------------------
