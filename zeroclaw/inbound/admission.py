@@ -279,7 +279,7 @@ class Door:
             return plan
         item = Item(
             id=id_,
-            conversation=plan.conversation,
+            conversation=plan.here or plan.conversation,
             address=envelope.address,
             principal=principal,
             content=Obeyed(text=f"/{command.name} {command.rest}".rstrip()),

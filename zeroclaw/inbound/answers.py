@@ -179,6 +179,7 @@ class Answers:
         here = Found(conversation=found.conversation)
         return Plan(
             conversation=scope or found.conversation,
+            here=found.conversation,
             writes=(*found.writes, *writes, note),
             wake=(scope,) if scope and writes else (),
             then=partial(self.by_number, rest, address, principal, at, here) if left else None,

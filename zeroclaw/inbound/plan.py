@@ -19,6 +19,7 @@ class Plan:
     Attributes:
         conversation: The scope of the writes; None for the daemon's own.
         writes: Committed together with the claim.
+        here: The conversation that a command was said in, where that is not the scope.
         toast: May be shown to the sender alone; it may be lost.
         wake: Conversations with something new in their inbox.
         switched: The halt switch was moved.
@@ -29,6 +30,7 @@ class Plan:
 
     conversation: ConversationId | None
     writes: tuple[Write, ...] = ()
+    here: ConversationId | None = None
     toast: str = ""
     wake: tuple[ConversationId, ...] = ()
     switched: bool = False

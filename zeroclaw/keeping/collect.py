@@ -8,7 +8,7 @@ from zeroclaw.keeping.export import Found
 from zeroclaw.record import decode
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all, read_all
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import item_of
+from zeroclaw.turn.inbox import Item, Opening, item_of
 
 
 class Kept(Rows, Logs, Protocol):
@@ -45,8 +45,9 @@ async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationI
     found: dict[ConversationId, bool] = {}
     async for row in find_all(kept, RowKind.INBOX):
         item = item_of(row)
-        if item.principal.id == person:
-            found[item.conversation] = item.address.direct
+        here = item.conversation
+        if item.principal.id == person and not found.get(here):
+            found[here] = await _is_their_own(kept, item)
     # A message may be gone already whose turn the journal still has.
     for stream in await kept.streams(LogKind.JOURNAL):
         here = ConversationId(stream)
@@ -58,6 +59,19 @@ async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationI
                 found[here] = await _is_direct(kept, here)
                 break
     return tuple(found.items())
+
+
+async def _is_their_own(kept: Kept, item: Item) -> bool:
+    """Tell whether somebody said this in the private chat that the conversation is held in.
+
+    Whoever answers a question does so from a chat of their own, in the conversation that asked.
+    """
+    if not item.address.direct:
+        return False
+    row = await kept.get(RowKind.CONVERSATION, item.conversation)
+    if row is None:
+        return isinstance(item.content, Opening)
+    return decode(Conversation, row.body).address.key() == item.address.key()
 
 
 async def _is_direct(kept: Kept, here: ConversationId) -> bool:

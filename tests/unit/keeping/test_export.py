@@ -50,6 +50,25 @@ async def test_a_conversation_is_written_out_whole(world: World) -> None:
     assert ("call", "look", "{}") in found
 
 
+async def test_whoever_answers_a_question_gets_nobody_elses_chat(world: World) -> None:
+    """An operator's press and `/approve` are theirs; what they were about is not (P8)."""
+    world.model.will(POKE, POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("tulip", "ben")
+        await house.press()
+        await house.say("/approve 2")
+        assert house.texts("ben")[-1] == "poked"
+        await house.say("mine")
+    assert await told(world, "ada") == [
+        ("said", "Ada", "/approve 2"),
+        ("said", "Ada", "mine"),
+        ("note", "", "`2`: approved: `poke`."),
+        ("answer", "", "ok"),
+    ]
+    assert ("said", "Ben", "tulip") in await told(world, "ben")
+    assert ("said", "Ada", "/approve 2") not in await told(world, "ben")
+
+
 async def test_a_person_is_found_by_name_and_by_id(world: World) -> None:
     """All their private chats, those that `/new` ended too, and nobody else's."""
     async with world.running() as house:

@@ -162,3 +162,16 @@ async def test_an_operator_may_have_others_forgotten_and_nobody_else(world: Worl
         await forget(house, "ada", "ben")
         assert "tulip" not in await kept(world)
         assert house.texts()[-1] == "Done: what `person:ben` said to me is removed."
+
+
+async def test_whoever_answered_a_question_takes_nobody_elses_chat_along(world: World) -> None:
+    """The private chat in which the call was asked for stays whole."""
+    world.model.will(POKE, POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("tulip of ben", "ben")
+        await house.press()
+        await house.say("/approve 2")
+        assert house.texts("ben")[-1] == "poked"
+        await forget(house)
+        await house.say("and now?", "ben")
+        assert said_to_the_model(world) == ["tulip of ben", "and now?"]
