@@ -28,6 +28,7 @@ COMMANDS: dict[str, Listed] = {
     "chat": Listed(module="chat", does="Talk with the bot in this terminal."),
     "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
     "status": Listed(module="status", does="Show how the running daemon is."),
+    "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
     "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
     "pair": Listed(module="pair", does="Show who wants to talk to the bot, and let them in or not."),

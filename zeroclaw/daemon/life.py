@@ -19,6 +19,7 @@ from zeroclaw.daemon.watched import Watched
 from zeroclaw.daemon.wiring import Answer, Wired
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable, ZeroclawError
+from zeroclaw.host.logs import troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
@@ -183,6 +184,7 @@ class Daemon:
     def _control(self) -> Mapping[str, Answer]:
         return {
             "status": self._status,
+            "errors": self._errors,
             "halt": lambda asked: self._switch(asked, on=True),
             "resume": lambda asked: self._switch(asked, on=False),
             "receipts": self._receipts,
@@ -193,6 +195,12 @@ class Daemon:
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
         report = await self.rooms.status.report()
         return {**report.as_json(), "login_url": self.rooms.login_url()}
+
+    async def _errors(self, _asked: Mapping[str, object]) -> dict[str, object]:
+        told = [
+            {"at": one.at.isoformat(), "level": one.level, "text": one.text} for one in troubles()
+        ]
+        return {"errors": told, "sandbox": self._parts.shell_note}
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")

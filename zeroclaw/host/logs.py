@@ -7,7 +7,9 @@ of stderr that stands still costs lines, counted and told, never the daemon's ti
 import json
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from threading import Thread
@@ -28,6 +30,8 @@ _LONGEST_SCANNED_CHARS = 65_536  # more is not even looked at; what is shown is 
 _LONGEST_VALUE_CHARS = 2_000
 _LONGEST_LINE_CHARS = 16_000
 _WAITING_LINES = 10_000
+_MOST_TROUBLES = 50
+_LONGEST_TROUBLE_CHARS = 500
 _CLOSING_S = 1.0  # a reader that stands still must not hang the exit
 # Libraries that tell every request or every poll.
 _CHATTY = ("httpx", "httpcore", "telegram", "uvicorn", "uvicorn.access", "uvicorn.error", "asyncio")
@@ -69,7 +73,7 @@ def set_up(
     Returns:
         A function that writes what is waiting and stops; logging calls it at exit too, it is safe twice.
     """
-    handler = _Handler(stream or sys.stderr)
+    handler = _Handler(stream or sys.stderr, redact)
     handler.setFormatter(_JsonLine(redact) if form == "json" else _ReadableLine(redact))
     root = logging.getLogger()
     for old in tuple(root.handlers):
@@ -83,20 +87,43 @@ def set_up(
     return handler.close
 
 
-class _Handler(logging.Handler):
-    """Formats here, writes on a thread of its own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A warning or an error, redacted: the room, the event and its fields as a person reads them."""
 
-    def __init__(self, stream: TextIO) -> None:
+    at: datetime
+    level: str
+    text: str
+
+
+def troubles() -> tuple[Trouble, ...]:
+    """Return the newest warnings and errors since `set_up`, at most 50, the newest last."""
+    handlers = logging.getLogger().handlers
+    return next((one.troubles() for one in handlers if isinstance(one, _Handler)), ())
+
+
+class _Handler(logging.Handler):
+    """Formats here, writes on a thread of its own; keeps the newest troubles in memory."""
+
+    def __init__(self, stream: TextIO, redact: Redact) -> None:
         super().__init__()
+        self._readable = _ReadableLine(redact)
+        self._troubles: deque[Trouble] = deque(maxlen=_MOST_TROUBLES)
         self._stream = stream
         self._lines: SimpleQueue[str | None] = SimpleQueue()  # bounded in `emit`
         self._dropped = 0
         self._thread = Thread(target=self._write_all, name="zeroclaw-log", daemon=True)
         self._thread.start()
 
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Return what is kept; `copy` is one step, whichever thread adds to it."""
+        return tuple(self._troubles.copy())
+
     def emit(self, record: logging.LogRecord) -> None:
         try:
             line = self.format(record)
+            if record.levelno >= logging.WARNING:
+                self._troubles.append(self._trouble(record))
         except (TypeError, ValueError, KeyError, AttributeError):
             # A record whose arguments don't fit its text; the text itself is kept out, as it was
             # not redacted.
@@ -110,6 +137,12 @@ class _Handler(logging.Handler):
         self._lines.put(None)
         self._thread.join(timeout=_CLOSING_S)
         super().close()
+
+    def _trouble(self, record: logging.LogRecord) -> Trouble:
+        _at, level, text = self._readable.format(record).split(" ", 2)
+        if len(text) > _LONGEST_TROUBLE_CHARS:
+            text = f"{text[:_LONGEST_TROUBLE_CHARS]}…"
+        return Trouble(at=datetime.fromtimestamp(record.created, UTC), level=level, text=text)
 
     def _write_all(self) -> None:
         while (line := self._lines.get()) is not None:

@@ -15,7 +15,15 @@ _OK = 200
 
 
 class NoOffer(ZeroclawError):
-    """Raised when a server did not say what it offers; the text says why."""
+    """Raised when a server did not say what it offers; the text says why.
+
+    Attributes:
+        status: What it answered with, None when it did not answer.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def probing_client() -> HttpxClient:
@@ -56,7 +64,7 @@ async def offers_of(
     if models is None:
         said = f"answered {status}" if status != _OK else "answered with no list of models"
         message = f"`{name}` {said}; is `{base_url}` the address up to and with `/v1`?"
-        raise NoOffer(message)
+        raise NoOffer(message, status=status)
     return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
 
 

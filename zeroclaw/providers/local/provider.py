@@ -186,7 +186,7 @@ class LocalProvider:
                 await child.process.wait()
                 self._log("local_model_died", code=child.process.returncode)
                 await child.provider.aclose()
-            await asyncio.to_thread(_check, self._rules.model_file)
+            await asyncio.to_thread(check_model, self._rules.model_file)
             await self._clock.sleep(self._wait_s())
             self._failures += 1  # until it has answered
             self._child = await self._start()
@@ -293,7 +293,7 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
     )
 
 
-def _check(model_file: Path) -> None:
+def check_model(model_file: Path) -> None:
     """Refuse what can't work, before a process is started for it; blocks.
 
     Raises:

@@ -1,0 +1,205 @@
+"""`zeroclaw doctor` looks at a real machine, with a daemon and without one."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.emulators.pages import Page, Pages
+from zeroclaw.cli import root
+from zeroclaw.host.control import Control
+from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+
+SCRIPT = 'kind = "scripted"\nscript = "{script}"\n'
+Told = dict[str, tuple[str, str]]
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of its own, without the configuration and the data of whoever runs this."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
+
+
+def doctor(tmp_path: Path, provider: str, more: str = "") -> tuple[int, Told]:
+    """Exit code, and the worst line of each check; no shell, so that no sandbox is tried."""
+    config = tmp_path / "config.toml"
+    text = f"[tools.shell]\nenabled = false\n[provider]\n{provider}{more}"
+    config.write_text(text, encoding="utf-8")
+    arguments = ["doctor", "--json", "--config", str(config), "--data-dir", str(tmp_path / "data")]
+    done = CliRunner().invoke(root, arguments)
+    assert done.stdout, done.output
+    told: Told = {}
+    for one in json.loads(done.stdout)["checks"]:
+        verdict, _ = told.get(one["check"], ("ok", ""))
+        if one["verdict"] != "ok" or verdict == "ok":
+            told[one["check"]] = (one["verdict"], f"{one['text']}; {one['remedy']}")
+    return done.exit_code, told
+
+
+def scripted(tmp_path: Path) -> str:
+    script = tmp_path / "script.toml"
+    script.write_text('otherwise = "hello"\n', encoding="utf-8")
+    return SCRIPT.format(script=script)
+
+
+def no_log(event: str, /, **fields: object) -> None:
+    pass
+
+
+@asynccontextmanager
+async def daemon(place: Path, answers: Mapping[str, Mapping[str, object]]) -> AsyncGenerator[None]:
+    """A control socket that gives these answers."""
+    control = Control(place, log=no_log)
+
+    async def reply(line: Mapping[str, object]) -> Mapping[str, object]:
+        return answers[str(line["call"])]
+
+    for name in answers:
+        control.call(name, reply)
+    ready = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(control.serve(ready.set))
+        await ready.wait()
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+def test_before_the_first_start_nothing_fails_and_nothing_is_made(tmp_path: Path) -> None:
+    """The exit code is 0: a daemon that nobody started is no fault."""
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    assert code == 0, told
+    assert told["daemon"][0] == "warn"
+    assert "zeroclaw run" in told["daemon"][1]
+    assert {check for check, (verdict, _) in told.items() if verdict == "fail"} == set()
+    assert not (tmp_path / "data").exists()
+
+
+def test_people_read_one_line_for_each_check(tmp_path: Path) -> None:
+    """With the verdict before it."""
+    config = tmp_path / "config.toml"
+    config.write_text(f"[tools.shell]\nenabled = false\n[provider]\n{scripted(tmp_path)}")
+    arguments = ["doctor", "--config", str(config), "--data-dir", str(tmp_path / "data")]
+    lines = CliRunner().invoke(root, arguments).stdout.splitlines()
+    assert {line.split()[0] for line in lines} == {"ok", "warn"}
+    assert len(lines) == len({line.split()[1] for line in lines})
+
+
+def test_a_broken_configuration_is_the_first_line_and_the_rest_is_looked_at(
+    tmp_path: Path,
+) -> None:
+    """P10: the data are still judged, what hangs on the configuration is not."""
+    secret = tmp_path / "token"
+    secret.write_text("x", encoding="utf-8")
+    secret.chmod(0o644)
+    more = f'api_key = {{ file = "{secret}" }}\n[people]\nname = 1\n'
+    code, told = doctor(tmp_path, scripted(tmp_path), more)
+    assert code == 1
+    assert told["configuration"][0] == "fail"
+    assert told["provider"][0] == "warn"
+    assert told["permissions"] == (
+        "fail",
+        f"provider.api_key: others can read `{secret}`; run `chmod 600 {secret}`; ",
+    )
+
+
+def test_a_text_that_is_no_toml_is_told(tmp_path: Path) -> None:
+    """Also that nothing else can be found without it."""
+    code, told = doctor(tmp_path, "a = = 1")
+    assert (code, told["configuration"][0]) == (1, "fail")
+
+
+def test_data_that_others_can_reach_are_told(tmp_path: Path) -> None:
+    """With the command that mends it; the database is looked at as it is."""
+    data = tmp_path / "data"
+    open_for_writing(data).close()
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    assert (code, told["permissions"][0], told["store"][0]) == (0, "ok", "ok")
+    (data / FILE_NAME).chmod(0o644)
+    (tmp_path / "elsewhere").write_text("")
+    (data / "link").symlink_to(tmp_path / "elsewhere")
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    assert (code, told["permissions"][0]) == (1, "fail")
+    assert f"chmod 600 {data / FILE_NAME}" in told["permissions"][1]
+
+
+def test_a_database_that_is_none_fails(tmp_path: Path) -> None:
+    """One line, and the other checks go on."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    (data / FILE_NAME).write_text("this is no database, whatever it is called", encoding="utf-8")
+    (data / FILE_NAME).chmod(0o600)
+    code, told = doctor(tmp_path, scripted(tmp_path))
+    assert (code, told["store"][0], told["disk"][0]) == (1, "fail", "ok")
+
+
+def test_a_local_model_that_is_not_there_fails(tmp_path: Path) -> None:
+    """Nothing is loaded to find that out; a kind that can't be opened fails as well."""
+    code, told = doctor(tmp_path, f'kind = "local"\nmodel_file = "{tmp_path}/no.gguf"\n')
+    assert (code, told["provider"][0]) == (1, "fail")
+    assert f"`{tmp_path}/no.gguf`" in told["provider"][1]
+    code, told = doctor(tmp_path, SCRIPT.format(script=tmp_path / "none.toml"))
+    assert (code, told["provider"][0]) == (1, "fail")
+
+
+@pytest.mark.parametrize(
+    ("page", "verdict", "text"),
+    [
+        (Page(body=b'{"data": [{"id": "m:latest"}]}'), "ok", "it answers"),
+        (Page(body=b'{"data": []}'), "ok", "it answers"),
+        (Page(body=b'{"data": [{"id": "x"}]}'), "warn", "its list has no such model"),
+        (Page(status=401), "fail", "provider.api_key"),
+        (Page(status=404), "warn", "answered 404"),
+        (Page(status=502), "fail", "answered 502"),
+    ],
+)
+async def test_a_server_is_asked_for_its_list_and_for_nothing_else(
+    tmp_path: Path, page: Page, verdict: str, text: str
+) -> None:
+    """One GET: an answer of a model may cost money."""
+    async with Pages() as server:
+        server.pages["/v1/models"] = page
+        provider = f'kind = "openai"\nmodel = "m"\nbase_url = "{server.url}/v1"\n'
+        _, told = await asyncio.to_thread(doctor, tmp_path, provider)
+        assert told["provider"][0] == verdict
+        assert text in told["provider"][1]
+        assert [path for path, _ in server.asked] == ["/v1/models"]
+
+
+async def test_a_running_daemon_is_asked(tmp_path: Path) -> None:
+    """Its channels, its shell, its last errors; what it says in another form is passed over."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    status = {
+        "version": "0.0.1",
+        "channels": {
+            "web": {"condition": "up", "since": "2026-01-01T12:00:00+00:00", "why": ""},
+            "terminal": {"condition": "down", "since": "?", "why": "no token"},
+        },
+    }
+    trouble = {"at": "2026-01-01T12:00:00+00:00", "level": "error", "text": "it broke"}
+    errors = {"errors": [trouble, {"at": "2026-01-01"}, "?"], "sandbox": ""}
+    async with daemon(data, {"status": status, "errors": errors}):
+        code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path))
+    assert code == 1
+    assert told["daemon"][1].startswith("0.0.1 runs, ")
+    assert told["channels"][0] == "fail"
+    assert told["channels"][1].startswith("`terminal` down: no token; ")
+    assert told["errors"][0] == "warn"
+    assert "error: it broke" in told["errors"][1]
+
+
+async def test_an_older_daemon_tells_what_it_knows(tmp_path: Path) -> None:
+    """It knows no last errors."""
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    async with daemon(data, {"status": {"version": "0.0.1"}}):
+        _, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path))
+    assert "too old" in told["errors"][1]

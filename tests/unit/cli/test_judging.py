@@ -1,0 +1,326 @@
+"""What `doctor` makes of what it found: each check, what is well and what is not."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from zeroclaw.cli.found import (
+    ChannelSeen,
+    Configured,
+    DaemonSeen,
+    DiskSeen,
+    Facts,
+    ProviderSeen,
+    Trouble,
+    Verdict,
+    Versions,
+)
+from zeroclaw.cli.judging import Line, exit_code, in_words, judge
+from zeroclaw.envelope import ConversationId
+from zeroclaw.inbound.switch import Halt
+from zeroclaw.keeping.standing import Failing, Standing
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+MB = 1_000_000
+UP = ChannelSeen(name="web", condition="up", since=NOW - timedelta(hours=3))
+DISK = DiskSeen(place="/data", free_bytes=9000 * MB, used_bytes=10 * MB, bound_bytes=2048 * MB)
+VERSIONS = Versions(zeroclaw="0.1.0", python="3.11.2", sqlite="3.51.3", sqlite_fault=False)
+WELL = Facts(
+    now=NOW,
+    configured=Configured(place="/c.toml"),
+    daemon=DaemonSeen(version="0.1.0", channels=(UP,)),
+    enabled=("web",),
+    provider=ProviderSeen(name="`m` of http://h/v1", told="it answers"),
+    sandbox="",
+    disk=DISK,
+    loose=(),
+    versions=VERSIONS,
+    store=Standing(newest_at=NOW),
+)
+
+
+def told(check: str, facts: Facts) -> list[tuple[Verdict, str]]:
+    """The verdicts and whole sentences of one check."""
+    return [(line.verdict, _sentence(line)) for line in judge(facts) if line.check == check]
+
+
+def _sentence(line: Line) -> str:
+    return f"{line.text}; {line.remedy}" if line.remedy else line.text
+
+
+def with_daemon(**changes: object) -> Facts:
+    return replace(WELL, daemon=DaemonSeen(**{"version": "0.1.0", **changes}))  # type: ignore[arg-type]
+
+
+def with_channel(condition: str, *, seconds: int | None, why: str = "") -> Facts:
+    since = None if seconds is None else NOW - timedelta(seconds=seconds)
+    seen = ChannelSeen(name="web", condition=condition, since=since, why=why)
+    return replace(WELL, daemon=DaemonSeen(version="0.1.0", channels=(seen,)))
+
+
+def with_store(**changes: object) -> Facts:
+    return replace(WELL, store=replace(Standing(newest_at=NOW), **changes))
+
+
+def failing(number: int, place: str = "chat:1") -> Failing:
+    here = ConversationId(f"C{number}")
+    return Failing(conversation=here, place=place, times=4, last_at=NOW - timedelta(minutes=2))
+
+
+def test_where_all_is_well_every_check_says_so() -> None:
+    """One line each, and the exit code is 0."""
+    lines = judge(WELL)
+    assert [line.check for line in lines] == [
+        "configuration",
+        "daemon",
+        "halt",
+        "provider",
+        "channels",
+        "sandbox",
+        "store",
+        "approvals",
+        "conversations",
+        "delivery",
+        "disk",
+        "clock",
+        "permissions",
+        "versions",
+        "errors",
+    ]
+    assert {line.verdict for line in lines} == {"ok"}
+    assert exit_code(lines) == 0
+    assert in_words(lines[4]) == "ok    channels       `web` up for 3 h"
+
+
+def test_the_exit_code_is_that_of_failures_alone() -> None:
+    """A warning is no failure."""
+    assert exit_code((Line(check="x", verdict="warn", text="y"),)) == 0
+    assert exit_code((Line(check="x", verdict="fail", text="y", remedy="z"),)) == 1
+
+
+def test_a_line_stays_one_line() -> None:
+    """Whatever was found, and with its remedy."""
+    line = Line(check="x", verdict="fail", text="y\nz", remedy="mend it")
+    assert in_words(line) == "fail  x              y z; mend it"
+
+
+CHANNEL_LATER = "it is tried again; see that this machine reaches the platform"
+CHANNEL_MEND = "mend it in the configuration, then restart `zeroclaw run`"
+BEFORE = "not looked at, as the configuration has faults; mend them first"
+
+TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
+    (
+        "configuration",
+        replace(WELL, configured=Configured(place="/c.toml", faults=("a: b", "c: d"))),
+        "fail",
+        "a: b",
+    ),
+    ("daemon", replace(WELL, daemon="none runs"), "warn", "none runs"),
+    (
+        "daemon",
+        with_daemon(version="0.0.9"),
+        "warn",
+        "0.0.9 runs, 0.1.0 is installed; restart `zeroclaw run`",
+    ),
+    (
+        "halt",
+        with_store(halt=Halt(by="ada", at=NOW - timedelta(days=2))),
+        "warn",
+        "everything was halted by ada 2 d ago; `zeroclaw resume` goes on",
+    ),
+    ("halt", replace(WELL, store=None), "ok", "none in force"),
+    ("provider", replace(WELL, provider=None), "warn", BEFORE),
+    ("provider", replace(WELL, provider=ProviderSeen(name="m")), "ok", "m"),
+    (
+        "provider",
+        replace(WELL, provider=ProviderSeen(name="m", verdict="fail", told="gone; do")),
+        "fail",
+        "m: gone; do",
+    ),
+    ("channels", replace(WELL, daemon="none runs"), "ok", "web; up when the daemon is"),
+    ("channels", with_channel("starting", seconds=5), "ok", "`web` starting for 5 s"),
+    ("channels", with_channel("starting", seconds=None), "ok", "`web` starting"),
+    (
+        "channels",
+        with_channel("starting", seconds=90),
+        "fail",
+        f"`web` starting for 1 min; {CHANNEL_LATER}",
+    ),
+    (
+        "channels",
+        with_channel("waiting", seconds=-9, why="no route"),
+        "fail",
+        f"`web` waiting for 0 s: no route; {CHANNEL_LATER}",
+    ),
+    (
+        "channels",
+        with_channel("down", seconds=1, why="bad token"),
+        "fail",
+        f"`web` down for 1 s: bad token; {CHANNEL_MEND}",
+    ),
+    (
+        "channels",
+        with_daemon(),
+        "warn",
+        "`web` is configured, and the running daemon does not know it; restart `zeroclaw run`",
+    ),
+    (
+        "channels",
+        replace(WELL, enabled=(), daemon="none runs"),
+        "fail",
+        "none is switched on, so nobody can write to the bot; add a `[channels.<name>]`",
+    ),
+    ("sandbox", replace(WELL, sandbox=None), "ok", "not needed, as no shell is configured"),
+    ("sandbox", replace(WELL, sandbox="no bwrap: get it"), "warn", "none: no bwrap: get it"),
+    (
+        "sandbox",
+        with_daemon(sandbox="no bwrap"),
+        "warn",
+        "the daemon found none at its start: no bwrap; mend it, then restart `zeroclaw run`",
+    ),
+    ("store", replace(WELL, store=None), "ok", "nothing yet, before the first start"),
+    ("store", replace(WELL, store="broken; restore it"), "fail", "broken; restore it"),
+    (
+        "approvals",
+        with_store(
+            pending=2,
+            oldest_at=NOW - timedelta(minutes=9),
+            next_deadline_at=NOW + timedelta(minutes=4),
+        ),
+        "warn",
+        "2 to answer, the oldest asked 9 min ago, soon to expire in 4 min; "
+        "`/pending` in an approver's chat lists them",
+    ),
+    (
+        "approvals",
+        with_store(pending=1, next_deadline_at=NOW + timedelta(hours=1)),
+        "warn",
+        "1 to answer, first to expire in 1 h; `/pending` in an approver's chat lists them",
+    ),
+    (
+        "approvals",
+        with_store(pending=1, next_deadline_at=NOW),
+        "warn",
+        "1 to answer, one is over; `/pending` in an approver's chat lists them",
+    ),
+    (
+        "approvals",
+        with_store(pending=1),
+        "warn",
+        "1 to answer; `/pending` in an approver's chat lists them",
+    ),
+    (
+        "conversations",
+        with_store(failing=(failing(1),)),
+        "warn",
+        "C1 in chat:1 failed 4 times in a row, last 2 min ago; "
+        "`/new` there begins anew; `zeroclaw export C1` shows it",
+    ),
+    (
+        "delivery",
+        with_store(stuck=2, refused=3),
+        "warn",
+        "2 messages are not out after five minutes; they go out as soon as their channel is up",
+    ),
+    (
+        "delivery",
+        with_store(refused=3),
+        "warn",
+        "platforms refused 3 messages in the last day; "
+        "see the last errors, and what the bot may do in that chat",
+    ),
+    (
+        "disk",
+        replace(WELL, disk=None),
+        "warn",
+        "it can't be told how much is free; see that the data directory can be read",
+    ),
+    (
+        "disk",
+        replace(WELL, disk=replace(DISK, free_bytes=99 * MB)),
+        "fail",
+        "99 MB free on /data; make room there, or move `data_dir`",
+    ),
+    (
+        "disk",
+        replace(WELL, disk=replace(DISK, used_bytes=3000 * MB)),
+        "warn",
+        "3,000 MB are stored, more than the 2,048 MB of retention.max_disk_mb; "
+        "raise it, or shorten the days of `[retention]`",
+    ),
+    (
+        "disk",
+        replace(WELL, disk=replace(DISK, free_bytes=2000 * MB)),
+        "warn",
+        "2,000 MB free on /data, and what is stored may grow by 2,038 MB; "
+        "make room there, or lower retention.max_disk_mb",
+    ),
+    (
+        "disk",
+        replace(WELL, disk=replace(DISK, bound_bytes=0)),
+        "ok",
+        "9,000 MB free on /data, 10 MB stored, without a bound",
+    ),
+    (
+        "clock",
+        with_store(newest_at=NOW + timedelta(hours=2)),
+        "fail",
+        "it stands 2 h before what was stored last; "
+        "set this machine's time; till then deadlines and ages are wrong",
+    ),
+    ("clock", with_store(newest_at=NOW + timedelta(seconds=60)), "ok", "2026-01-02 12:00 UTC"),
+    ("permissions", replace(WELL, loose=None), "ok", "nothing is there yet"),
+    ("permissions", replace(WELL, loose=("chmod it",)), "fail", "chmod it"),
+    (
+        "versions",
+        replace(WELL, versions=replace(VERSIONS, sqlite="3.40.1", sqlite_fault=True)),
+        "ok",
+        "zeroclaw 0.1.0, Python 3.11.2, SQLite 3.40.1 (open the database with no other program "
+        "while zeroclaw runs; 3.51.3 is mended)",
+    ),
+    (
+        "errors",
+        with_daemon(troubles=None),
+        "warn",
+        "the running daemon is too old to tell; restart `zeroclaw run`",
+    ),
+)
+
+
+@pytest.mark.parametrize(("check", "facts", "verdict", "text"), TABLE)
+def test_a_finding_is_judged(check: str, facts: Facts, verdict: Verdict, text: str) -> None:
+    """P10: what is wrong, where, and what to do."""
+    assert told(check, facts)[0] == (verdict, text)
+
+
+def test_every_fault_of_the_configuration_has_a_line() -> None:
+    """All at once, and what hangs on it is not blamed."""
+    facts = replace(WELL, configured=Configured(place="/c", faults=("a", "b")), enabled=())
+    assert told("configuration", facts) == [("fail", "a"), ("fail", "b")]
+    assert told("channels", facts) == [("ok", "`web` up for 3 h")]
+    assert told("channels", replace(facts, daemon="none runs")) == []
+
+
+def test_the_newest_errors_come_first_and_three_of_them() -> None:
+    """Enough to begin with; the log has all."""
+    troubles = tuple(
+        Trouble(at=NOW - timedelta(seconds=9 - n), level="error", text=f"e{n}") for n in range(5)
+    )
+    assert told("errors", with_daemon(troubles=troubles)) == [
+        ("warn", "5 s ago, error: e4"),
+        ("warn", "6 s ago, error: e3"),
+        ("warn", "7 s ago, error: e2"),
+    ]
+    assert told("errors", replace(WELL, daemon="none runs")) == []
+
+
+def test_many_conversations_that_fail_are_counted() -> None:
+    """Three are named: more than that is the provider's fault, or ours."""
+    lines = told("conversations", with_store(failing=tuple(failing(n, "") for n in range(5))))
+    assert [text.partition(" failed ")[0] for _, text in lines] == [
+        "C0 in no chat",
+        "C1 in no chat",
+        "C2 in no chat",
+        "2 more fail again and again; look at the provider first",
+    ]

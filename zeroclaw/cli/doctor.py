@@ -1,0 +1,37 @@
+"""`zeroclaw doctor`: why is this silent?"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from zeroclaw.cli.options import as_json, with_places
+
+
+@click.command("doctor")
+@with_places
+@as_json
+def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
+    """Find out why the bot is silent, and what to do.
+
+    One line for each check: the configuration, the provider, each channel, the sandbox, what is
+    stored and waits, the disk, the clock, permissions, versions and the last errors. Works with
+    and without a running daemon. Asks a model server for its list of models, never for an answer;
+    changes nothing. Exits with 1 when a check fails.
+    """
+    from zeroclaw.cli.judging import exit_code, in_words, judge
+    from zeroclaw.cli.looking import look
+
+    lines = judge(look(config, data_dir, os.environ))
+    if as_json:
+        checks = [
+            {"check": one.check, "verdict": one.verdict, "text": one.text, "remedy": one.remedy}
+            for one in lines
+        ]
+        told = {"healthy": exit_code(lines) == 0, "checks": checks}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join(in_words(line) for line in lines))
+    sys.exit(exit_code(lines))

@@ -1,0 +1,135 @@
+"""What `zeroclaw doctor` found: the facts that are judged."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.keeping.standing import Standing
+
+Verdict = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """The configuration as it was found.
+
+    Attributes:
+        place: The file, or what stands for none.
+        faults: Each with what to do.
+    """
+
+    place: str
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSeen:
+    """The model as it was found.
+
+    Attributes:
+        name: What answers, for people.
+        verdict: Of whoever asked it.
+        told: Why it does not answer, with what to do; for one that does, what is to be known.
+    """
+
+    name: str
+    verdict: Verdict = "ok"
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSeen:
+    """A channel of a running daemon, see `inbound.supervisor.ChannelState`.
+
+    Attributes:
+        condition: As the daemon calls it.
+        since: None when the daemon did not say.
+        why: What it last failed with; empty while all is well.
+    """
+
+    name: str
+    condition: str
+    since: datetime | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A warning or an error that the running daemon wrote to its log, redacted."""
+
+    at: datetime
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSeen:
+    """What a running daemon told.
+
+    Attributes:
+        version: Its own, which may be older than the one installed.
+        channels: By what it serves.
+        sandbox: Why it has no shell; empty when it has one, or none was asked for.
+        troubles: The newest last; None when it is too old to tell.
+    """
+
+    version: str
+    channels: tuple[ChannelSeen, ...] = ()
+    sandbox: str = ""
+    troubles: tuple[Trouble, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskSeen:
+    """The disk that holds the data.
+
+    Attributes:
+        place: The data directory.
+        free_bytes: For this user.
+        used_bytes: By what is stored.
+        bound_bytes: Of `retention.max_disk_mb`, 0 for none.
+    """
+
+    place: str
+    free_bytes: int
+    used_bytes: int
+    bound_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """What runs here; `sqlite_fault` says that this SQLite has the WAL-reset bug."""
+
+    zeroclaw: str
+    python: str
+    sqlite: str
+    sqlite_fault: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that was found.
+
+    Attributes:
+        now: Aware.
+        configured: The configuration.
+        daemon: What the running daemon told, or why there is none to ask.
+        enabled: The channels that the configuration switches on.
+        provider: None where the configuration has faults.
+        sandbox: Why there is none, empty for one that works; None where no shell is configured.
+        disk: None where it can't be told.
+        loose: What others can read or write, each with what to do; None where nothing is there.
+        versions: What runs here.
+        store: What is stored, or why it can't be read; None before the first start.
+    """
+
+    now: datetime
+    configured: Configured
+    daemon: DaemonSeen | str
+    enabled: tuple[str, ...]
+    provider: ProviderSeen | None
+    sandbox: str | None
+    disk: DiskSeen | None
+    loose: tuple[str, ...] | None
+    versions: Versions
+    store: Standing | str | None

@@ -1,0 +1,363 @@
+"""Judges what `zeroclaw doctor` found: facts in, one line for each check out.
+
+Pure. `fail` is what keeps the bot silent or what it keeps unsafe, `warn` what soon may or what a
+person has to know; each line that is not `ok` says what to do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from zeroclaw.cli.found import (
+    ChannelSeen,
+    Configured,
+    DaemonSeen,
+    DiskSeen,
+    Facts,
+    ProviderSeen,
+    Verdict,
+)
+from zeroclaw.keeping.standing import Standing
+
+SCARCE_BYTES = 100_000_000
+"""With less than this free, the next backup or burst of messages fills the disk."""
+ROOM_BYTES = 1_000_000_000
+"""What has to be free where the configuration sets no bound."""
+CLOCK_SLACK = timedelta(minutes=1)
+"""A stored time may be this far ahead of the clock: the last second before a correction."""
+STARTING = timedelta(minutes=1)
+"""A channel that needs longer than this to come up is in trouble."""
+SOON = timedelta(minutes=5)
+"""A question that ends within this is told of as one that is about to."""
+_SHOWN = 3
+_MB = 1_000_000
+_MINUTE_S = 60
+_HOUR_S = 3600
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What one check came to.
+
+    Attributes:
+        check: Its name; a check with several findings has a line for each.
+        text: What was found.
+        remedy: What to do; empty where there is nothing to do, or where the text says it already.
+    """
+
+    check: str
+    verdict: Verdict
+    text: str
+    remedy: str = ""
+
+
+def judge(facts: Facts) -> tuple[Line, ...]:
+    """Return the lines, in the order in which trouble is best looked for."""
+    return (
+        *_configuration(facts.configured),
+        *_daemon(facts),
+        *_halt(facts),
+        *_provider(facts.provider),
+        *_channels(facts),
+        *_sandbox(facts),
+        *_store(facts),
+        *_disk(facts.disk),
+        *_clock(facts),
+        *_permissions(facts.loose),
+        *_versions(facts),
+        *_errors(facts),
+    )
+
+
+def exit_code(lines: tuple[Line, ...]) -> int:
+    """Return 1 when a check failed, else 0."""
+    return 1 if any(line.verdict == "fail" for line in lines) else 0
+
+
+def in_words(line: Line) -> str:
+    """Return a line as a person reads it."""
+    text = f"{line.text}; {line.remedy}" if line.remedy else line.text
+    return " ".join(f"{line.verdict:<5} {line.check:<14} {text}".split("\n"))
+
+
+# --- one check each ------------------------------------------------------------------------------
+
+
+def _configuration(found: Configured) -> Iterator[Line]:
+    for fault in found.faults:
+        yield Line(check="configuration", verdict="fail", text=fault)
+    if not found.faults:
+        yield Line(check="configuration", verdict="ok", text=f"{found.place}: no faults")
+
+
+def _daemon(facts: Facts) -> Iterator[Line]:
+    daemon, installed = facts.daemon, facts.versions.zeroclaw
+    if isinstance(daemon, str):
+        yield Line(check="daemon", verdict="warn", text=daemon)
+    elif daemon.version != installed:
+        yield Line(
+            check="daemon",
+            verdict="warn",
+            text=f"{daemon.version} runs, {installed} is installed",
+            remedy="restart `zeroclaw run`",
+        )
+    else:
+        yield Line(check="daemon", verdict="ok", text="running")
+
+
+def _halt(facts: Facts) -> Iterator[Line]:
+    if isinstance(facts.store, Standing) and (halt := facts.store.halt) is not None:
+        yield Line(
+            check="halt",
+            verdict="warn",
+            text=f"everything was halted by {halt.by} {_ago(facts.now, halt.at)}",
+            remedy="`zeroclaw resume` goes on",
+        )
+    else:
+        yield Line(check="halt", verdict="ok", text="none in force")
+
+
+def _provider(found: ProviderSeen | None) -> Iterator[Line]:
+    if found is None:
+        yield _after_configuration("provider")
+    else:
+        told = f": {found.told}" if found.told else ""
+        yield Line(check="provider", verdict=found.verdict, text=f"{found.name}{told}")
+
+
+def _after_configuration(check: str) -> Line:
+    text = "not looked at, as the configuration has faults"
+    return Line(check=check, verdict="warn", text=text, remedy="mend them first")
+
+
+def _channels(facts: Facts) -> Iterator[Line]:
+    daemon = facts.daemon
+    if isinstance(daemon, str):
+        names = ", ".join(facts.enabled)
+        if names:
+            yield Line(check="channels", verdict="ok", text=f"{names}; up when the daemon is")
+    else:
+        for channel in daemon.channels:
+            yield _channel(channel, facts.now)
+        served = {channel.name for channel in daemon.channels}
+        for name in facts.enabled:
+            if name not in served:
+                yield Line(
+                    check="channels",
+                    verdict="warn",
+                    text=f"`{name}` is configured, and the running daemon does not know it",
+                    remedy="restart `zeroclaw run`",
+                )
+    if not facts.configured.faults and not facts.enabled:
+        yield Line(
+            check="channels",
+            verdict="fail",
+            text="none is switched on, so nobody can write to the bot",
+            remedy="add a `[channels.<name>]`",
+        )
+
+
+def _channel(channel: ChannelSeen, now: datetime) -> Line:
+    since = "" if channel.since is None else f" for {_span(now - channel.since)}"
+    why = f": {channel.why}" if channel.why else ""
+    text = f"`{channel.name}` {channel.condition}{since}{why}"
+    match channel.condition:
+        case "up":
+            return Line(check="channels", verdict="ok", text=text)
+        case "starting" if channel.since is None or now - channel.since < STARTING:
+            return Line(check="channels", verdict="ok", text=text)
+        case "starting" | "waiting":
+            remedy = "it is tried again; see that this machine reaches the platform"
+            return Line(check="channels", verdict="fail", text=text, remedy=remedy)
+        case _:
+            remedy = "mend it in the configuration, then restart `zeroclaw run`"
+            return Line(check="channels", verdict="fail", text=text, remedy=remedy)
+
+
+def _sandbox(facts: Facts) -> Iterator[Line]:
+    if facts.sandbox is None:
+        yield Line(check="sandbox", verdict="ok", text="not needed, as no shell is configured")
+        return
+    if isinstance(facts.daemon, DaemonSeen) and facts.daemon.sandbox:
+        yield Line(
+            check="sandbox",
+            verdict="warn",
+            text=f"the daemon found none at its start: {facts.daemon.sandbox}",
+            remedy="mend it, then restart `zeroclaw run`",
+        )
+    elif facts.sandbox:
+        yield Line(check="sandbox", verdict="warn", text=f"none: {facts.sandbox}")
+    else:
+        yield Line(check="sandbox", verdict="ok", text="keeps its word")
+
+
+def _store(facts: Facts) -> Iterator[Line]:
+    match facts.store:
+        case None:
+            yield Line(check="store", verdict="ok", text="nothing yet, before the first start")
+        case str(why):
+            yield Line(check="store", verdict="fail", text=why)
+        case store:
+            yield Line(check="store", verdict="ok", text=f"{store.queued} messages wait")
+            yield _approvals(store, facts.now)
+            yield from _conversations(store, facts.now)
+            yield _delivery(store)
+
+
+def _approvals(store: Standing, now: datetime) -> Line:
+    if not store.pending:
+        return Line(check="approvals", verdict="ok", text="none waits for an answer")
+    oldest = f", the oldest asked {_ago(now, store.oldest_at)}" if store.oldest_at else ""
+    ending = ""
+    if (deadline := store.next_deadline_at) is not None:
+        left = deadline - now
+        if left <= timedelta():
+            ending = ", one is over"
+        else:
+            ending = f", {'soon' if left <= SOON else 'first'} to expire in {_span(left)}"
+    return Line(
+        check="approvals",
+        verdict="warn",
+        text=f"{store.pending} to answer{oldest}{ending}",
+        remedy="`/pending` in an approver's chat lists them",
+    )
+
+
+def _conversations(store: Standing, now: datetime) -> Iterator[Line]:
+    if not store.failing:
+        yield Line(check="conversations", verdict="ok", text="none fails again and again")
+    for one in store.failing[:_SHOWN]:
+        yield Line(
+            check="conversations",
+            verdict="warn",
+            text=f"{one.conversation} in {one.place or 'no chat'} failed {one.times} times in a "
+            f"row, last {_ago(now, one.last_at)}",
+            remedy=f"`/new` there begins anew; `zeroclaw export {one.conversation}` shows it",
+        )
+    if (more := len(store.failing) - _SHOWN) > 0:
+        text = f"{more} more fail again and again"
+        remedy = "look at the provider first"
+        yield Line(check="conversations", verdict="warn", text=text, remedy=remedy)
+
+
+def _delivery(store: Standing) -> Line:
+    if store.stuck:
+        return Line(
+            check="delivery",
+            verdict="warn",
+            text=f"{store.stuck} messages are not out after five minutes",
+            remedy="they go out as soon as their channel is up",
+        )
+    if store.refused:
+        return Line(
+            check="delivery",
+            verdict="warn",
+            text=f"platforms refused {store.refused} messages in the last day",
+            remedy="see the last errors, and what the bot may do in that chat",
+        )
+    return Line(check="delivery", verdict="ok", text="nothing is stuck")
+
+
+def _disk(disk: DiskSeen | None) -> Iterator[Line]:
+    if disk is None:
+        yield Line(
+            check="disk",
+            verdict="warn",
+            text="it can't be told how much is free",
+            remedy="see that the data directory can be read",
+        )
+        return
+    to_come = max(disk.bound_bytes - disk.used_bytes, 0) if disk.bound_bytes else ROOM_BYTES
+    free = f"{_mb(disk.free_bytes)} free on {disk.place}"
+    if disk.free_bytes < SCARCE_BYTES:
+        text, remedy = free, "make room there, or move `data_dir`"
+        yield Line(check="disk", verdict="fail", text=text, remedy=remedy)
+    elif disk.bound_bytes and disk.used_bytes > disk.bound_bytes:
+        yield Line(
+            check="disk",
+            verdict="warn",
+            text=f"{_mb(disk.used_bytes)} are stored, more than the {_mb(disk.bound_bytes)} of "
+            "retention.max_disk_mb",
+            remedy="raise it, or shorten the days of `[retention]`",
+        )
+    elif disk.free_bytes < to_come:
+        yield Line(
+            check="disk",
+            verdict="warn",
+            text=f"{free}, and what is stored may grow by {_mb(to_come)}",
+            remedy="make room there, or lower retention.max_disk_mb",
+        )
+    else:
+        bound = f" of at most {_mb(disk.bound_bytes)}" if disk.bound_bytes else ", without a bound"
+        text = f"{free}, {_mb(disk.used_bytes)} stored{bound}"
+        yield Line(check="disk", verdict="ok", text=text)
+
+
+def _clock(facts: Facts) -> Iterator[Line]:
+    newest = facts.store.newest_at if isinstance(facts.store, Standing) else None
+    if newest is not None and newest - facts.now > CLOCK_SLACK:
+        yield Line(
+            check="clock",
+            verdict="fail",
+            text=f"it stands {_span(newest - facts.now)} before what was stored last",
+            remedy="set this machine's time; till then deadlines and ages are wrong",
+        )
+    else:
+        yield Line(check="clock", verdict="ok", text=f"{facts.now:%Y-%m-%d %H:%M} UTC")
+
+
+def _permissions(loose: tuple[str, ...] | None) -> Iterator[Line]:
+    for one in loose or ():
+        yield Line(check="permissions", verdict="fail", text=one)
+    if loose is None:
+        yield Line(check="permissions", verdict="ok", text="nothing is there yet")
+    elif not loose:
+        yield Line(check="permissions", verdict="ok", text="data and secrets are this user's alone")
+
+
+def _versions(facts: Facts) -> Iterator[Line]:
+    found = facts.versions
+    text = f"zeroclaw {found.zeroclaw}, Python {found.python}, SQLite {found.sqlite}"
+    if found.sqlite_fault:
+        # No warning: it needs a second program that writes, and zeroclaw is one.
+        text += " (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
+    yield Line(check="versions", verdict="ok", text=text)
+
+
+def _errors(facts: Facts) -> Iterator[Line]:
+    if isinstance(facts.daemon, str):
+        return
+    troubles = facts.daemon.troubles
+    if troubles is None:
+        yield Line(
+            check="errors",
+            verdict="warn",
+            text="the running daemon is too old to tell",
+            remedy="restart `zeroclaw run`",
+        )
+    elif not troubles:
+        yield Line(check="errors", verdict="ok", text="none since the daemon was started")
+    else:
+        for one in reversed(troubles[-_SHOWN:]):
+            text = f"{_ago(facts.now, one.at)}, {one.level}: {one.text}"
+            yield Line(check="errors", verdict="warn", text=text)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _ago(now: datetime, at: datetime) -> str:
+    return f"{_span(now - at)} ago"
+
+
+def _span(time: timedelta) -> str:
+    seconds = max(int(time.total_seconds()), 0)
+    for size, unit in ((_DAY_S, "d"), (_HOUR_S, "h"), (_MINUTE_S, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _mb(size: int) -> str:
+    return f"{size / _MB:,.0f} MB"

@@ -1,0 +1,313 @@
+"""Looks at this machine, the store and the running daemon for `zeroclaw doctor`; changes nothing."""
+
+import asyncio
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import cast
+
+from zeroclaw.cli.answers import DaemonRefused, answer
+from zeroclaw.cli.faults import faults_in
+from zeroclaw.cli.found import (
+    ChannelSeen,
+    Configured,
+    DaemonSeen,
+    DiskSeen,
+    Facts,
+    ProviderSeen,
+    Trouble,
+    Versions,
+)
+from zeroclaw.cli.loading import Loaded, load
+from zeroclaw.cli.options import config_place, data_place
+from zeroclaw.cli.starting import start_of
+from zeroclaw.cli.taking import take_model
+from zeroclaw.config import RetentionSettings
+from zeroclaw.daemon.parts import Start, open_provider
+from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
+from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.control import FILE as SOCKET
+from zeroclaw.host.control import Unreachable
+from zeroclaw.host.ids import SystemIds
+from zeroclaw.host.model_servers import NoOffer, offers_of, probing_client
+from zeroclaw.host.places import read_config
+from zeroclaw.host.references import resolve
+from zeroclaw.host.sandbox import Broken, Limits, self_test
+from zeroclaw.keeping.standing import Standing, standing
+from zeroclaw.providers.local.provider import SHIPPED_FILE, check_model
+from zeroclaw.reference import SecretReference
+from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
+from zeroclaw.stores.sqlite.reading import open_for_looking
+
+_ANSWER_S = 5.0
+_OTHERS = 0o077
+_UNAUTHORIZED = (401, 403)
+
+
+def look(config: Path | None, data_dir: Path | None, environment: Mapping[str, str]) -> Facts:
+    """Look at everything; blocks for seconds at most, and runs loops of its own.
+
+    Args:
+        config: As given on the command line.
+        data_dir: Likewise.
+        environment: `os.environ`.
+    """
+    configured, start = _configuration(config, data_dir, environment)
+    secrets = _secrets_faults(config, environment)
+    try:
+        data = start.places.data if start is not None else data_place(config, data_dir)
+    except ConfigError:
+        data = None
+    versions = Versions(
+        zeroclaw=version("zeroclaw"),
+        python=platform.python_version(),
+        sqlite=sqlite3.sqlite_version,
+        sqlite_fault=has_wal_reset_bug(sqlite3.sqlite_version_info[:3]),
+    )
+    return asyncio.run(_look(configured, start, data, secrets, versions))
+
+
+async def _look(
+    configured: Configured,
+    start: Start | None,
+    data: Path | None,
+    secrets: tuple[str, ...],
+    versions: Versions,
+) -> Facts:
+    clock = SystemClock()
+    retention = RetentionSettings() if start is None else start.config.retention
+    daemon: DaemonSeen | str = "where its data are can't be told before the configuration is mended"
+    store: Standing | str | None = None
+    disk, loose = None, (secrets or None)
+    if data is not None:
+        daemon = await _daemon(data)
+        store, used_bytes = await _store(data, clock.now())
+        bound_bytes = retention.max_disk_mb * 1_000_000
+        disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
+        loose = await asyncio.to_thread(_loose, data, secrets)
+    shell = None if start is None else start.config.tools.shell
+    return Facts(
+        now=clock.now(),
+        configured=configured,
+        daemon=daemon,
+        enabled=() if start is None else tuple(part.name for part in start.checked.channels),
+        provider=None if start is None else await _provider(start),
+        sandbox=await _sandbox(shell.memory_bytes, network=shell.network)
+        if shell is not None and shell.enabled
+        else None,
+        disk=disk,
+        loose=loose,
+        versions=versions,
+        store=store,
+    )
+
+
+# --- the configuration ---------------------------------------------------------------------------
+
+
+def _configuration(
+    config: Path | None, data_dir: Path | None, environment: Mapping[str, str]
+) -> tuple[Configured, Start | None]:
+    """Return what is wrong with it, and where nothing is, what a daemon would start with."""
+    place = "the built-in defaults"
+    try:
+        path = config_place(config)
+        place = place if path is None else str(path)
+        if faults := faults_in(read_config(path), environment=environment):
+            return Configured(place=place, faults=faults), None
+        loaded: Loaded = take_model(load(config, data_dir), environment, ask=None).loaded
+        return Configured(place=place), start_of(loaded, environment)
+    except ConfigError as error:
+        return Configured(place=place, faults=error.faults), None
+
+
+def _secrets_faults(config: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is wrong with the files that hold secrets, however broken the rest is."""
+    try:
+        table = cast("object", tomllib.loads(read_config(config_place(config))))
+    except (ConfigError, tomllib.TOMLDecodeError):
+        return ()  # told as a fault of the configuration
+    return resolve(dict(_files_named(table, "")), environment=environment).faults
+
+
+def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReference]]:
+    """Yield every `{file = "…"}` of a configuration with its key path."""
+    if not isinstance(value, dict):
+        return
+    table = cast("dict[str, object]", value)
+    file = table.get("file")
+    if len(table) == 1 and isinstance(file, str) and file:
+        yield path, SecretReference(file=file)
+    for key, inner in table.items():
+        yield from _files_named(inner, f"{path}.{key}" if path else key)
+
+
+# --- the running daemon --------------------------------------------------------------------------
+
+
+async def _daemon(data: Path) -> DaemonSeen | str:
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            told = await answer(data, {"call": "status"})
+            try:
+                more = await answer(data, {"call": "errors"})
+            except DaemonRefused:
+                more = None
+    except TimeoutError:
+        return f"the one in `{data}` does not answer within {_ANSWER_S:g} s; end it, and start it"
+    except (Unreachable, DaemonRefused) as error:
+        return str(error)
+    return DaemonSeen(
+        version=str(told.get("version", "")),
+        channels=tuple(
+            _channel(name, _table(one))
+            for name, one in sorted(_table(told.get("channels")).items())
+        ),
+        sandbox="" if more is None else str(more.get("sandbox", "")),
+        troubles=None if more is None else tuple(_troubles(more.get("errors"))),
+    )
+
+
+def _channel(name: str, told: Mapping[str, object]) -> ChannelSeen:
+    return ChannelSeen(
+        name=name,
+        condition=str(told.get("condition", "unknown")),
+        since=_time(told.get("since")),
+        why=str(told.get("why", "")),
+    )
+
+
+def _troubles(told: object) -> Iterator[Trouble]:
+    for one in cast("list[object]", told) if isinstance(told, list) else []:
+        fact = _table(one)
+        if (at := _time(fact.get("at"))) is not None:
+            yield Trouble(at=at, level=str(fact.get("level")), text=str(fact.get("text")))
+
+
+def _table(value: object) -> Mapping[str, object]:
+    # What comes over the socket is JSON, whose objects have text keys only.
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _time(value: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+# --- what answers, and what holds commands -------------------------------------------------------
+
+
+async def _provider(start: Start) -> ProviderSeen:
+    """Ask for the list of models, or look at the file; never for an answer, which may cost."""
+    settings = start.config.provider
+    if settings.kind == "openai":
+        return await _server(start)
+    if settings.kind == "local":
+        file = Path(settings.model_file or start.places.models / SHIPPED_FILE)
+        name = f"the local model {file.name}"
+        try:
+            await asyncio.to_thread(check_model, file)
+        except ZeroclawError as error:
+            return ProviderSeen(name=name, verdict="fail", told=str(error))
+        return ProviderSeen(name=name)
+    clock = SystemClock()
+    try:
+        provider = await asyncio.to_thread(open_provider, start, clock, SystemIds(clock))
+    except ZeroclawError as error:
+        return ProviderSeen(name=f"`{settings.kind}`", verdict="fail", told=str(error))
+    await provider.aclose()
+    return ProviderSeen(name=f"`{settings.kind}`", told="opened, not asked")
+
+
+async def _server(start: Start) -> ProviderSeen:
+    settings = start.config.provider
+    # An address may hold a password.
+    name = start.checked.redactor.redact(f"`{settings.model}` of {settings.base_url}")
+    http = probing_client()
+    try:
+        key = start.checked.provider_secrets.get("api_key", "").strip()
+        server = await offers_of(http, settings.base_url, api_key=key)
+    except NoOffer as error:
+        if error.status in _UNAUTHORIZED:
+            told = f"it answered {error.status}; see that `provider.api_key` is its key"
+            return ProviderSeen(name=name, verdict="fail", told=told)
+        # A server that answers anything else may well speak the form without having a list.
+        answers = error.status is not None and error.status < 500  # noqa: PLR2004  HTTP's
+        return ProviderSeen(name=name, verdict="warn" if answers else "fail", told=str(error))
+    finally:
+        await http.aclose()
+    if server.models and settings.model not in {
+        known for model in server.models for known in (model, model.removesuffix(":latest"))
+    }:
+        told = "it answers, and its list has no such model; `zeroclaw models list` shows it"
+        return ProviderSeen(name=name, verdict="warn", told=told)
+    return ProviderSeen(name=name, told="it answers")
+
+
+async def _sandbox(memory_bytes: int, *, network: bool) -> str:
+    tested = await self_test(Limits(memory_bytes=memory_bytes), network=network)
+    return tested.reason if isinstance(tested, Broken) else ""
+
+
+# --- what is stored ------------------------------------------------------------------------------
+
+
+async def _store(data: Path, now: datetime) -> tuple[Standing | str | None, int]:
+    """Return what the store tells, and the bytes that it uses."""
+    if not await asyncio.to_thread((data / FILE_NAME).is_file):
+        return None, 0
+    try:
+        async with open_for_looking(data) as kept:
+            return await standing(kept, now), await kept.used_bytes()
+    except StoreUnusable as error:
+        return str(error), 0
+
+
+def _disk(data: Path, used_bytes: int, bound_bytes: int) -> DiskSeen | None:
+    there = next((one for one in (data, *data.parents) if one.exists()), data)
+    try:
+        free_bytes = shutil.disk_usage(there).free
+    except OSError:
+        return None
+    return DiskSeen(
+        place=str(data), free_bytes=free_bytes, used_bytes=used_bytes, bound_bytes=bound_bytes
+    )
+
+
+def _loose(data: Path, secrets: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return what others can reach of the data, and the faults of files that hold secrets."""
+    if not data.is_dir():
+        return secrets or None
+    found = list(secrets)
+    try:
+        places = (data, *(one for one in sorted(data.iterdir()) if one.name != SOCKET))
+        for place in places:
+            found += _reachable(place)
+    except OSError as error:
+        why = (error.strerror or "unreadable").lower()
+        found.append(f"`{data}` can't be looked at: {why}; make this user its owner")
+    return tuple(found)
+
+
+def _reachable(place: Path) -> Iterator[str]:
+    try:
+        status = place.lstat()
+    except FileNotFoundError:  # the log beside the database comes and goes
+        return
+    if stat.S_ISLNK(status.st_mode):
+        return
+    if status.st_uid not in (os.getuid(), 0):
+        yield f"`{place}` belongs to another user; run `chown` on it, or run as its owner"
+    elif status.st_mode & _OTHERS:
+        mode = "700" if stat.S_ISDIR(status.st_mode) else "600"
+        yield f"others can reach `{place}`; run `chmod {mode} {place}`"

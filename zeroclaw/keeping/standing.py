@@ -1,0 +1,140 @@
+"""What the store tells of trouble: what waits for a person, what did not arrive, who fails again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from zeroclaw.clock import made_at
+from zeroclaw.delivery.rows import OPEN_STATES
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate.approval import Approval
+from zeroclaw.inbound.switch import Halt, read_halt
+from zeroclaw.record import decode
+from zeroclaw.store import RowKind, Rows, find_all
+
+AGAIN = 3
+"""Failed turns in a row, from the newest back, that make a conversation one that fails again."""
+STUCK = timedelta(minutes=5)
+"""A message that is not out after this long is in trouble."""
+LATELY = timedelta(days=1)
+_MOST_FAILED = 500  # messages, newest first; a conversation beyond them has not failed lately
+_LOOKED_BACK = 20
+_ENDED = frozenset({"answered", "failed", "stopped"})
+# The kinds whose keys are ulids, and one of which every message makes.
+_TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A conversation whose newest turns all failed.
+
+    Attributes:
+        times: In a row, at least `AGAIN`; counted no further back than 20 messages.
+        last_at: When the newest message that failed came.
+    """
+
+    conversation: ConversationId
+    place: str
+    times: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One look at the store.
+
+    Attributes:
+        newest_at: When the newest row with a time in its key was made; None for an empty store.
+        halt: The halt in force, None for none.
+        pending: Questions that wait for an answer.
+        oldest_at: When the oldest of them was asked, None without one.
+        next_deadline_at: When silence denies the first of them.
+        queued: Messages that wait for their turn.
+        stuck: Messages to platforms that are not out after `STUCK`.
+        refused: Messages that a platform refused within the last day.
+        failing: The newest failure first.
+    """
+
+    newest_at: datetime | None = None
+    halt: Halt | None = None
+    pending: int = 0
+    oldest_at: datetime | None = None
+    next_deadline_at: datetime | None = None
+    queued: int = 0
+    stuck: int = 0
+    refused: int = 0
+    failing: tuple[Failing, ...] = ()
+
+
+async def standing(kept: Rows, now: datetime) -> Standing:
+    """Look through the store.
+
+    Args:
+        kept: Read only.
+        now: For what is stuck, and what is lately.
+
+    Raises:
+        StoreUnusable: A row can't be read.
+    """
+    approvals = [row async for row in find_all(kept, RowKind.APPROVAL, state="pending")]
+    asked = _times(decode(Approval, row.body).action for row in approvals)
+    deadlines = [row.due_at for row in approvals if row.due_at is not None]
+    unsent = [
+        row for state in OPEN_STATES async for row in find_all(kept, RowKind.OUTBOX, state=state)
+    ]
+    newest = [await kept.find(kind, newest_first=True, limit=1) for kind in _TIMED]
+    refused = await kept.find(
+        RowKind.OUTBOX, state="refused", newest_first=True, limit=_MOST_FAILED
+    )
+    return Standing(
+        newest_at=max(
+            (at for rows in newest for at in _times(row.key for row in rows)), default=None
+        ),
+        halt=await read_halt(kept),
+        pending=len(approvals),
+        oldest_at=min(asked, default=None),
+        next_deadline_at=min(deadlines, default=None),
+        queued=len([row.key async for row in find_all(kept, RowKind.INBOX, state="queued")]),
+        stuck=sum(at < now - STUCK for at in _times(row.key for row in unsent)),
+        refused=sum(at > now - LATELY for at in _times(row.key for row in refused)),
+        failing=await _failing(kept),
+    )
+
+
+async def _failing(kept: Rows) -> tuple[Failing, ...]:
+    failed = await kept.find(RowKind.INBOX, state="failed", newest_first=True, limit=_MOST_FAILED)
+    newest = {row.conversation: row for row in reversed(failed) if row.conversation is not None}
+    found: list[Failing] = []
+    for conversation, row in newest.items():
+        latest = await kept.find(
+            RowKind.INBOX, conversation=conversation, newest_first=True, limit=_LOOKED_BACK
+        )
+        times = _in_a_row(one.state for one in latest)
+        if times >= AGAIN:
+            found += [
+                Failing(conversation=conversation, place=row.place, times=times, last_at=at)
+                for at in _times((row.key,))
+            ]
+    return tuple(sorted(found, key=lambda one: one.last_at, reverse=True))
+
+
+def _in_a_row(states: Iterable[str]) -> int:
+    """Count the failed ones before the first that ended well; what is under way does not count."""
+    times = 0
+    for state in states:
+        if state == "failed":
+            times += 1
+        elif state in _ENDED:
+            break
+    return times
+
+
+def _times(ulids: Iterable[str]) -> list[datetime]:
+    """Return when these were made; what is no ulid tells nothing."""
+    found: list[datetime] = []
+    for ulid in ulids:
+        try:
+            found.append(made_at(ulid))
+        except ValueError:
+            continue
+    return found
