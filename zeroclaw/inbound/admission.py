@@ -116,6 +116,10 @@ class Door:
         principal = self._people.admit(channel, envelope.sender)
         if principal is None:
             return await self._stranger(envelope)
+        if self._strangers.may_claim(envelope):
+            claimed = await self._claimed(envelope)
+            if claimed is not None:
+                return claimed
         for _ in range(TRIES):
             plan = await self._plan(envelope, principal)
             if plan is None:
@@ -142,14 +146,23 @@ class Door:
             async with self._strangers.lock:
                 plan = await self._strangers.plan(envelope)
                 if plan is not None:
-                    try:
-                        await self._store.commit(self._commit(envelope, plan))
-                    except AlreadyClaimed:
-                        return Duplicate()
-                    self._announce(plan)
-                    return Accepted()
+                    return await self._met(envelope, plan)
         self.dropped[envelope.address.channel] += 1
         return Ignored()
+
+    async def _claimed(self, envelope: Envelope) -> Admission | None:
+        """Take the printed code from somebody who is let in already; None for any other text."""
+        async with self._strangers.lock:
+            plan = await self._strangers.claimed(envelope)
+            return None if plan is None else await self._met(envelope, plan)
+
+    async def _met(self, envelope: Envelope, plan: Plan) -> Admission:
+        try:
+            await self._store.commit(self._commit(envelope, plan))
+        except AlreadyClaimed:
+            return Duplicate()
+        self._announce(plan)
+        return Accepted()
 
     async def _answer_rest(self, channel: str, plan: Plan) -> None:
         """Give the answers that one event holds for other conversations, each in its own commit."""

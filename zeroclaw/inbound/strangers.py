@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from typing import assert_never
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import ask_row, note_row
@@ -121,21 +122,42 @@ class Strangers:
 
     async def plan(self, envelope: Envelope) -> Plan | None:
         """Return what such an event comes to, None for silence; `lock` must be held."""
-        if self._claim is not None and isinstance(envelope.body, Said):
-            claim, found = claims.guess(
-                self._claim,
-                envelope.body.text,
-                channel=envelope.address.channel,
-                sender=envelope.sender.id,
-                now=self._clock.now(),
-            )
-            if found == "right":
-                # The claim ends in `written`, so that a commit that fails can be tried again.
+        found = self._guess(envelope)
+        match found:
+            case "right":
                 return await self._first_operator(envelope)
-            self._claim = claim
-            if found == "wrong":
+            case "wrong":
                 return None
-        return await self._question(envelope)
+            case "none":
+                return await self._question(envelope)
+            case _:
+                assert_never(found)
+
+    # --- somebody who is known -----------------------------------------------------------------
+
+    def may_claim(self, envelope: Envelope) -> bool:
+        """Whether a person's message may be the printed code: in private, while one is open."""
+        return self._claim is not None and self.hears(envelope)
+
+    async def claimed(self, envelope: Envelope) -> Plan | None:
+        """Return what the printed code comes to, None for all else; `lock` must be held."""
+        return await self._first_operator(envelope) if self._guess(envelope) == "right" else None
+
+    def _guess(self, envelope: Envelope) -> claims.Guess:
+        """Compare a message with the printed code; wrong ones are counted."""
+        if self._claim is None or not isinstance(envelope.body, Said):
+            return "none"
+        claim, found = claims.guess(
+            self._claim,
+            envelope.body.text,
+            channel=envelope.address.channel,
+            sender=envelope.sender.id,
+            now=self._clock.now(),
+        )
+        # One that is used ends in `written`, so that a commit that fails can be tried again.
+        if found != "right":
+            self._claim = claim
+        return found
 
     async def _first_operator(self, envelope: Envelope) -> Plan:
         identity = f"{envelope.address.channel}:{envelope.sender.id}"

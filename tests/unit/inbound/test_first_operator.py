@@ -98,3 +98,31 @@ async def test_the_code_is_nowhere_but_in_the_greeting(orphan: World) -> None:
         assert code not in str(orphan.facts.seen)
         kept = [row.body for kind in RowKind for row in await house.rows(kind)]
         assert not any(code.encode() in body for body in kept)
+
+
+async def test_who_is_let_in_already_may_send_it_too(tmp_path: Path) -> None:
+    """The bot's owner stands in `allowed_users`: the code is no question to the model (P8)."""
+    channels = {"chat": CODES}
+    world = World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": channels}))
+    async with world.running() as house:
+        assert await house.say("ABCD2345", "ben") == Accepted()
+        assert house.texts("ben") == ["ok"]
+        code = world.ready[0].claim
+        await house.say(code, "ben", room="lobby")
+        assert await house.event(Said(text=code), "ben", key="k") == Accepted()
+        assert house.texts("ben")[-1].startswith("You are an operator of this bot now")
+        assert await house.event(Said(text=code), "ben", key="k") == Duplicate()
+        await house.say("/whoami", "ben")
+        assert house.texts("ben")[-1].endswith("Roles: operator.")
+        assert len(await house.rows(RowKind.PERSON)) == 1
+
+
+async def test_who_is_let_in_guesses_no_more_often(tmp_path: Path) -> None:
+    """After five wrong ones the right one is a message like any other."""
+    world = World(tmp_path, CONFIG.model_copy(update={"people": (), "channels": {"chat": CODES}}))
+    async with world.running() as house:
+        for _ in range(5):
+            await house.say("ABCD2345", "ben")
+        await house.say(world.ready[0].claim, "ben")
+        assert house.texts("ben") == ["ok"] * 6
+        assert await house.rows(RowKind.PERSON) == ()
