@@ -235,7 +235,11 @@ class Retention:
                 await self._anchors.cut(stream, last)
                 await self._clock.sleep(PAUSE_S)
                 count += 1
-        return count + await self._anchors.cut_own(before)
+        try:
+            return count + await self._anchors.cut_own(before)
+        except StoreUnusable as error:
+            self._log("audit_unreadable", level="warning", stream=STREAM, why=str(error))
+            return count
 
     async def _cut_point(self, stream: str, before: datetime) -> LogEntry | None:
         first = await self._store.read(LogKind.AUDIT, stream, limit=1)
@@ -259,15 +263,24 @@ class Retention:
             here = ConversationId(row.key)
             if here in busy or not await self._is_empty(here):
                 continue
-            last = await self._store.last(LogKind.AUDIT, here)
-            if last is None:
-                count += await self._delete((row,))
-            elif audit.read(last.body).at < at.audit:
-                await self._anchors.cut(here, last, _gone(row))
-                await self._clock.sleep(PAUSE_S)
-                count += 1
+            count += await self._conversation(row, here, at.audit)
         await self._counters()
         return count
+
+    async def _conversation(self, row: Row, here: ConversationId, before: datetime) -> int:
+        last = await self._store.last(LogKind.AUDIT, here)
+        if last is None:
+            return await self._delete((row,))
+        try:
+            if audit.read(last.body).at >= before:
+                return 0
+            await self._anchors.cut(here, last, _gone(row))
+        except StoreUnusable:
+            return 0  # told with the audits
+        except Conflict:
+            return 0  # somebody was first, who wished to be forgotten
+        await self._clock.sleep(PAUSE_S)
+        return 1
 
     async def _is_empty(self, here: ConversationId) -> bool:
         for kind in _OF_A_CONVERSATION:

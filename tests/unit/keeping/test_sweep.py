@@ -15,6 +15,7 @@ from zeroclaw.keeping.sweep import BATCH, EVERY_S, LOOK_S
 from zeroclaw.store import (
     Append,
     Commit,
+    Delete,
     DurablePoint,
     LogKind,
     Put,
@@ -179,6 +180,43 @@ async def test_the_audit_of_a_forgotten_conversation_goes_whole(world: World) ->
         found = await verified(world.store, row.key)
         assert isinstance(found, audit.Intact)
         assert found.count == 3
+
+
+async def test_a_conversation_that_somebody_else_removes_just_now_ends_nothing(
+    world: World,
+) -> None:
+    """A wish to be forgotten may come first; the daemon goes on (P9)."""
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look")
+        await house.say("/new")
+        await house.advance(300)
+    met: list[Commit] = []
+
+    def first(commit: Commit) -> None:
+        if any(isinstance(one, Delete) and one.kind is gone for one in commit.writes):
+            met.append(commit)
+            world.store.forget(gone)
+
+    gone = RowKind.CONVERSATION
+    world.store.before = first
+    world.clock.leap(LONG)
+    async with world.running() as house:
+        await later(world, house)
+        assert len(met) == 1
+        await house.say("hello")
+        assert house.texts()[-1] == "ok"
+
+
+async def test_a_damaged_audit_of_the_daemon_ends_nothing(world: World) -> None:
+    """Somebody has to look at it; people are answered meanwhile (P9)."""
+    async with world.running() as house:
+        await chore(world, Append(log=LogKind.AUDIT, stream=STREAM, body=b"[]"))
+        await chore(world, Append(log=LogKind.AUDIT, stream=STREAM, body=b"[]"))
+    async with world.running() as house:
+        await later(world, house)
+        await house.say("hello")
+        assert house.texts() == ["ok"]
 
 
 async def test_blobs_go_by_their_age(world: World) -> None:
