@@ -163,7 +163,16 @@ class PairCommand:
         )
         put = known_put(known, expect=row.version if row else 0)
         text = f"revoked: `{name}`; what they had running is stopped"
-        return Outcome(text=text, writes=(put,))
+        return Outcome(text=text, writes=(put, *await self._refused(name, principal)))
+
+    async def _refused(self, name: str, principal: Principal) -> tuple[Write, ...]:
+        """End what is still asked about somebody, so that no older card lets them in again."""
+        writes: list[Write] = []
+        for read in await self._questions.all():
+            if self._people.named(read.stranger.identity) == name:
+                ended, _ = await self._questions.answer(read, yes=False, principal=principal)
+                writes += ended
+        return tuple(writes)
 
     async def _take_back(self, what: str, principal: Principal) -> Outcome:
         # Who was put out under an id that the configuration names since is still found by the id.

@@ -242,3 +242,14 @@ async def test_an_id_that_no_platform_gives_out_meets_silence(world: World) -> N
     async with world.running() as house:
         assert await house.say("let me in", "m" * 321) == Ignored()
         assert await house.rows(RowKind.STRANGER) == ()
+
+
+async def test_an_older_card_does_not_let_in_who_was_put_out(world: World) -> None:
+    """Revoking answers what is still asked about them; whoever presses is told so (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        await console(house, "revoke chat:mallory")
+        assert house.endings() == [("denied", "the operator on this machine")]
+        assert await house.press() == "already denied by the operator on this machine"
+        assert await house.say("hello", "mallory") == Ignored()
+        assert len(house.texts("mallory")) == 1
