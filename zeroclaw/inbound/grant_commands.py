@@ -7,6 +7,7 @@ by a control item, because only the holder writes that conversation's audit.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from zeroclaw.clock import Clock, Ids
@@ -33,7 +34,7 @@ TRIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Held:
+class Held:
     """A grant that holds, and the version it was read at."""
 
     grant: Grant
@@ -165,10 +166,10 @@ class GrantCommands:
 
     # --- what holds ------------------------------------------------------------------------------
 
-    async def _held(self) -> tuple[_Held, ...]:
+    async def _held(self) -> tuple[Held, ...]:
         now = self._clock.now()
         rows = find_all(self._store, RowKind.GRANT)
-        held = [_Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
+        held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
         return tuple(one for one in held if now < one.grant.until)
 
     def _line(self, one: Grant) -> str:
@@ -226,7 +227,7 @@ class GrantCommands:
     ) -> _Outcome:
         every = await self._held()
         seen = [one for one in every if self._sees(one.grant, principal, address, here)]
-        ending: dict[str, _Held] = {}
+        ends: dict[str, Held] = {}
         scope: ConversationId | None = None
         told: list[str] = []
         left: list[str] = []
@@ -241,29 +242,34 @@ class GrantCommands:
                 left.append(word)
             else:
                 scope = meant.grant.conversation
-                ending[meant.grant.id] = meant
+                ends[meant.grant.id] = meant
                 told.append(f"`{shown}`: revoked; `{meant.grant.tool}` asks again.")
-        writes = [
-            write for one in ending.values() for write in self._ending(one, address, principal)
-        ]
+        now = self._clock.now()
+        writes: list[Write] = []
+        for one in ends.values():
+            writes += ending(one, ItemId(self._ids.ulid()), address, principal, now)
         return _Outcome(scope=scope, writes=tuple(writes), told=tuple(told), left=tuple(left))
 
-    def _ending(self, held: _Held, address: Address, principal: Principal) -> tuple[Write, ...]:
-        one = held.grant
-        item = Item(
-            id=ItemId(self._ids.ulid()),
-            conversation=one.conversation,
-            address=address,
-            principal=principal,
-            content=Revoked(grant=one.id, tool=one.tool),
-            admitted_at=self._clock.now(),
-        )
-        return (
-            # Of two who revoke it one does, and the other is told that it is gone.
-            Expect(kind=RowKind.GRANT, key=one.id, version=held.version),
-            grants.to_delete(one),
-            item_put(item, "control", expect=0),
-        )
+
+def ending(held: Held, item: ItemId, address: Address, by: Principal, at: datetime) -> list[Write]:
+    """Return the writes that revoke a grant and let its conversation's holder audit it.
+
+    Of two who revoke it one does, and the other meets a conflict.
+    """
+    one = held.grant
+    control = Item(
+        id=item,
+        conversation=one.conversation,
+        address=address,
+        principal=by,
+        content=Revoked(grant=one.id, tool=one.tool),
+        admitted_at=at,
+    )
+    return [
+        Expect(kind=RowKind.GRANT, key=one.id, version=held.version),
+        grants.to_delete(one),
+        item_put(control, "control", expect=0),
+    ]
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -272,7 +278,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _meant(word: str, seen: Iterable[_Held], place: str) -> _Held | None:
+def _meant(word: str, seen: Iterable[Held], place: str) -> Held | None:
     """Return the one grant that a word names, None for none and for several."""
     named = [one for one in seen if grants.is_called(one.grant, word, place)]
     return named[0] if len(named) == 1 else None

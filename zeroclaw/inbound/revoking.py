@@ -6,11 +6,13 @@ start, so a kill in between leaves nothing running.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.envelope import ConversationId, ItemId, Principal
+from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import grant as grants
+from zeroclaw.inbound.grant_commands import AT_CONSOLE, Held, ending
 from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Store, Write, find_all
 from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
@@ -42,17 +44,25 @@ class Revoking:
         if not out:
             return
         by = {one.id: one.by for one in self._people.stored}
-        await self._end_grants(out)
+        await self._end_grants(out, by)
         # What waits before what runs: an item that is taken meanwhile is found as a turn.
         while not await self._withdraw(out):
             pass
         await self._stop(out, by)
 
-    async def _end_grants(self, out: frozenset[str]) -> None:
-        held = find_all(self._store, RowKind.GRANT)
-        found = [grants.decode(row.body) async for row in held]
-        ended = tuple(grants.to_delete(one) for one in found if {one.holder, one.granter} & out)
-        await self._commit(ended)
+    async def _end_grants(self, out: frozenset[str], by: Mapping[str, str]) -> None:
+        rows = find_all(self._store, RowKind.GRANT)
+        held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
+        for one in held:
+            gone = sorted({one.grant.holder, one.grant.granter} & out)
+            if not gone:
+                continue
+            who = _operator(AT_CONSOLE, by.get(gone[0], OPERATOR))
+            item = ItemId(self._ids.ulid())
+            writes = ending(one, item, AT_CONSOLE, who, self._clock.now())
+            with suppress(Conflict):  # somebody else has just ended it
+                await self._commit(writes, one.grant.conversation)
+                self._wake(one.grant.conversation)
 
     async def _withdraw(self, out: frozenset[str]) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
@@ -74,18 +84,11 @@ class Revoking:
 
     def _stop_item(self, row: Row, by: Mapping[str, str]) -> Item:
         item = turn_of(row).item
-        who = Principal(
-            id=f"person:{OPERATOR}",
-            roles=frozenset({OPERATOR}),
-            channel=item.address.channel,
-            sender=OPERATOR,
-            display=by.get(item.principal.id, OPERATOR),
-        )
         return Item(
             id=ItemId(self._ids.ulid()),
             conversation=item.conversation,
             address=item.address,
-            principal=who,
+            principal=_operator(item.address, by.get(item.principal.id, OPERATOR)),
             content=Stop(cause="revoked"),
             admitted_at=self._clock.now(),
         )
@@ -98,3 +101,14 @@ class Revoking:
         )
         if commit.writes:
             await self._store.commit(commit)
+
+
+def _operator(address: Address, display: str) -> Principal:
+    """Return whoever put somebody out, as far as it is known: by the name they go by."""
+    return Principal(
+        id=f"person:{OPERATOR}",
+        roles=frozenset({OPERATOR}),
+        channel=address.channel,
+        sender=OPERATOR,
+        display=display,
+    )

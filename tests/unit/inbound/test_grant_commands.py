@@ -171,6 +171,7 @@ async def test_a_call_that_has_not_started_finds_its_grant_gone(world: World) ->
         assert len(world.poke.runs) == 1
         results = [line for line in world.model.asked() if line.startswith("tool:")]
         assert "needs approval by now" in results[-1]
+        assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"]
 
 
 async def test_what_has_ended_is_neither_shown_nor_revoked(world: World) -> None:

@@ -7,7 +7,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.inbound.known import Known, known_put
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, Delete, DurablePoint, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))
 STOPPED = "_Stopped: you may no longer talk to me by the operator on this machine._"
@@ -76,6 +76,25 @@ async def test_what_was_granted_to_them_ends(world: World) -> None:
         assert len(await house.rows(RowKind.GRANT)) == 1
         await revoke(house, "ada")
         assert await house.rows(RowKind.GRANT) == ()
+        assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"] * 2
+
+
+async def test_a_grant_that_somebody_else_ends_in_that_instant_is_ended_once(world: World) -> None:
+    """And audited once."""
+    world.model.will(POKE, says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press("for_a_time")
+
+        def meanwhile(commit: Commit) -> None:
+            if any(isinstance(one, Delete) for one in commit.writes):
+                world.store.before = None
+                world.store.forget(RowKind.GRANT)
+
+        world.store.before = meanwhile
+        await revoke(house)
+        assert "revoked" not in await house.audited()
+        assert await house.rows(RowKind.INBOX, "control") == ()
 
 
 async def test_others_go_on(world: World) -> None:
