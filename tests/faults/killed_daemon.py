@@ -135,6 +135,9 @@ class WatchedStore:
     async def size_bytes(self) -> int:
         return await self._store.size_bytes()
 
+    async def used_bytes(self) -> int:
+        return await self._store.used_bytes()
+
     async def aclose(self) -> None:
         await self._store.aclose()
 
