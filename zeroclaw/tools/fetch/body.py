@@ -66,6 +66,8 @@ _IN_PAGE = re.compile(
 _IN_XML = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})[\"']")
 _ARRIVING = 2  # what can't be packed gets a little larger by it
 _GZIP = zlib.MAX_WBITS | 16
+# Files in one gzip stream; each costs a new start, and 4 MB hold 200,000 empty ones.
+_MOST_FILES = 1_000
 _LOOKED_AT_BYTES = 1024  # the HTML standard's prescan
 
 
@@ -105,7 +107,8 @@ class Unpacked:
     """Takes the chunks of a body and keeps at most so many bytes of what they unpack to.
 
     Unpacks no further than the cap, so a small answer that unpacks to a huge one costs nothing;
-    what arrives is held to twice the cap, so one that unpacks to nothing ends as well.
+    what arrives is held to twice the cap, so one that unpacks to nothing ends as well. So does one
+    that begins anew all the time, because a chunk of those would hold up everybody.
     """
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
@@ -126,6 +129,7 @@ class Unpacked:
         self._max_bytes = max_bytes
         self._kept = bytearray()
         self._arrived_bytes = 0
+        self._files = 0
         self._is_between = True
         self.is_broken = False
         self.is_full = False
@@ -166,6 +170,8 @@ class Unpacked:
             self._is_between = self._inflate.eof
             if self._is_between:  # gzip files may follow each other, RFC 1952 section 2.2
                 chunk = self._inflate.unused_data
+                self._files += 1
+                self.is_full = self.is_full or self._files >= _MOST_FILES
                 self._inflate = zlib.decompressobj(_GZIP)
 
     def _keep(self, data: bytes) -> None:

@@ -151,6 +151,12 @@ def test_nothing_is_packed_as_nothing() -> None:
     assert (body.data, body.is_broken) == (b"", False)
 
 
+def test_an_answer_of_countless_files_ends() -> None:
+    """Nobody is held up by a chunk that begins anew some thousand times (P9)."""
+    body = fed("gzip", 1_000_000, gzip.compress(b"") * 3_000 + gzip.compress(b"tail"))
+    assert (body.data, body.is_full, body.is_broken) == (b"", True, False)
+
+
 @pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd"])
 def test_packing_that_was_not_asked_for_is_refused(encoding: str) -> None:
     """Only gzip is unpacked within a bound."""
