@@ -133,6 +133,9 @@ class Controls:
             ):
                 # Somebody else's turn, or the one that the newer message began itself.
                 await tell(self._answered(item))
+            case Stop(cause="new") if item.id < opened.turn:
+                # What was collected as it was said is answered here first.
+                await tell(self._answered(item))
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
                     await tell(self._answered(item, _goes_on(cause, owner)))

@@ -155,6 +155,21 @@ async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
         assert house.texts()[-1] == "ok"
 
 
+async def test_a_new_conversation_stops_nothing_that_is_being_collected(world: World) -> None:
+    """What was said before `/new` is answered in the old one first (P1)."""
+    busy(world, "collect")
+    held = asyncio.Event()
+    world.model.will((held, *says("to one")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("/new")
+        await house.advance(WINDOW_S)
+        held.set()
+        await house.settle()
+        assert house.texts()[-1] == "to one"
+        assert await house.states() == ["answered", "answered"]
+
+
 # --- steer ---------------------------------------------------------------------------------------
 
 
