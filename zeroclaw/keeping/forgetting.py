@@ -220,6 +220,8 @@ class Forgetting:
             Append(log=LogKind.JOURNAL, stream=here, body=body, after=last + number)
             for number, body in enumerate(bodies)
         ]
+        if self._mailboxes.is_open(here):
+            return False  # its fence must last until it has ended
         # From here on whoever takes the conversation reads it anew.
         self._leases.lost(here)
         try:
