@@ -45,6 +45,23 @@ async def test_status_without_a_daemon(tmp_path: Path) -> None:
         assert "zeroclaw run" in err
 
 
+async def test_doctor_says_why_it_is_silent(tmp_path: Path) -> None:
+    """The daemon's own word on its channels and its errors, and the model's server is asked."""
+    async with world(tmp_path) as here:
+        await here.say("ann", "hi")
+        await here.until(lambda: here.chat("ann").answers)
+        asked = len(here.model.requests)
+        code, out, _ = await zeroclaw(here, "doctor", "--json")
+        lines = {one["check"]: one for one in json.loads(out)["checks"]}
+        assert (code, lines["daemon"]["verdict"]) == (0, "ok"), out
+        assert lines["channels"]["text"].startswith("`loopback` up for ")
+        assert lines["provider"]["text"].endswith("it answers")
+        assert len(here.model.requests) == asked
+        assert (await zeroclaw(here, "halt"))[0] == 0
+        _, out, _ = await zeroclaw(here, "doctor")
+        assert "warn  halt" in out
+
+
 async def test_halt_from_the_terminal_stops_everything(tmp_path: Path) -> None:
     """The same switch as in the chat."""
     async with world(tmp_path) as here:
