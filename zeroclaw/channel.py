@@ -317,9 +317,14 @@ class ChannelManifest:
         settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common
             keys.
         local_operator: Whoever reaches this channel is the operator (login link, own uid).
+        check: `module:coroutine function`, empty for none; asks the platform whether the settings
+            and secrets are right, without receiving or sending anything. Called with the settings
+            and with what `ChannelContext.secrets` would hold, returns one line about the account,
+            raises what the adapter would.
     """
 
     kind: str
     adapter: str
     settings: str
     local_operator: bool = False
+    check: str = ""

@@ -24,6 +24,7 @@ class Listed:
 
 
 COMMANDS: dict[str, Listed] = {
+    "init": Listed(module="init", does="Write a first configuration, after a few questions."),
     "run": Listed(module="run", does="Run the daemon until it is told to stop."),
     "chat": Listed(module="chat", does="Talk with the bot in this terminal."),
     "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
@@ -31,7 +32,9 @@ COMMANDS: dict[str, Listed] = {
     "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
     "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
-    "pair": Listed(module="pair", does="Show who wants to talk to the bot, and let them in or not."),
+    "pair": Listed(
+        module="pair", does="Show who wants to talk to the bot, and let them in or not."
+    ),
     "grants": Listed(module="grants", does="Show what runs without asking, and end it."),
     "check-config": Listed(module="check_config", does="Find every fault of the configuration."),
     "config": Listed(module="config", does="Read, change and describe the configuration's keys."),

@@ -92,20 +92,19 @@ def as_toml(value: object) -> str:
         return value
     if isinstance(value, dict):
         return tomlkit.dumps(cast("dict[str, object]", value)).rstrip()
-    return _on_one_line(value)
+    return on_one_line(value)
 
 
-def _on_one_line(value: object) -> str:
+def on_one_line(value: object) -> str:
+    """Return a value as TOML without a line break, tables too."""
     import tomlkit
 
     match value:
         case list():
-            return f"[{', '.join(_on_one_line(one) for one in cast('list[object]', value))}]"
+            return f"[{', '.join(on_one_line(one) for one in cast('list[object]', value))}]"
         case dict():
             entries = cast("dict[str, object]", value).items()
-            inner = (
-                f"{tomlkit.key(key).as_string()} = {_on_one_line(one)}" for key, one in entries
-            )
+            inner = (f"{tomlkit.key(key).as_string()} = {on_one_line(one)}" for key, one in entries)
             return f"{{ {', '.join(inner)} }}"
         case _:
             return tomlkit.item(value).as_string()

@@ -1,4 +1,4 @@
-"""Finds the settings' model of every installed kind of channel, for the schema."""
+"""Finds every installed kind of channel and the model of its settings, for schema and set-up."""
 
 from collections.abc import Mapping
 
@@ -8,6 +8,16 @@ from zeroclaw.channel import ChannelManifest
 from zeroclaw.host.shelves import CHANNELS, load, names, resolve
 
 
+def channel_manifests() -> Mapping[str, ChannelManifest]:
+    """Return the manifest of each kind; imports no SDK.
+
+    Raises:
+        ConfigError: A channel is installed but can't be loaded.
+    """
+    found = (load(CHANNELS, name, key=f"channels.{name}") for name in names(CHANNELS))
+    return {one.kind: one for one in found if isinstance(one, ChannelManifest)}
+
+
 def channel_models() -> Mapping[str, type[BaseModel]]:
     """Return the model of each kind's own keys; imports no SDK.
 
@@ -15,11 +25,8 @@ def channel_models() -> Mapping[str, type[BaseModel]]:
         ConfigError: A channel is installed but can't be loaded.
     """
     models: dict[str, type[BaseModel]] = {}
-    for name in names(CHANNELS):
-        key = f"channels.{name}"
-        manifest = load(CHANNELS, name, key=key)
-        if isinstance(manifest, ChannelManifest):
-            model = resolve(manifest.settings, key=key)
-            if isinstance(model, type) and issubclass(model, BaseModel):
-                models[manifest.kind] = model
+    for kind, manifest in channel_manifests().items():
+        model = resolve(manifest.settings, key=f"channels.{kind}")
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            models[kind] = model
     return models

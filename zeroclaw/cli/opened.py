@@ -42,7 +42,7 @@ def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
         settings = ProviderSettings(
             kind="openai",
             base_url=url,
-            model=model or asyncio.run(_first_of(url)),
+            model=model or asyncio.run(first_of(url)),
             connect_s=settings.connect_s,
             stall_s=settings.stall_s,
             attempts=settings.attempts,
@@ -56,7 +56,12 @@ def _named(loaded: Loaded, *, url: str, model: str) -> ProviderSettings:
     return settings
 
 
-async def _first_of(url: str) -> str:
+async def first_of(url: str) -> str:
+    """Return the first model that a server offers.
+
+    Raises:
+        NoOffer: It does not answer, or offers none.
+    """
     http = probing_client()
     try:
         server = await offers_of(http, url)

@@ -47,6 +47,14 @@ ANSWER = ModelRequest(
     max_output_tokens=ANSWER_TOKENS,
     correlation="models-test",
 )
+BRIEF = replace(
+    ANSWER,
+    messages=(
+        SystemMessage(content="You are a helpful assistant."),
+        UserMessage(content="Say hello in one word."),
+    ),
+    max_output_tokens=UNTOLD_TOKENS,
+)
 CALL = replace(
     ANSWER,
     messages=(
@@ -126,6 +134,20 @@ async def try_and_close(provider: Provider) -> Tried:
         return await try_model(provider, SystemClock())
     finally:
         await provider.aclose()
+
+
+async def try_briefly_and_close(provider: Provider) -> Tried:
+    """Ask for one short answer, without a tool, and close the model."""
+    clock = SystemClock()
+    try:
+        if isinstance(provider, Preloading):
+            await provider.start()
+        answer = await _play(provider, BRIEF, clock)
+    except ZeroclawError as error:
+        answer = Played(failed=_line(error))
+    finally:
+        await provider.aclose()
+    return Tried(model=provider.facts.model, answer=answer)
 
 
 async def try_model(provider: Provider, clock: Clock) -> Tried:

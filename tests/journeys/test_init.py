@@ -1,0 +1,108 @@
+"""A newcomer answers the questions of `zeroclaw init`, and the daemon runs on what came of it."""
+
+import asyncio
+import os
+import pty
+from pathlib import Path
+
+import pytest
+
+from tests.emulators.model_server import ModelServer
+from tests.journeys.daemon_process import PROGRAM
+
+pytestmark = pytest.mark.slow
+
+KEY = "sk-typed-and-seen-by-nobody"
+
+
+class Sitting:
+    """A person at a terminal, who answers when asked."""
+
+    def __init__(self, screen: int) -> None:
+        self.shown = ""
+        self._screen = screen
+        self._read = 0
+
+    async def question(self) -> str:
+        """Return what was shown since the last answer, when it ends as a question does."""
+        while not (new := self.shown[self._read :]).endswith(": "):
+            self.shown += (await asyncio.to_thread(os.read, self._screen, 4096)).decode()
+        return new
+
+    async def number_of(self, offer: str) -> str:
+        """Return the number in front of an offer of the next question."""
+        (line,) = [one for one in (await self.question()).splitlines() if offer in one]
+        return line.split()[0]
+
+    async def answer(self, question: str, typed: str) -> None:
+        """Wait for a question, and type a line."""
+        asked = await self.question()
+        assert question in asked, asked
+        self._read = len(self.shown)
+        os.write(self._screen, f"{typed}\n".encode())
+
+    async def rest(self) -> None:
+        """Read to the end."""
+        while True:
+            try:
+                some = await asyncio.to_thread(os.read, self._screen, 4096)
+            except OSError:  # how a terminal says that nobody is there any more
+                return
+            self.shown += some.decode()
+
+
+async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) -> None:
+    """A model behind a typed key, asked before anything is written; the key shows nowhere (P8)."""
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.endswith("_API_KEY") and key != "ZEROCLAW_CONFIG"
+    } | {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path)}
+    directory = tmp_path / "config" / "zeroclaw"
+    async with ModelServer() as server:
+        server.say("Hello.")
+        screen, terminal = pty.openpty()
+        process = await asyncio.create_subprocess_exec(
+            *(PROGRAM, "init"),
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env=environment,
+            start_new_session=True,  # so that the key is asked for here, not where the tests run
+        )
+        os.close(terminal)
+        person = Sitting(screen)
+        # The last of the offers, which depend on what listens on the machine that tests.
+        await person.answer("Model [1]:", await person.number_of("another OpenAI-compatible"))
+        await person.answer("up to and with /v1:", server.url)
+        await person.answer("name there:", "scripted")
+        await person.answer("Key (env, file, type, none)", "type")
+        await person.answer("(not shown):", KEY)
+        await person.answer("file it goes into", "")
+        await person.answer("readable by you alone?", "y")
+        await person.answer("`terminal`? [Y/n]:", "")
+        await person.answer("`web`? [Y/n]:", "n")
+        while "Autonomy" not in await person.question():
+            await person.answer("? [y/N]:", "")  # a channel that is installed for tests
+        await person.answer("Autonomy", "readonly")
+        await person.rest()
+        os.close(screen)
+        assert await process.wait() == 0, person.shown
+        assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+        text = (directory / "config.toml").read_text(encoding="utf-8")
+        assert (KEY in person.shown + text, "`scripted` answers" in person.shown) == (False, True)
+        assert f"wrote {directory / 'config.toml'}" in person.shown
+        assert (directory / "model.key").stat().st_mode & 0o777 == 0o600
+
+        daemon = await asyncio.create_subprocess_exec(
+            *(PROGRAM, "run"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environment,
+        )
+        assert daemon.stdout is not None
+        said = await daemon.stdout.readuntil(b"zeroclaw chat\n")
+        daemon.terminate()
+        assert await daemon.wait() == 0
+    assert b"zeroclaw is ready: terminal\n  model     scripted\n" in said

@@ -1,0 +1,353 @@
+"""`zeroclaw init`: what is written, what is tried before, and what is never written."""
+
+import asyncio
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from pydantic import BaseModel, ConfigDict
+
+from tests.emulators.model_server import ModelServer
+from zeroclaw.channel import ChannelManifest
+from zeroclaw.cli import proven, root
+from zeroclaw.cli.composing import COMMENTS, Answers, ChosenChannel, compose
+from zeroclaw.cli.interview import Interview
+from zeroclaw.cli.proven import Seen, channel_seen
+from zeroclaw.config import Config, ProviderSettings, parse
+from zeroclaw.daemon.choice import Found, Key
+from zeroclaw.errors import ChannelUnauthorized
+from zeroclaw.host.offers import Server
+from zeroclaw.reference import SecretReference
+
+EXAMPLE = (Path(__file__).parents[3] / "config.example.toml").read_text(encoding="utf-8")
+SECRET = "sk-nobody-may-see-this"
+LOCAL = {
+    kind: ChannelManifest(kind=kind, adapter="", settings="", local_operator=True)
+    for kind in ("terminal", "web")
+}
+KEY = Key(variable="SOME_KEY", base_url="https://models.example/v1", model="small")
+MANY = Server(
+    name="Ollama",
+    base_url="http://127.0.0.1:11434/v1",
+    models=("embed", *(f"m{number}" for number in range(14))),
+)
+
+
+class ChatSettings(BaseModel):
+    """A platform with a token."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    server: str
+    token: SecretReference
+    retries: int = 3
+
+
+CHAT = ChannelManifest(kind="chat", adapter="a:b", settings=f"{__name__}:ChatSettings")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without a configuration."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("ZEROCLAW_CONFIG", raising=False)
+    return tmp_path
+
+
+async def run(*arguments: str) -> tuple[int, str, str]:
+    """On a thread, for the command has a loop of its own."""
+    done = await asyncio.to_thread(CliRunner().invoke, root, ["init", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+# --- without a terminal --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+async def test_options_make_a_configuration_that_was_tried(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model was asked with its key; the file names the key's place only, and says why (P8)."""
+    monkeypatch.setenv("SOME_KEY", SECRET)
+    async with ModelServer() as server:
+        server.say("Hello.")
+        code, out, err = await run(
+            *("--yes", "--url", server.url, "--key-env", "SOME_KEY", "--autonomy", "readonly")
+        )
+        assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+    path = home / "config" / "zeroclaw" / "config.toml"
+    text = text_of(path)
+    assert (code, err, SECRET in out + text) == (0, "", False)
+    assert (path.stat().st_mode & 0o777, f"wrote {path}\n" in out) == (0o600, True)
+    assert "zeroclaw run\n" in out
+    config = parse(text)
+    assert (config.provider.model, config.autonomy) == ("scripted", "readonly")
+    assert config.provider.api_key == SecretReference(env="SOME_KEY")
+    assert set(config.channels) == {"web", "terminal"}
+    bare = [line for line in text.splitlines() if line and "#" not in line]
+    assert bare == []
+
+
+@pytest.mark.slow
+async def test_a_model_that_does_not_answer_is_not_written(home: Path) -> None:
+    """P10: why, and how to have it all the same."""
+    async with ModelServer() as server:
+        server.refuse(401, times=None)
+        arguments = ("--yes", "--url", server.url, "--model", "m")
+        code, out, err = await run(*arguments)
+        assert (code, out, len(err.splitlines())) == (1, "", 1)
+        assert "nothing was written" in err
+        assert not (home / "config").exists()
+        assert (await run(*arguments, "--unchecked"))[0] == 0
+    assert (home / "config" / "zeroclaw" / "config.toml").exists()
+
+
+async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> None:
+    """P10."""
+    path = home / "mine.toml"
+    arguments = ("--config", str(path), "--yes", "--unchecked")
+    assert (await run(*arguments))[0] == 0
+    first = await asyncio.to_thread(text_of, path)
+    code, out, err = await run(*arguments, "--autonomy", "full")
+    assert (code, out, "give --force" in err) == (2, "", True)
+    assert await asyncio.to_thread(text_of, path) == first
+    code, out, _ = await run(*arguments, "--autonomy", "full", "--force")
+    assert (code, f"zeroclaw run --config {path}" in out) == (0, True)
+    assert 'autonomy = "full"' in await asyncio.to_thread(text_of, path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "this is no terminal"),
+        (("--yes", "--model", "m"), "name it with --url"),
+        (("--yes", "--url", "http://h/v1", "--model-file", "f"), "are two models"),
+        (("--yes", "--url", "h/v1", "--model", "m"), "begins with http"),
+        (("--yes", "--url", "http://u:p@h/v1", "--model", "m"), "leave user, password"),
+        (
+            ("--yes", "--url", "http://h/v1", "--model", "m", "--key-env", "A", "--key-file", "b"),
+            "are two keys",
+        ),
+        (("--yes", "--unchecked", "--set", "autonomy"), "write KEY=VALUE"),
+        (("--yes", "--unchecked", "--set", "autonomy=wild"), "autonomy: "),
+        (("--yes", "--channel", "pigeon"), "`pigeon` is not installed"),
+    ],
+)
+async def test_options_that_do_not_fit_are_told(
+    home: Path, arguments: tuple[str, ...], why: str
+) -> None:
+    """P10; and nothing is written."""
+    code, out, err = await run(*arguments)
+    assert (code, out, why in err) == (2, "", True)
+    assert not (home / "config").exists()
+
+
+async def test_other_keys_are_set_as_well(home: Path) -> None:
+    """For what has no option of its own; what is missing yet is named as the first thing to do."""
+    path = home / "c.toml"
+    code, out, _ = await run(
+        *("--config", str(path), "--yes", "--unchecked", "--channel", "web"),
+        *("--set", "channels.web.title=Bob", "--set", 'provider.api_key={ env = "NOT_THERE" }'),
+        *("--url", "http://127.0.0.1:9/v1", "--model", "m", "--operator", "chat:1"),
+    )
+    config = parse(await asyncio.to_thread(text_of, path))
+    assert (code, config.channels["web"].own()) == (0, {"title": "Bob"})
+    assert config.people[0].ids == ("chat:1",)
+    assert "first     provider.api_key: environment variable `NOT_THERE` is not set" in out
+    assert "zeroclaw chat" not in out
+
+
+# --- the questions -------------------------------------------------------------------------------
+
+
+class Room:
+    """Stands for the machine that an interview is about."""
+
+    def __init__(self, place: Path, *, found: Found | None = None, chat: bool = False) -> None:
+        self.models: list[ProviderSettings] = []
+        self.chats: list[ChosenChannel] = []
+        self.verdicts: list[bool] = []
+        self.answers: Answers | None = None
+        channels = dict(LOCAL) | ({"chat": CHAT} if chat else {})
+        self.interview = Interview(
+            found=found or Found(),
+            channels={kind: (one, ChatSettings) for kind, one in channels.items()},
+            secrets=place,
+            try_model=self._model,
+            try_channel=self._channel,
+        )
+
+    def _model(self, settings: ProviderSettings) -> Seen:
+        self.models.append(settings)
+        return Seen(is_well=self.verdicts.pop(0) if self.verdicts else True, line="seen")
+
+    def _channel(self, chosen: ChosenChannel, manifest: ChannelManifest) -> Seen:
+        assert manifest is CHAT
+        self.chats.append(chosen)
+        return Seen(is_well=True, line="seen")
+
+    def ask(self, *typed: str) -> str:
+        """Return what stood on the screen."""
+
+        @click.command()
+        def asking() -> None:
+            self.answers = self.interview.ask()
+
+        done = CliRunner().invoke(asking, input="".join(f"{line}\n" for line in typed))
+        assert done.exception is None, done.output
+        return done.output
+
+    def told(self) -> Answers:
+        assert self.answers is not None
+        return self.answers
+
+
+def test_returns_alone_give_what_the_defaults_are(tmp_path: Path) -> None:
+    """The local model, both channels, supervised."""
+    room = Room(tmp_path)
+    room.ask("", "", "", "")
+    assert room.told() == Answers(
+        provider=ProviderSettings(),
+        channels=(ChosenChannel(kind="terminal"), ChosenChannel(kind="web")),
+    )
+    config = parse(compose(room.told()))
+    assert config == Config()
+
+
+def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:
+    """With its first model that can chat; another can be named."""
+    few = Server(name="vLLM", base_url="http://127.0.0.1:8000/v1", models=("one",))
+    mute = Server(name="mute", base_url="http://127.0.0.1:1/v1", models=())
+    room = Room(tmp_path, found=Found(servers=(mute, MANY, few)))
+    shown = room.ask("", "", "", "", "")
+    assert "  1  Ollama on http://127.0.0.1:11434/v1, with 15 models\n  2  vLLM on" in shown
+    assert "… and 3 more" in shown
+    assert room.told().provider.model == "m0"
+    room.ask("1", "m13", "", "", "")
+    assert room.told().provider.model == "m13"
+    room.ask("2", "", "", "")
+    assert room.told().provider.model == "one"
+
+
+def test_a_key_of_the_environment_is_taken_when_it_is_chosen(tmp_path: Path) -> None:
+    """As a reference; a model that does not answer is asked about again, or kept at a wish."""
+    room = Room(tmp_path, found=Found(keys=(KEY,)))
+    room.verdicts = [False, False]
+    room.ask("1", "n", "2", "", "y", "", "", "")
+    assert [one.kind for one in room.models] == ["local", "openai"]
+    assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
+    assert room.told().provider.model == "small"
+
+
+def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
+    """Readable by its owner alone; neither screen nor configuration shows it (P8)."""
+    room, taken = Room(tmp_path), tmp_path / "taken"
+    taken.write_text("x")
+    shown = room.ask(
+        *("2", "ftp://x", "https://models.example/v1/", "big"),
+        *("type", SECRET, str(taken), "y", "type", SECRET, "", "n", "type", SECRET, "", "y"),
+        *("", "", ""),
+    )
+    path = tmp_path / "model.key"
+    text = compose(room.told())
+    assert (text_of(path), path.stat().st_mode & 0o777) == (f"{SECRET}\n", 0o600)
+    assert (SECRET in shown + text, text_of(taken)) == (False, "x")
+    assert ("begins with http" in shown, "is there already" in shown) == (True, True)
+    provider = parse(text).provider
+    assert provider.base_url == "https://models.example/v1"
+    assert provider.api_key == SecretReference(file=str(path))
+
+
+def test_a_key_that_is_typed_as_a_name_is_refused(tmp_path: Path) -> None:
+    """And not repeated by us; one in a file, or none, is fine."""
+    room = Room(tmp_path)
+    begin = ("2", "https://models.example/v1", "big")
+    shown = room.ask(*begin, "env", SECRET, "SOME_KEY", "", "", "")
+    assert "give the name, not the key" in shown
+    assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
+    room.ask(*begin, "file", "/run/secrets/key", "", "", "")
+    assert room.told().provider.api_key == SecretReference(file="/run/secrets/key")
+    room.ask(*begin, "", "", "", "")
+    assert room.told().provider.api_key is None
+
+
+def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Path) -> None:
+    """Without a sender id strangers need a code; no channel at all is no answer."""
+    room = Room(tmp_path, chat=True)
+    shown = room.ask("", "n", "n", "n", "n", "n", "y", "7", "env", "CHAT_TOKEN", "U1", "full")
+    assert "Without a channel nobody" in shown
+    own = {"server": "7", "token": SecretReference(env="CHAT_TOKEN")}
+    assert room.told().channels == (ChosenChannel(kind="chat", own=own),)
+    table = tomllib.loads(compose(room.told()))
+    assert table["people"] == [{"name": "owner", "ids": ["chat:U1"], "roles": ["operator"]}]
+    assert table["channels"] == {"chat": {"server": "7", "token": {"env": "CHAT_TOKEN"}}}
+    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "")
+    assert tomllib.loads(compose(room.told()))["channels"]["chat"]["pairing"] == "code"
+    assert room.told().operators == ()
+
+
+def test_the_comments_are_those_of_the_example() -> None:
+    """So that both files say the same of a key."""
+    told = EXAMPLE.replace("person:ann", "person:owner")
+    assert [one for one in COMMENTS.values() if one not in re.sub(r"  +", " ", told)] == []
+
+
+# --- a platform that is asked --------------------------------------------------------------------
+
+
+async def check_chat(settings: BaseModel, secrets: Mapping[str, str]) -> str:
+    """The check of a platform: one account is right."""
+    assert isinstance(settings, ChatSettings)
+    if secrets["token"] != "right-token":
+        raise ChannelUnauthorized(f"the token {secrets['token']} is refused")
+    return f"logged in to {settings.server}"
+
+
+@pytest.mark.parametrize(
+    ("token", "check", "seen"),
+    [
+        ("right-token", "check_chat", Seen(is_well=True, line="chat: logged in to h")),
+        ("", "check_chat", Seen(is_well=False, line="")),
+        ("right-token", "", Seen(is_well=True, line="chat: its settings are well-formed")),
+        ("right-token", "nowhere", Seen(is_well=False, line="")),
+    ],
+)
+def test_a_platform_is_asked_where_its_manifest_can(
+    token: str, check: str, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(monkeypatch, token, check)
+    assert found.is_well == seen.is_well
+    assert found.line == (seen.line or found.line)
+
+
+def test_what_a_platform_says_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that repeats the token shows it to nobody (P8)."""
+    found = asked(monkeypatch, "wrong-token-12345", "check_chat")
+    assert (found.is_well, "wrong-token" in found.line) == (False, False)
+    assert "is refused" in found.line
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
+    manifest = ChannelManifest(
+        kind="chat",
+        adapter="a:b",
+        settings=f"{__name__}:ChatSettings",
+        check=f"{__name__}:{check}" if check else "",
+    )
+
+    def manifests(_faults: list[str]) -> dict[str, ChannelManifest]:
+        return {"chat": manifest}
+
+    monkeypatch.setattr("zeroclaw.daemon.checked._manifests", manifests)
+    monkeypatch.setattr(proven, "CHECK_S", 5.0)
+    own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
+    return channel_seen(ChosenChannel(kind="chat", own=own), manifest, {"CHAT_TOKEN": token})

@@ -1,0 +1,173 @@
+"""Makes the first configuration, by asking or out of options, and says what to do next."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from zeroclaw.channel import ChannelManifest
+from zeroclaw.cli.changing import changed
+from zeroclaw.cli.composing import Answers, Autonomy, ChosenChannel, compose
+from zeroclaw.cli.faults import faults_in
+from zeroclaw.cli.installed import channel_manifests, channel_models
+from zeroclaw.cli.interview import Interview, address
+from zeroclaw.cli.opened import first_of
+from zeroclaw.cli.proven import channel_seen, model_seen
+from zeroclaw.config import Config, ProviderSettings, faults_of, parse
+from zeroclaw.daemon.choice import AUTO
+from zeroclaw.daemon.choosing import look
+from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.reference import SecretReference
+
+
+class NotProven(Refused):
+    """Raised when an answer was tried and does not hold; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """The options of a run that asks nothing; see `zeroclaw init --help`."""
+
+    url: str = ""
+    model: str = ""
+    key_env: str = ""
+    key_file: str = ""
+    model_file: str = ""
+    channels: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    autonomy: Autonomy = "supervised"
+    more: tuple[str, ...] = ()
+
+
+def by_asking(directory: Path, environment: Mapping[str, str]) -> str:
+    """Ask the person at the terminal; return the text of the configuration.
+
+    Args:
+        directory: Where typed secrets go.
+        environment: `os.environ`.
+    """
+    home = Path.home()
+    found = asyncio.run(look(ProviderSettings(kind=AUTO), environment, can_ask=True))
+    interview = Interview(
+        found=found,
+        channels=_installed(),
+        secrets=directory,
+        try_model=lambda settings: model_seen(settings, environment, home=home),
+        try_channel=lambda one, manifest: channel_seen(one, manifest, environment),
+    )
+    return compose(interview.ask())
+
+
+def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bool) -> str:
+    """Return the text of the configuration that the options describe.
+
+    Raises:
+        ConfigError: With every fault of it.
+        NotProven: The model or a platform was asked, and does not answer.
+    """
+    channels = given.channels or tuple(Config().channels)
+    settings = _provider(given)
+    own = (ChosenChannel(kind=kind, by_code=_is_by_code(kind, given)) for kind in channels)
+    answers = Answers(
+        provider=settings,
+        channels=tuple(own),
+        operators=given.operators,
+        autonomy=given.autonomy,
+    )
+    text = compose(answers)
+    for one in given.more:
+        key, equals, value = one.partition("=")
+        if not equals:
+            fault = f"--set: `{key}` has no value; write KEY=VALUE"
+            raise ConfigError((fault,))
+        text = changed(text, key.strip(), value.strip())
+    config = parse(text)
+    if not is_tried:
+        return text
+    if faults := faults_in(text, environment=environment):
+        raise ConfigError(faults)
+    seen = [model_seen(config.provider, environment, home=Path.home())]
+    for kind, (manifest, _) in _installed().items():
+        if kind in config.channels:
+            chosen = ChosenChannel(kind=kind, own=config.channels[kind].own())
+            seen.append(channel_seen(chosen, manifest, environment))
+    if lines := [one.line for one in seen if not one.is_well]:
+        message = f"{'; '.join(lines)}; nothing was written, --unchecked writes it all the same"
+        raise NotProven(message)
+    return text
+
+
+def next_steps(
+    path: Path, text: str, environment: Mapping[str, str], *, is_usual: bool
+) -> Iterator[str]:
+    """Return what to do now.
+
+    Args:
+        path: What was written.
+        text: What stands in it.
+        environment: `os.environ`; a daemon may have another.
+        is_usual: Commands find the file without being told of it.
+    """
+    config, more = parse(text), "" if is_usual else f" --config {path}"
+    yield f"wrote {path}"
+    for fault in faults_in(text, environment=environment):
+        yield f"  first     {fault}"
+    yield f"  start     zeroclaw run{more}"
+    if "terminal" in config.channels:
+        yield f"  talk      zeroclaw chat{more}"
+    if "web" in config.channels:
+        yield "  web page  by the link that the daemon prints when it starts"
+    if by_code := [name for name, one in config.channels.items() if one.pairing == "code"]:
+        yield f"  operator  send the code that the daemon prints to the bot, on {', '.join(by_code)}"
+    yield f"  test      zeroclaw models test{more}"
+    yield f"  change    zeroclaw config set{more} KEY VALUE"
+
+
+def _provider(given: Given) -> ProviderSettings:
+    """Return the provider that the options describe.
+
+    Raises:
+        ConfigError: They don't fit together.
+    """
+    if not given.url:
+        if given.model or given.key_env or given.key_file:
+            fault = "--model and keys belong to an endpoint; name it with --url"
+            raise ConfigError((fault,))
+        return ProviderSettings(kind="local", model_file=given.model_file)
+    if given.model_file:
+        fault = "--url and --model-file are two models; give one of them"
+        raise ConfigError((fault,))
+    base_url = address(given.url)
+    key: SecretReference | None = None
+    try:
+        if given.key_env or given.key_file:
+            key = SecretReference(env=given.key_env or None, file=given.key_file or None)
+        return ProviderSettings(
+            kind="openai",
+            base_url=base_url,
+            model=given.model or asyncio.run(first_of(base_url)),
+            api_key=key,
+        )
+    except ValidationError as error:
+        raise ConfigError(faults_of(error, prefix="provider.")) from error
+    except ValueError as error:
+        fault = "--key-env and --key-file are two keys; give one of them"
+        raise ConfigError((fault,)) from error
+
+
+def _is_by_code(kind: str, given: Given) -> bool:
+    """Whether strangers need a code: on channels that don't know their operator."""
+    manifest = channel_manifests().get(kind)
+    is_known = any(one.startswith(f"{kind}:") for one in given.operators)
+    return manifest is not None and not manifest.local_operator and not is_known
+
+
+def _installed() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
+    models = channel_models()
+    return {
+        kind: (manifest, models[kind])
+        for kind, manifest in channel_manifests().items()
+        if kind in models
+    }

@@ -1,0 +1,91 @@
+"""`zeroclaw init`: a first configuration, asked for, tried and written."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from zeroclaw.cli.options import with_config
+
+
+@click.command("init")
+@with_config
+@click.option("--force", is_flag=True, help="Replace a configuration that is there.")
+@click.option("--yes", is_flag=True, help="Ask nothing; the options below and defaults answer.")
+@click.option("--url", default="", metavar="URL", help="An OpenAI-compatible endpoint, with /v1.")
+@click.option("--model", default="", metavar="NAME", help="The model's name there.")
+@click.option("--key-env", default="", metavar="NAME", help="The variable that holds its key.")
+@click.option("--key-file", default="", metavar="PATH", help="The file (600) that holds its key.")
+@click.option("--model-file", default="", metavar="PATH", help="A GGUF file on this machine.")
+@click.option(
+    "--channel", "channels", multiple=True, metavar="KIND", help="web and terminal unless named."
+)
+@click.option(
+    "--operator", "operators", multiple=True, metavar="CHANNEL:ID", help="You, on a channel."
+)
+@click.option(
+    "--autonomy",
+    type=click.Choice(["readonly", "supervised", "full"]),
+    default="supervised",
+    help="What tools may do without asking.",
+)
+@click.option("--set", "more", multiple=True, metavar="KEY=VALUE", help="Any other key.")
+@click.option("--unchecked", is_flag=True, help="Don't ask the model and the platforms.")
+def command(
+    *,
+    config: Path | None,
+    force: bool,
+    yes: bool,
+    url: str,
+    model: str,
+    key_env: str,
+    key_file: str,
+    model_file: str,
+    channels: tuple[str, ...],
+    operators: tuple[str, ...],
+    autonomy: Literal["readonly", "supervised", "full"],
+    more: tuple[str, ...],
+    unchecked: bool,
+) -> None:
+    """Write a first configuration, after a few questions.
+
+    Asks which model answers, where to talk with it, who the operator is and what tools may do. The
+    model is asked for one word, and a channel's platform whether the settings are right. Secrets
+    are never written into the configuration, only where they stand.
+
+    \b
+    zeroclaw init
+    zeroclaw init --yes --url http://127.0.0.1:11434/v1 --model qwen3:8b
+    """  # noqa: D301  the \b is click's
+    from zeroclaw.cli import first
+    from zeroclaw.errors import ConfigError
+    from zeroclaw.host.places import new_config
+    from zeroclaw.host.replacing import replace_text
+
+    path = new_config(config, environment=os.environ, home=Path.home())
+    if path.exists() and not force:
+        fault = f"`{path}` is there already; change it with `zeroclaw config set`, or give --force"
+        raise ConfigError((fault,))
+    if yes:
+        given = first.Given(
+            url=url,
+            model=model,
+            key_env=key_env,
+            key_file=key_file,
+            model_file=model_file,
+            channels=channels,
+            operators=operators,
+            autonomy=autonomy,
+            more=more,
+        )
+        text = first.without_asking(given, os.environ, is_tried=not unchecked)
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        click.echo(f"This writes `{path}`. Return takes what stands in brackets.\n")
+        text = first.by_asking(path.parent, os.environ)
+    else:
+        message = "this is no terminal, so nobody can be asked; give --yes, and options"
+        raise click.UsageError(message)
+    replace_text(path, text)
+    click.echo("\n".join(first.next_steps(path, text, os.environ, is_usual=config is None)))

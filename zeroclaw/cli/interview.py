@@ -1,0 +1,256 @@
+"""Asks the person at the terminal what `zeroclaw init` has to know, and tries each answer."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
+
+import click
+from pydantic import BaseModel
+
+from zeroclaw.channel import ChannelManifest
+from zeroclaw.cli.changing import value_of
+from zeroclaw.cli.composing import Answers, Autonomy, ChosenChannel
+from zeroclaw.cli.proven import Seen
+from zeroclaw.config import ProviderSettings
+from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
+from zeroclaw.host.offers import Server
+from zeroclaw.host.replacing import NotWritten, write_secret
+from zeroclaw.reference import SecretReference
+
+_MOST_SHOWN = 12
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Interview:
+    """The questions, in order."""
+
+    def __init__(
+        self,
+        *,
+        found: Found,
+        channels: Mapping[str, tuple[ChannelManifest, type[BaseModel]]],
+        secrets: Path,
+        try_model: Callable[[ProviderSettings], Seen],
+        try_channel: Callable[[ChosenChannel, ChannelManifest], Seen],
+    ) -> None:
+        """Prepare to ask.
+
+        Args:
+            found: Servers on this machine, and keys in the environment.
+            channels: What is installed, by kind.
+            secrets: The directory where typed secrets are written to, each in a file of its own.
+            try_model: Tries a provider.
+            try_channel: Tries a channel.
+        """
+        self._found = found
+        self._channels = channels
+        self._secrets = secrets
+        self._try_model = try_model
+        self._try_channel = try_channel
+
+    def ask(self) -> Answers:
+        """Ask everything; blocks until it is answered."""
+        provider = self._model()
+        chosen: list[ChosenChannel] = []
+        operators: list[str] = []
+        while not chosen:
+            for kind, (manifest, model) in sorted(self._channels.items(), key=_local_first):
+                if click.confirm(f"Use the channel `{kind}`?", default=manifest.local_operator):
+                    chosen.append(self._channel(manifest, model, operators))
+            if not chosen:
+                click.echo("Without a channel nobody can talk to the bot; choose one.")
+        click.echo(
+            "What may tools do without asking you: read only and refuse the rest (readonly),"
+        )
+        click.echo("read, and ask before more (supervised), or all that no rule forbids (full)?")
+        levels = click.Choice(["readonly", "supervised", "full"])
+        autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
+        return Answers(
+            provider=provider,
+            channels=tuple(chosen),
+            operators=tuple(operators),
+            autonomy=autonomy,
+        )
+
+    # --- the model ---
+
+    def _model(self) -> ProviderSettings:
+        while True:
+            settings = self._provider()
+            click.echo("asking it for one word …")
+            if _is_kept(self._try_model(settings)):
+                return settings
+
+    def _provider(self) -> ProviderSettings:
+        """Ask which model; nothing is tried yet."""
+        offers: list[tuple[str, Callable[[], ProviderSettings]]] = []
+        for server in self._found.servers:
+            if (settings := _first_of(server)) is not None:
+                names = f"{len(server.models)} model{'s' if len(server.models) > 1 else ''}"
+                label = f"{server.name} on {server.base_url}, with {names}"
+                offers.append((label, partial(_of_server, server, settings)))
+        offers.append(
+            (
+                "the small model on this machine: it chats, and calls no tools",
+                lambda: ProviderSettings(kind="local"),
+            )
+        )
+        for key in self._found.keys:
+            label = f"{key.base_url}, paid by the key in {key.variable}"
+            offers.append((label, partial(_of_key, key)))
+        offers.append(("another OpenAI-compatible endpoint", self._of_endpoint))
+        click.echo("Which model answers?")
+        for number, (label, _) in enumerate(offers, start=1):
+            click.echo(f"  {number}  {label}")
+        number = click.prompt("Model", type=click.IntRange(1, len(offers)), default=1)
+        return offers[number - 1][1]()
+
+    def _of_endpoint(self) -> ProviderSettings:
+        base_url = click.prompt("Its address, up to and with /v1", value_proc=address)
+        return ProviderSettings(
+            kind="openai",
+            base_url=base_url,
+            model=_text("The model's name there"),
+            api_key=self._secret("model", is_needed=False),
+        )
+
+    # --- channels ---
+
+    def _channel(
+        self, manifest: ChannelManifest, model: type[BaseModel], operators: list[str]
+    ) -> ChosenChannel:
+        if manifest.local_operator:  # on this machine, for this user: nothing to ask
+            return ChosenChannel(kind=manifest.kind)
+        while True:
+            own: dict[str, object] = {}
+            for name, about in model.model_fields.items():
+                if about.is_required():
+                    is_secret = about.annotation is SecretReference
+                    value = self._secret(manifest.kind) if is_secret else value_of(_text(name))
+                    # A name that looks like a number is meant as a name.
+                    own[name] = str(value) if about.annotation is str else value
+            chosen = ChosenChannel(kind=manifest.kind, own=own)
+            if _is_kept(self._try_channel(chosen, manifest)):
+                break
+        click.echo("Your sender id there makes you the operator. Leave it empty if you don't know")
+        click.echo("it: the daemon prints a code, and who sends it to the bot is the operator.")
+        sender = _text(f"Your sender id on {manifest.kind}", default="")
+        if sender:
+            operators.append(f"{manifest.kind}:{sender}")
+        return ChosenChannel(kind=manifest.kind, own=own, by_code=not sender)
+
+    # --- secrets ---
+
+    def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
+        """Ask where a secret stands, and write it into a file where it stands nowhere yet."""
+        click.echo(
+            f"Where does the key of the {whose} stand? In an environment variable (env), in a"
+        )
+        click.echo(
+            "file, or nowhere yet, and you type it, for a file that only you can read (type)?"
+        )
+        ways = ["env", "file", "type", *([] if is_needed else ["none"])]
+        while True:
+            default = None if is_needed else "none"
+            match click.prompt("Key", type=click.Choice(ways), default=default):
+                case "env":
+                    name = click.prompt("The variable's name", value_proc=variable)
+                    return SecretReference(env=name)
+                case "file":
+                    return SecretReference(file=str(_path("The file")))
+                case "type":
+                    if (reference := self._typed(whose)) is not None:
+                        return reference
+                case _:
+                    return None
+
+    def _typed(self, whose: str) -> SecretReference | None:
+        value = click.prompt("The key (not shown)", hide_input=True).strip()
+        path = _path("The file it goes into", default=str(self._secrets / f"{whose}.key"))
+        if not click.confirm(f"Write it into `{path}`, readable by you alone?", default=True):
+            return None
+        try:
+            write_secret(path, value)
+        except NotWritten as error:
+            click.echo(str(error))
+            return None
+        return SecretReference(file=str(path))
+
+
+def address(given: str) -> str:
+    """Take the address of an endpoint.
+
+    Raises:
+        click.UsageError: It is none, or holds a secret.
+    """
+    text = given.strip().rstrip("/")
+    parts = urlsplit(text) if text.isprintable() else urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        message = "an address begins with http:// or https://"
+        raise click.UsageError(message)
+    if "@" in parts.netloc or parts.query:
+        message = "leave user, password and ?… out of the address; the key is asked for by itself"
+        raise click.UsageError(message)
+    return text
+
+
+def variable(given: str) -> str:
+    """Take the name of an environment variable.
+
+    Raises:
+        click.UsageError: It is none, and may be the secret itself, so it is not repeated.
+    """
+    if not _VARIABLE.fullmatch(given.strip()):
+        message = "that is no name of an environment variable; give the name, not the key"
+        raise click.UsageError(message)
+    return given.strip()
+
+
+def _first_of(server: Server) -> ProviderSettings | None:
+    """Return the settings for the first model of a server that can chat."""
+    choice = choose(ProviderSettings(kind=AUTO), Found(servers=(server,)))
+    if isinstance(choice, Choice) and choice.settings.kind == "openai":
+        return choice.settings
+    return None
+
+
+def _of_server(server: Server, first: ProviderSettings) -> ProviderSettings:
+    if len(server.models) == 1:
+        return first
+    for name in server.models[:_MOST_SHOWN]:
+        click.echo(f"  {name}")
+    if (more := len(server.models) - _MOST_SHOWN) > 0:
+        click.echo(f"  … and {more} more")
+    return first.model_copy(update={"model": _text("Its model", default=first.model)})
+
+
+def _of_key(key: Key) -> ProviderSettings:
+    return ProviderSettings(
+        kind="openai",
+        base_url=key.base_url,
+        model=_text("Its model", default=key.model),
+        api_key=SecretReference(env=key.variable),
+    )
+
+
+def _is_kept(seen: Seen) -> bool:
+    """Show what came of trying; what failed is kept only when the person insists."""
+    click.echo(f"  {seen.line}")
+    return seen.is_well or click.confirm("Keep it all the same?", default=False)
+
+
+def _text(label: str, *, default: str | None = None) -> str:
+    shows = bool(default)
+    return click.prompt(label, default=default, show_default=shows, type=str).strip()
+
+
+def _path(label: str, *, default: str | None = None) -> Path:
+    return Path(_text(label, default=default)).expanduser().absolute()
+
+
+def _local_first(kind: tuple[str, tuple[ChannelManifest, type[BaseModel]]]) -> tuple[bool, str]:
+    name, (manifest, _) = kind
+    return (not manifest.local_operator, name)

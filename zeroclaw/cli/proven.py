@@ -1,0 +1,84 @@
+"""Tries the answers of `zeroclaw init` before they are written: the model, and each channel."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel
+
+from zeroclaw.channel import ChannelManifest
+from zeroclaw.cli.composing import ChosenChannel
+from zeroclaw.cli.loading import Loaded
+from zeroclaw.cli.opened import open_model
+from zeroclaw.cli.trying import try_briefly_and_close
+from zeroclaw.config import ChannelSettings, Config, ProviderSettings
+from zeroclaw.daemon.checked import check
+from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.foreign import Raised, call
+from zeroclaw.host.places import places_of
+from zeroclaw.host.shelves import resolve
+
+CHECK_S = 30.0
+"""Seconds that a platform may take to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What came of trying.
+
+    Attributes:
+        is_well: It works, or there was nothing to try.
+        line: One sentence for a person.
+    """
+
+    is_well: bool
+    line: str
+
+
+def model_seen(settings: ProviderSettings, environment: Mapping[str, str], *, home: Path) -> Seen:
+    """Ask a model for one short answer; blocks, and runs a loop of its own."""
+    places = places_of(
+        config=None, data_dir="", workspace_dir="", environment=environment, home=home
+    )
+    loaded = Loaded(config=Config(provider=settings), places=places)
+    try:
+        tried = asyncio.run(try_briefly_and_close(open_model(loaded, url="", model="")))
+    except ZeroclawError as error:
+        return Seen(is_well=False, line=" ".join(str(error).split()))
+    if not tried.answers:
+        reason = tried.answer.failed or "nothing came"
+        return Seen(is_well=False, line=f"`{tried.model}` does not answer: {reason}")
+    first_s = tried.answer.first_s or 0.0
+    return Seen(is_well=True, line=f"`{tried.model}` answers, after {first_s:.1f} s")
+
+
+def channel_seen(
+    channel: ChosenChannel, manifest: ChannelManifest, environment: Mapping[str, str]
+) -> Seen:
+    """Look at a channel's settings and secrets, and ask its platform where its manifest can."""
+    settings = ChannelSettings.model_validate(dict(channel.own))
+    try:
+        checked = check(Config(channels={channel.kind: settings}), environment)
+        if not manifest.check:
+            return Seen(is_well=True, line=f"{channel.kind}: its settings are well-formed")
+        (part,) = checked.channels
+        target = resolve(manifest.check, key=f"channels.{channel.kind}")
+    except ConfigError as error:
+        return Seen(is_well=False, line="; ".join(error.faults))
+    ask = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
+    said = asyncio.run(_within_time(lambda: ask(part.settings, part.secrets)))
+    line = said.line if isinstance(said, Raised) else said
+    return Seen(
+        is_well=not isinstance(said, Raised),
+        line=f"{channel.kind}: {' '.join(checked.redactor.redact(line).split())}",
+    )
+
+
+async def _within_time(ask: Callable[[], Awaitable[str]]) -> str | Raised:
+    try:
+        async with asyncio.timeout(CHECK_S):
+            return await call(ask)
+    except TimeoutError:
+        return Raised(error=ZeroclawError(f"no answer within {CHECK_S:.0f} s"))
