@@ -1,4 +1,4 @@
-"""Wires the rooms that know people: who is in, who wants in, who was put out."""
+"""Wires the rooms that know people: who is in, who wants in, who was put out or granted what."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Address, ConversationId
+from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.known import known_of
 from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.people import People
@@ -62,6 +63,14 @@ class Acquaintance:
             people=people,
             questions=self.questions,
             clock=parts.clock,
+            announce=announce,
+        )
+        self.grants = GrantCommands(
+            store=parts.store,
+            policy=policy,
+            redact=parts.start.checked.redactor.redact,
+            clock=parts.clock,
+            ids=parts.ids,
             announce=announce,
         )
         self._revoking = Revoking(

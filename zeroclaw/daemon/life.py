@@ -189,7 +189,7 @@ class Daemon:
             "resume": lambda asked: self._switch(asked, on=False),
             "receipts": self._receipts,
             "pair": self.rooms.acquaintance.pair.console,
-            "grants": self.rooms.grants.console,
+            "grants": self.rooms.acquaintance.grants.console,
         }
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:

@@ -30,7 +30,6 @@ from zeroclaw.inbound.collecting import Collecting
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.forget import ForgetCommand
-from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.plan import Plan
@@ -129,14 +128,6 @@ class Wired:
             ids=parts.ids,
             grant_s=config.approvals.grant_s,
         )
-        self.grants = GrantCommands(
-            store=parts.store,
-            policy=self.policy,
-            redact=checked.redactor.redact,
-            clock=parts.clock,
-            ids=parts.ids,
-            announce=announce,
-        )
         self.supervisor: Supervisor
         self.status = StatusOf(
             version=parts.start.version,
@@ -156,7 +147,7 @@ class Wired:
                 conversations=self.conversations,
                 answers=self.answers,
                 pair=self.acquaintance.pair,
-                grants=self.grants,
+                grants=self.acquaintance.grants,
                 forget=ForgetCommand(
                     parts.store, policy=self.policy, clock=parts.clock, ids=parts.ids
                 ),
