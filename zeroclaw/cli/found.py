@@ -54,6 +54,21 @@ class ChannelSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountSeen:
+    """What a channel's own check came to, see `ChannelManifest.check`.
+
+    Attributes:
+        channel: Its name.
+        fault: Why its platform refused, empty for one that did not.
+        told: One line about the account.
+    """
+
+    channel: str
+    fault: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
     """A warning or an error that the running daemon wrote to its log, redacted."""
 
@@ -121,6 +136,7 @@ class Facts:
         loose: What others can read or write, each with what to do; None where nothing is there.
         versions: What runs here.
         store: What is stored, or why it can't be read; None before the first start.
+        accounts: Of the channels that offer a check.
     """
 
     now: datetime
@@ -133,3 +149,4 @@ class Facts:
     loose: tuple[str, ...] | None
     versions: Versions
     store: Standing | str | None
+    accounts: tuple[AccountSeen, ...] = ()

@@ -149,6 +149,12 @@ def _channels(facts: Facts) -> Iterator[Line]:
                     text=f"`{name}` is configured, and the running daemon does not know it",
                     remedy="restart `zeroclaw run`",
                 )
+    for one in facts.accounts:
+        yield Line(
+            check="channels",
+            verdict="fail" if one.fault else "ok",
+            text=f"`{one.channel}`: {one.fault or one.told}",
+        )
     if not facts.configured.faults and not facts.enabled:
         yield Line(
             check="channels",

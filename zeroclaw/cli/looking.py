@@ -7,15 +7,18 @@ import shutil
 import sqlite3
 import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
+from pydantic import BaseModel
+
 from zeroclaw.cli.answers import DaemonRefused, answer
 from zeroclaw.cli.faults import faults_in
 from zeroclaw.cli.found import (
+    AccountSeen,
     ChannelSeen,
     Configured,
     DaemonSeen,
@@ -30,8 +33,11 @@ from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.cli.starting import start_of
 from zeroclaw.cli.taking import take_model
 from zeroclaw.config import RetentionSettings
+from zeroclaw.daemon.checked import ChannelPart, Checked
 from zeroclaw.daemon.parts import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
+from zeroclaw.foreign import Raised, call
+from zeroclaw.host import shelves
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
@@ -47,6 +53,7 @@ from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reading import open_for_looking
 
 _ANSWER_S = 5.0
+_PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
 
@@ -106,6 +113,7 @@ async def _look(
         loose=loose,
         versions=versions,
         store=store,
+        accounts=() if start is None else await _accounts(start.checked),
     )
 
 
@@ -252,6 +260,37 @@ async def _server(start: Start) -> ProviderSeen:
         told = "it answers, and its list has no such model; `zeroclaw models list` shows it"
         return ProviderSeen(name=name, verdict="warn", told=told)
     return ProviderSeen(name=name, told="it answers")
+
+
+async def _accounts(checked: Checked) -> tuple[AccountSeen, ...]:
+    """Ask the platforms whose channels offer a check, all at once."""
+    asked = [part for part in checked.channels if part.manifest.check]
+    found: dict[str, AccountSeen] = {}
+
+    async def ask(part: ChannelPart) -> None:
+        found[part.name] = await _account(part, checked)
+
+    async with asyncio.TaskGroup() as group:
+        for part in asked:
+            group.create_task(ask(part), name=f"check {part.name}")
+    return tuple(found[part.name] for part in asked)
+
+
+async def _account(part: ChannelPart, checked: Checked) -> AccountSeen:
+    try:
+        target = await asyncio.to_thread(
+            shelves.resolve, part.manifest.check, key=f"channels.{part.name}"
+        )
+        check = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
+        async with asyncio.timeout(_PLATFORM_S):
+            said = await call(lambda: check(part.settings, part.secrets))
+    except ConfigError as error:
+        return AccountSeen(channel=part.name, fault="; ".join(error.faults))
+    except TimeoutError:
+        return AccountSeen(channel=part.name, fault=f"no answer within {_PLATFORM_S:g} s")
+    if isinstance(said, Raised):
+        return AccountSeen(channel=part.name, fault=checked.redactor.redact(said.line))
+    return AccountSeen(channel=part.name, told=checked.redactor.redact(said))
 
 
 async def _sandbox(memory_bytes: int, *, network: bool) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from zeroclaw.cli.found import (
+    AccountSeen,
     ChannelSeen,
     Configured,
     DaemonSeen,
@@ -292,6 +293,15 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
 def test_a_finding_is_judged(check: str, facts: Facts, verdict: Verdict, text: str) -> None:
     """P10: what is wrong, where, and what to do."""
     assert told(check, facts)[0] == (verdict, text)
+
+
+def test_what_a_channels_own_check_found_is_told() -> None:
+    """Beside what the daemon says of it."""
+    accounts = (AccountSeen(channel="a", told="@bot"), AccountSeen(channel="b", fault="no; do"))
+    assert told("channels", replace(WELL, accounts=accounts))[1:] == [
+        ("ok", "`a`: @bot"),
+        ("fail", "`b`: no; do"),
+    ]
 
 
 def test_every_fault_of_the_configuration_has_a_line() -> None:
