@@ -38,6 +38,7 @@ from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.keeping.disk import DiskWatch
 from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
@@ -189,6 +190,7 @@ class Wired:
             announce=self.outbox.announce_written,
             log=EventLog("forgetting"),
         )
+        self._disk = DiskWatch(parts.start.places.data, parts.clock, self.notices.tell)
         self._receipts = Receipts(parts.store, parts.keys)
 
     # --- the life ------------------------------------------------------------------------------
@@ -205,6 +207,7 @@ class Wired:
         self._group.create_task(self.anchors.keep(), name="anchors")
         self._group.create_task(self.acquaintance.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
+        self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.forgetting.keep(), name="forgetting")
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         for part in parts.start.checked.channels:

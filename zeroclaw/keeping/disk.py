@@ -1,0 +1,71 @@
+"""Tells operators when the disk that holds the data is nearly full, before a message is lost to it."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from zeroclaw.clock import Clock
+
+SCARCE_BYTES = 200_000_000
+"""Below this much free, people are told."""
+AMPLE_BYTES = 300_000_000
+"""Above it, the next time that it becomes scarce is news again."""
+LOOK_S = 600.0
+_MB = 1_000_000
+
+
+def free_bytes(directory: Path) -> int | None:
+    """Return what this user may still write beside a directory, None where it can't be told.
+
+    Blocks.
+    """
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return None
+
+
+class DiskWatch:
+    """Looks now and then; one for the whole daemon."""
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Clock,
+        tell_operators: Callable[[str], Awaitable[None]],
+        free: Callable[[Path], int | None] = free_bytes,
+    ) -> None:
+        """Hold where to look and whom to tell.
+
+        Args:
+            directory: On the disk that is looked at.
+            clock: For the time between two looks.
+            tell_operators: Puts a sentence into their chats.
+            free: See `free_bytes`.
+        """
+        self._directory = directory
+        self._free = free
+        self._clock = clock
+        self._tell_operators = tell_operators
+        self._told = False
+
+    async def keep(self) -> None:
+        """Look until cancelled; the first time when channels had time to come up."""
+        while True:
+            await self._clock.sleep(LOOK_S)
+            await self.look()
+
+    async def look(self) -> None:
+        """Tell once for each time that the disk becomes nearly full."""
+        free = await asyncio.to_thread(self._free, self._directory)
+        if free is None:
+            return
+        if free < SCARCE_BYTES and not self._told:
+            self._told = True
+            await self._tell_operators(
+                f"The disk is nearly full: {free // _MB} MB are free where I keep everything. "
+                "Make room there, or I can take no more messages."
+            )
+        elif free > AMPLE_BYTES:
+            self._told = False
