@@ -1,26 +1,14 @@
 """Writes the configuration of a journey: plain tables as TOML."""
 
-import json
 from collections.abc import Mapping
 from typing import cast
 
+import tomli_w
+
 
 def toml(tables: Mapping[str, object]) -> str:
-    """Return tables as TOML text, nested ones as inline tables."""
-    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in tables.items())
-
-
-def _key(key: str) -> str:
-    return json.dumps(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, Mapping):
-        table = cast("Mapping[str, object]", value)
-        return f"{{{', '.join(f'{_key(key)} = {_value(inner)}' for key, inner in table.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(inner) for inner in cast('list[object]', value))}]"
-    return json.dumps(value)
+    """Return tables as TOML text."""
+    return tomli_w.dumps(tables)
 
 
 def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
