@@ -122,9 +122,7 @@ class Parts:
     jitter: Callable[[], float]
     shell_note: str
 
-    def policy(
-        self, halt: Statement | None, revoked: frozenset[str] = frozenset()
-    ) -> PolicySet:
+    def policy(self, halt: Statement | None, revoked: frozenset[str] = frozenset()) -> PolicySet:
         """Return the policy with or without a halt, and without those who were put out."""
         config, checked = self.start.config, self.start.checked
         return assemble(

@@ -9,6 +9,7 @@ from collections import OrderedDict
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
+from zeroclaw.gate.screen import Verdict
 from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, Write, read_all
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
@@ -20,7 +21,12 @@ MOST_KEPT = 64
 
 
 class Desk:
-    """One conversation, held by one task."""
+    """One conversation, held by one task.
+
+    Attributes:
+        history: What its journal comes to.
+        verdicts: The receipts of the history that were checked so far, by their text.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class Desk:
         self._audit_head = audit_head
         self._first = first
         self.history = history
+        self.verdicts: dict[str, Verdict] = {}
 
     @property
     def conversation(self) -> ConversationId:

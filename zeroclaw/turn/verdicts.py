@@ -27,10 +27,10 @@ class Verdicts:
     """Knows the receipts of one conversation."""
 
     def __init__(self, rooms: Rooms, desk: Desk) -> None:
-        """Know none yet."""
+        """Know what earlier turns at this desk have checked."""
         self._rooms = rooms
         self._desk = desk
-        self._known: dict[str, Verdict] = {}
+        self._known = desk.verdicts
 
     def lookup(self, token: str) -> Verdict:
         """Return what a token is; one that was never given out here is false."""
