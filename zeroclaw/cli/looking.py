@@ -329,8 +329,9 @@ def _loose(data: Path, secrets: tuple[str, ...]) -> tuple[str, ...] | None:
         return secrets or None
     found = list(secrets)
     try:
-        places = (data, *(one for one in sorted(data.iterdir()) if one.name != SOCKET))
-        for place in places:
+        # Directories in it hold models, which are no secret.
+        files = (one for one in sorted(data.iterdir()) if one.name != SOCKET and not one.is_dir())
+        for place in (data, *files):
             found += _reachable(place)
     except OSError as error:
         why = (error.strerror or "unreadable").lower()

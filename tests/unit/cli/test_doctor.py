@@ -117,9 +117,10 @@ def test_a_text_that_is_no_toml_is_told(tmp_path: Path) -> None:
 
 
 def test_data_that_others_can_reach_are_told(tmp_path: Path) -> None:
-    """With the command that mends it; the database is looked at as it is."""
+    """With the command that mends it; the database is looked at as it is. Models are no secret."""
     data = tmp_path / "data"
     open_for_writing(data).close()
+    (data / "models").mkdir(mode=0o755)
     code, told = doctor(tmp_path, scripted(tmp_path))
     assert (code, told["permissions"][0], told["store"][0]) == (0, "ok", "ok")
     (data / FILE_NAME).chmod(0o644)
