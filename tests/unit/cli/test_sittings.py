@@ -6,6 +6,8 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -37,9 +39,16 @@ def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.Complet
     )
 
 
-def test_the_demo_shows_a_draft_a_card_and_a_receipt(tmp_path: Path) -> None:
+@pytest.fixture
+def short() -> Generator[Path]:
+    """An empty directory with a short path: below it comes a demo's own, with a socket in it."""
+    with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory:
+        yield Path(directory)
+
+
+def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
     """In a temporary place that is gone afterwards, without network and key."""
-    done = zeroclaw(tmp_path, "demo", "--auto")
+    done = zeroclaw(short, "demo", "--auto")
     assert (done.returncode, done.stderr) == (0, "")
     order = [
         "┌ may this run? asked by operator",
@@ -51,7 +60,7 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(tmp_path: Path) -> None:
     ]
     places = [done.stdout.find(words) for words in order]
     assert (min(places) >= 0, places == sorted(places)) == (True, True), done.stdout
-    assert [*tmp_path.iterdir()] == []
+    assert [*short.iterdir()] == []
 
 
 @pytest.fixture
@@ -124,10 +133,10 @@ async def test_a_chat_that_is_killed_takes_its_daemon_with_it(
     await chat.wait()
 
 
-async def test_a_demo_that_is_killed_takes_its_daemon_with_it(tmp_path: Path) -> None:
+async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> None:
     """While a call waits for an approval that nobody can give any more."""
-    demo = await begun(tmp_path, "demo", typed="", shows="a = approve once")
-    daemon = daemon_of(await asyncio.to_thread(only_one_in, tmp_path) / "data")
+    demo = await begun(short, "demo", typed="", shows="a = approve once")
+    daemon = daemon_of(await asyncio.to_thread(only_one_in, short) / "data")
     demo.kill()
     await death_of(daemon)
     await demo.wait()
