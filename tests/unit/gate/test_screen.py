@@ -132,7 +132,7 @@ MUTANTS = {
     ),
     "a malformed token is looked up": (
         "Forged() if issued_at(token) is None else lookup(token)",
-        "Valid(tool=token, outcome='ok', at=datetime.max) if len(token) < 40 else lookup(token)",
+        "Valid(tool=token, outcome='ok', at=datetime(2026, 1, 1, tzinfo=UTC)) if len(token) < 40 else lookup(token)",
     ),
     "a long run is shown": ('found["long"] is not None', "False"),
 }

@@ -84,11 +84,11 @@ def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
     """Read the names of a log's streams, jumping from one to the next over their entries."""
     found: list[tuple[str]] = connection.execute(
         "WITH RECURSIVE name (stream) AS ("
-        " SELECT min(stream) FROM log_entry WHERE log = ?1"
-        " UNION ALL SELECT (SELECT min(stream) FROM log_entry WHERE log = ?1 AND"
+        " SELECT min(stream) FROM log_entry WHERE log = ?"
+        " UNION ALL SELECT (SELECT min(stream) FROM log_entry WHERE log = ? AND"
         " stream > name.stream) FROM name WHERE name.stream IS NOT NULL)"
         " SELECT stream FROM name WHERE stream IS NOT NULL",
-        (log,),
+        (log, log),
     ).fetchall()
     return tuple(stream for (stream,) in found)
 

@@ -91,8 +91,8 @@ def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
     until_us = to_microseconds(claim.until)
     for key in dict.fromkeys(claim.keys):  # a platform that names a key twice means one event
         claimed = connection.execute(
-            "INSERT INTO claim (key, until) VALUES (?1, ?2) ON CONFLICT (key)"
-            " DO UPDATE SET until = excluded.until WHERE until <= ?3",
+            "INSERT INTO claim (key, until) VALUES (?, ?) ON CONFLICT (key)"
+            " DO UPDATE SET until = excluded.until WHERE until <= ?",
             (key, until_us, now_us),
         )
         if claimed.rowcount == 0:

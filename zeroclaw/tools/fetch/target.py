@@ -145,6 +145,15 @@ def _host_and_port(netloc: str) -> tuple[str, int | None]:
     return host, int(port)
 
 
+def _one_form(address: IPv6Address) -> str:
+    """Return an address in the form that every release of Python writes it in, groups of hex."""
+    mapped = address.ipv4_mapped
+    if mapped is None:
+        return str(address)
+    high, low = divmod(int(mapped), 1 << 16)
+    return f"::ffff:{high:x}:{low:x}"
+
+
 def _host(host: str) -> tuple[str, bool]:
     """Return a host in its one form, and whether it is an address."""
     if host.startswith("[") and host.endswith("]"):
@@ -154,7 +163,7 @@ def _host(host: str) -> tuple[str, bool]:
             raise TargetRefused(why="must have an IPv6 address between its brackets") from None
         if address.scope_id is not None:
             raise TargetRefused(why="must not name a network interface")
-        return str(address), True
+        return _one_form(address), True
     name = _name(host)
     last = name.rpartition(".")[2]
     if not _NUMBER.fullmatch(last):
