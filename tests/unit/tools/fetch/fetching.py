@@ -12,7 +12,7 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools.fetch import FetchSettings, limits, tools
 
 HERE = {"wiki.test": [("127.0.0.1",)], "other.test": [("127.0.0.1",)]}
-OPEN = FetchSettings(max_bytes=1000, timeout_s=10.0, allow=("127.0.0.1",))
+OPEN = FetchSettings(max_bytes=1000, timeout_s=60.0, allow=("127.0.0.1",))
 
 
 @asynccontextmanager

@@ -110,7 +110,7 @@ async def test_an_endless_body_is_cut(kind: str) -> None:
     """At the cap, and it is said; the connection is closed at once."""
     async with Pages() as server, opened(server) as tool:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
-        server.pages["/"] = without_end(head, b"again ")
+        server.pages["/"] = without_end(head, b"again " * 100)
         said = await fetch(tool, f"http://wiki.test:{server.port}/")
         await server.gone.wait()
         assert "cut after 1,000 bytes: the rest was not read" in said
