@@ -7,21 +7,23 @@ about this machine: where no sandbox works there is no shell.
 import asyncio
 import tempfile
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from zeroclaw.config import Config
+from zeroclaw.daemon.tools import Kept, open_tools
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ResourcesUnresolved
 from zeroclaw.gate.action import parse_arguments
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.host.sandbox import Broken, Limits, self_test
+from zeroclaw.host.protected import Protected
 from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.tool import Spawned, Tool, ToolContext
-from zeroclaw.tools import files, notes, results, shell
+from zeroclaw.tools import notes
 
 EXAMPLE = "CONVERSATION"
 """Stands for a conversation's id in the path of its workspace."""
@@ -66,15 +68,16 @@ async def ask(
     """
     notes: list[str] = []
     asking = principal(config, who)
-    found = await _tool(config, tool, notes)
     given = parse_arguments(arguments) if arguments else None
     touched: tuple[str, ...] | None = resources
-    if found is not None and given is not None:
-        given = dict(found.check(given))
-        if not resources:
-            touched = await _touched(found, given, asking, workspaces)
-    elif not resources:
-        notes.append("without --args and --resource the call counts as touching nothing")
+    async with AsyncExitStack() as stack:
+        found = await _tool(config, tool, notes, stack)
+        if found is not None and given is not None:
+            given = dict(found.check(given))
+            if not resources:
+                touched = await _touched(found, given, asking, workspaces)
+        elif not resources:
+            notes.append("without --args and --resource the call counts as touching nothing")
     return Asked(
         query=Query(
             principal=asking,
@@ -134,37 +137,21 @@ def _person(config: Config, name: str) -> Principal:
     raise ConfigError((fault,))
 
 
-async def _tool(config: Config, name: str, told: list[str]) -> Tool | None:
+async def _tool(config: Config, name: str, told: list[str], stack: AsyncExitStack) -> Tool | None:
     """Return the tool, None where there is none of that name."""
-    offered: list[Tool] = []
-    if config.tools.files.enabled:
-        offered += files.tools(files.FilesSettings())
-    if config.tools.shell.enabled:
-        settings = config.tools.shell
-        limits = Limits(memory_bytes=settings.memory_bytes)
-        sandbox = await self_test(limits, network=settings.network)
-        offered += shell.tools(
-            shell.ShellSettings(
-                sandbox=sandbox,
-                network=settings.network,
-                without_sandbox=settings.without_sandbox,
-            )
-        )
-        if isinstance(sandbox, Broken):
-            told.append(f"there is no sandbox here: {sandbox.reason}")
-    if config.tools.notes.enabled:
-        limit = config.tools.notes.max_note_chars
-        offered += notes.tools(
-            notes.NotesSettings(store=_NothingKept(), redact=str, max_note_chars=limit)
-        )
-    if config.tools.results.enabled:
-        offered += results.tools(
-            results.ResultsSettings(store=_NothingKept(), answer_chars=config.runtime.result_chars)
-        )
-    for tool in offered:
-        if tool.spec.name == name:
-            return tool
-    known = ", ".join(f"`{tool.spec.name}`" for tool in offered) or "none"
+    offered, no_shell = await open_tools(
+        config,
+        kept=Kept(notes=_NothingKept(), results=_NothingKept()),
+        shielded=Protected(hidden=()),
+        redact=str,
+        version="",
+        stack=stack,
+    )
+    if no_shell:
+        told.append(f"there is no sandbox here: {no_shell}")
+    if name in offered:
+        return offered[name]
+    known = ", ".join(f"`{other}`" for other in offered) or "none"
     told.append(f"no tool is called `{name}` here, so it counts as undeclared; known are {known}")
     return None
 

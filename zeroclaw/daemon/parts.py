@@ -11,20 +11,17 @@ from typing import Protocol, TypeVar, cast
 
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config import Config, FetchSettings, ProviderSettings
+from zeroclaw.config import Config, ProviderSettings
 from zeroclaw.daemon.checked import Checked
-from zeroclaw.daemon.stored import stored_tools
-from zeroclaw.errors import ConfigError, ZeroclawError
-from zeroclaw.foreign import Raised, call_now
+from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.gate.keys import Keys, open_keys
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.statement import Statement
-from zeroclaw.host import places, sandbox, shelves
+from zeroclaw.host import places, shelves
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
-from zeroclaw.host.http import HttpxClient
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.listener import Listener, open_listener
 from zeroclaw.host.logs import EventLog
@@ -33,7 +30,6 @@ from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
-from zeroclaw.tools import fetch, files, shell
 
 T = TypeVar("T")
 
@@ -167,7 +163,14 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         stack.push_async_callback(listener.aclose)
     provider = await asyncio.to_thread(open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
-    tools, shell_note = await _open_tools(start, store, stack)
+    tools, shell_note = await open_tools(
+        config,
+        kept=kept_in(store),
+        shielded=_shielded(start.places),
+        redact=start.checked.redactor.redact,
+        version=start.version,
+        stack=stack,
+    )
     return Parts(
         start=start,
         openers=openers,
@@ -214,78 +217,7 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
         models=start.places.models,
         open_endpoint=open_endpoint,
     )
-    return _opened(lambda: opener(settings, context), settings.kind, key=key)
-
-
-def _opened(opener: Callable[[], T], name: str, *, key: str) -> T:
-    """Call an opener that may be a stranger's; what it has to say in our own errors is kept."""
-    found = call_now(opener)
-    if not isinstance(found, Raised):
-        return found
-    if isinstance(found.error, ZeroclawError):
-        raise found.error
-    fault = f"{key}: `{name}` can't be opened (it {found.line})"
-    raise ConfigError((fault,)) from found.error
-
-
-async def _open_tools(
-    start: Start, store: Store, stack: AsyncExitStack
-) -> tuple[dict[str, Tool], str]:
-    """Return the tools by name, and why there is no shell."""
-    config = start.config.tools
-    hidden = tuple(path for path in (start.places.data, start.places.config) if path is not None)
-    shielded = Shielded(hidden=hidden)
-    found: list[Tool] = []
-    note = ""
-    if config.fetch.enabled:
-        found += _open_fetch(config.fetch, start.version, stack)
-    if config.files.enabled:
-        settings = files.FilesSettings(
-            max_read_bytes=config.files.max_read_bytes,
-            max_write_bytes=config.files.max_write_bytes,
-            protected=shielded,
-        )
-        found += files.tools(settings)
-    if config.shell.enabled:
-        limits = sandbox.Limits(memory_bytes=config.shell.memory_bytes)
-        tested = await sandbox.self_test(limits, network=config.shell.network)
-        if isinstance(tested, sandbox.Broken):
-            note = tested.reason
-        found += shell.tools(
-            shell.ShellSettings(
-                sandbox=tested,
-                network=config.shell.network,
-                timeout_s=config.shell.timeout_s,
-                limits=limits,
-                protected=shielded,
-                without_sandbox=config.shell.without_sandbox,
-            )
-        )
-    found += stored_tools(start.config, store, start.checked.redactor.redact)
-    for name in shelves.names(shelves.TOOLS):
-        if name not in {"fetch", "files", "notes", "results", "shell"}:
-            key = f"tools.{name}"
-            opener = cast(
-                "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, name, key=key)
-            )
-            found += _opened(opener, name, key=key)
-    return {tool.spec.name: tool for tool in found}, note
-
-
-def _open_fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:
-    """Return the fetch tool, with a client of its own that keeps no connection."""
-    settings = fetch.FetchSettings(
-        max_bytes=config.max_bytes,
-        timeout_s=config.timeout_s,
-        max_redirects=config.max_redirects,
-        redirects=config.redirects,
-        ports=config.ports,
-        allow=config.allow,
-        user_agent=f"zeroclaw/{version}",
-    )
-    http = HttpxClient(limits=fetch.limits(settings))
-    stack.push_async_callback(http.aclose)
-    return fetch.tools(settings, http=http)
+    return shelves.opened(lambda: opener(settings, context), settings.kind, key=key)
 
 
 def _protected(where: places.Places) -> Protected:
@@ -294,3 +226,8 @@ def _protected(where: places.Places) -> Protected:
     if where.config is not None:
         closed.append(str(where.config.resolve()))
     return Protected(closed=tuple(closed), open=(str(where.workspaces.resolve()),))
+
+
+def _shielded(where: places.Places) -> Shielded:
+    """Return what tools never reach, whatever they are allowed."""
+    return Shielded(hidden=tuple(path for path in (where.data, where.config) if path is not None))

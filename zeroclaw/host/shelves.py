@@ -1,12 +1,16 @@
 """Finds what is installed on a shelf: channels, tools, providers and stores, by entry point."""
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoints, entry_points
+from typing import TypeVar
 
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
+
+T = TypeVar("T")
 
 CHANNELS = "zeroclaw.channels"
 TOOLS = "zeroclaw.tools"
@@ -67,3 +71,14 @@ def _installed(_path: tuple[str, ...]) -> EntryPoints:
     # group by itself it would read the packages as often.
     found = entry_points()
     return EntryPoints(point for group in SHELVES for point in found.select(group=group))
+
+
+def opened(opener: Callable[[], T], name: str, *, key: str) -> T:
+    """Call an opener that may be a stranger's; what it has to say in our own errors is kept."""
+    found = call_now(opener)
+    if not isinstance(found, Raised):
+        return found
+    if isinstance(found.error, ZeroclawError):
+        raise found.error
+    fault = f"{key}: `{name}` can't be opened (it {found.line})"
+    raise ConfigError((fault,)) from found.error

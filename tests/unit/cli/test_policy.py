@@ -108,6 +108,13 @@ def test_explain_knows_the_tools_that_work_on_the_store(
     assert (told["effect"], told["resources"]) == (effect, [resource])
 
 
+def test_explain_knows_what_fetch_would_touch(config: str) -> None:
+    """Every tool that the daemon offers is known, for both open them by the same code."""
+    asked = ("--tool", "fetch", "--args", '{"url": "https://example.org/a"}')
+    told = explained(config, "--who", "person:ann", *asked)
+    assert (told["resources"], told["notes"]) == (["host:example.org:443"], [])
+
+
 def test_explain_takes_a_resource_by_name(config: str) -> None:
     told = explained(config, "--tool", "write_file", "--resource", "file:/srv/plan.txt")
     assert (told["effect"], told["statements"]) == ("deny", ["not-the-plan"])

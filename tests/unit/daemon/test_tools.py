@@ -8,7 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config import NotesSettings, ResultsSettings, RuntimeSettings, ToolsSettings
-from zeroclaw.daemon.stored import stored_tools
+from zeroclaw.daemon.tools import kept_in, stored_tools
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redactor
 from zeroclaw.store import RowKind
@@ -31,7 +31,7 @@ def world(tmp_path: Path) -> World:
 
 def offer(world: World) -> None:
     """Put the tools there that the configuration offers."""
-    world.others = stored_tools(world.config, world.store, Redactor((SECRET,)).redact)
+    world.others = stored_tools(world.config, kept_in(world.store), Redactor((SECRET,)).redact)
 
 
 async def result(house: House, play: tuple[str, str], who: str, room: str = "") -> str:

@@ -1,0 +1,119 @@
+"""Opens the tools that the configuration offers: for the daemon, and for `policy explain`."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import cast
+
+from zeroclaw.config import Config, FetchSettings
+from zeroclaw.context.notes import Notes
+from zeroclaw.host import sandbox, shelves
+from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.protected import Protected
+from zeroclaw.store import Store
+from zeroclaw.tool import Tool
+from zeroclaw.tools import fetch, files, notes, results, shell
+from zeroclaw.turn.kept import KeptResults
+
+OURS = frozenset({"fetch", "files", "notes", "results", "shell"})
+"""Entry points of tools that are opened here, with settings of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What tools work on that the store keeps."""
+
+    notes: notes.NotesStore
+    results: results.ResultsStore
+
+
+def kept_in(store: Store) -> Kept:
+    """Return what a store keeps for tools."""
+    return Kept(notes=Notes(store), results=KeptResults(store))
+
+
+async def open_tools(
+    config: Config,
+    *,
+    kept: Kept,
+    shielded: Protected,
+    redact: Callable[[str], str],
+    version: str,
+    stack: AsyncExitStack,
+) -> tuple[dict[str, Tool], str]:
+    """Return the tools by name, and why there is no shell; `stack` closes what they opened.
+
+    Raises:
+        ConfigError: A tool of another package can't be opened.
+    """
+    wanted = config.tools
+    found: list[Tool] = []
+    note = ""
+    if wanted.fetch.enabled:
+        found += _fetch(wanted.fetch, version, stack)
+    if wanted.files.enabled:
+        settings = files.FilesSettings(
+            max_read_bytes=wanted.files.max_read_bytes,
+            max_write_bytes=wanted.files.max_write_bytes,
+            protected=shielded,
+        )
+        found += files.tools(settings)
+    if wanted.shell.enabled:
+        limits = sandbox.Limits(memory_bytes=wanted.shell.memory_bytes)
+        tested = await sandbox.self_test(limits, network=wanted.shell.network)
+        if isinstance(tested, sandbox.Broken):
+            note = tested.reason
+        found += shell.tools(
+            shell.ShellSettings(
+                sandbox=tested,
+                network=wanted.shell.network,
+                timeout_s=wanted.shell.timeout_s,
+                limits=limits,
+                protected=shielded,
+                without_sandbox=wanted.shell.without_sandbox,
+            )
+        )
+    found += stored_tools(config, kept, redact)
+    for name in shelves.names(shelves.TOOLS):
+        if name not in OURS:
+            key = f"tools.{name}"
+            opener = cast(
+                "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, name, key=key)
+            )
+            found += shelves.opened(opener, name, key=key)
+    return {tool.spec.name: tool for tool in found}, note
+
+
+def stored_tools(config: Config, kept: Kept, redact: Callable[[str], str]) -> tuple[Tool, ...]:
+    """Return those that work on what the store keeps: notes, and results that were cut."""
+    found: list[Tool] = []
+    if config.tools.notes.enabled:
+        found += notes.tools(
+            notes.NotesSettings(
+                store=kept.notes,
+                redact=redact,
+                max_notes=config.tools.notes.max_notes,
+                max_note_chars=config.tools.notes.max_note_chars,
+            )
+        )
+    if config.tools.results.enabled:
+        found += results.tools(
+            results.ResultsSettings(store=kept.results, answer_chars=config.runtime.result_chars)
+        )
+    return tuple(found)
+
+
+def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[Tool, ...]:
+    """Return the fetch tool, with a client of its own that keeps no connection."""
+    settings = fetch.FetchSettings(
+        max_bytes=config.max_bytes,
+        timeout_s=config.timeout_s,
+        max_redirects=config.max_redirects,
+        redirects=config.redirects,
+        ports=config.ports,
+        allow=config.allow,
+        user_agent=f"zeroclaw/{version}",
+    )
+    http = HttpxClient(limits=fetch.limits(settings))
+    stack.push_async_callback(http.aclose)
+    return fetch.tools(settings, http=http)
