@@ -12,7 +12,6 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,16 +27,16 @@ from zeroclaw.cli.loading import load
 from zeroclaw.cli.starting import start_of
 from zeroclaw.clock import Clock
 from zeroclaw.daemon import Openers, run
+from zeroclaw.daemon.watched import Forwarding
 from zeroclaw.envelope import (
     Address,
     Attachment,
-    ConversationId,
     MessageRef,
     Outgoing,
     Rendered,
 )
 from zeroclaw.host import logs
-from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Put, Row, RowKind, Store
+from zeroclaw.store import Commit, Put, Store
 from zeroclaw.stores.sqlite import open_store
 
 PORT_VARIABLE = "FAULTS_INSTANTS_PORT"
@@ -59,18 +58,18 @@ class Elbow:
             os._exit(1)
 
 
-class WatchedStore:
+class WatchedStore(Forwarding):
     """A store whose commits are told of."""
 
     def __init__(self, store: Store, elbow: Elbow) -> None:
-        self._store = store
+        super().__init__(store)
         self._elbow = elbow
 
     async def commit(self, commit: Commit) -> None:
         self._tell(commit, "before")
         ended = "failed"
         try:
-            await self._store.commit(commit)
+            await super().commit(commit)
             ended = "after"
         finally:
             self._tell(commit, ended)
@@ -83,63 +82,6 @@ class WatchedStore:
         ]
         where = commit.conversation or ""
         self._elbow.nudge("commit", commit.point.value, when, where=where, rows=rows)
-
-    async def get(self, kind: RowKind, key: str) -> Row | None:
-        return await self._store.get(kind, key)
-
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        return await self._store.find(
-            kind,
-            conversation=conversation,
-            state=state,
-            place=place,
-            due_before=due_before,
-            after=after,
-            newest_first=newest_first,
-            limit=limit,
-        )
-
-    async def read(
-        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
-    ) -> tuple[LogEntry, ...]:
-        return await self._store.read(log, stream, after=after, limit=limit)
-
-    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
-        return await self._store.last(log, stream)
-
-    async def streams(self, log: LogKind) -> tuple[str, ...]:
-        return await self._store.streams(log)
-
-    async def blob(self, digest: str) -> bytes | None:
-        return await self._store.blob(digest)
-
-    async def lease(self, conversation: ConversationId) -> Fence:
-        return await self._store.lease(conversation)
-
-    async def blobs(
-        self, *, put_before: datetime, after: str = "", limit: int = 1000
-    ) -> tuple[str, ...]:
-        return await self._store.blobs(put_before=put_before, after=after, limit=limit)
-
-    async def size_bytes(self) -> int:
-        return await self._store.size_bytes()
-
-    async def used_bytes(self) -> int:
-        return await self._store.used_bytes()
-
-    async def aclose(self) -> None:
-        await self._store.aclose()
 
 
 class WatchedChannel:

@@ -12,29 +12,20 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Row, RowKind, Store
 
 
-class Watched:
-    """A store that tells when it could not write; in all else the one behind it."""
+class Forwarding:
+    """A store that passes everything on to the one behind it; what is watched overrides a call."""
 
-    def __init__(self, store: Store, *, failed: Callable[[StoreUnusable], None]) -> None:
-        """Call `failed` each time, before the one who wrote is told."""
+    def __init__(self, store: Store) -> None:
+        """Stand before a store."""
         self._store = store
-        self._failed = failed
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""
-        try:
-            await self._store.commit(commit)
-        except StoreUnusable as error:
-            self._failed(error)
-            raise
+        await self._store.commit(commit)
 
     async def lease(self, conversation: ConversationId) -> Fence:
         """Take the conversation; see `Store.lease`."""
-        try:
-            return await self._store.lease(conversation)
-        except StoreUnusable as error:
-            self._failed(error)
-            raise
+        return await self._store.lease(conversation)
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Return one row; see `Rows.get`."""
@@ -99,3 +90,28 @@ class Watched:
     async def aclose(self) -> None:
         """Finish what is queued, then close; safe twice."""
         await self._store.aclose()
+
+
+class Watched(Forwarding):
+    """A store that tells when it could not write; in all else the one behind it."""
+
+    def __init__(self, store: Store, *, failed: Callable[[StoreUnusable], None]) -> None:
+        """Call `failed` each time, before the one who wrote is told."""
+        super().__init__(store)
+        self._failed = failed
+
+    async def commit(self, commit: Commit) -> None:
+        """Write everything or nothing; see `Store.commit`."""
+        try:
+            await super().commit(commit)
+        except StoreUnusable as error:
+            self._failed(error)
+            raise
+
+    async def lease(self, conversation: ConversationId) -> Fence:
+        """Take the conversation; see `Store.lease`."""
+        try:
+            return await super().lease(conversation)
+        except StoreUnusable as error:
+            self._failed(error)
+            raise
