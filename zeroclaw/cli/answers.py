@@ -26,3 +26,22 @@ async def answer(place: Path, line: Mapping[str, object]) -> Mapping[str, object
     if "error" in told:
         raise DaemonRefused(str(told["error"]))
     return told
+
+
+async def change(place: Path, call: str, *words: str) -> str:
+    """Return the daemon's sentence about what it changed.
+
+    Args:
+        place: The data directory.
+        call: What takes `{"call": …, "words": "…"}` and answers `{"text": "…", "changed": true}`.
+        words: What to do, as a person would write it in a chat.
+
+    Raises:
+        Unreachable: No daemon runs there.
+        Refused: Nothing was changed; the text is the daemon's.
+    """
+    told = await answer(place, {"call": call, "words": " ".join(words)})
+    text = str(told.get("text", ""))
+    if told.get("changed") is not True:
+        raise Refused(text)
+    return text

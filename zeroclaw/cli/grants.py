@@ -14,9 +14,8 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import answer
+from zeroclaw.cli.answers import answer, change
 from zeroclaw.cli.options import as_json, data_place, with_places
-from zeroclaw.errors import Refused
 
 
 @click.group("grants")
@@ -47,9 +46,5 @@ def revoke(ids: tuple[str, ...], config: Path | None, data_dir: Path | None) -> 
 
     ID is what `zeroclaw grants list` shows. Fails when none of them was ended.
     """
-    line = {"call": "grants", "words": " ".join(("revoke", *ids))}
-    told = asyncio.run(answer(data_place(config, data_dir), line))
-    text = str(told.get("text", ""))
-    if told.get("changed") is not True:
-        raise Refused(text)
-    click.echo(text)
+    place = data_place(config, data_dir)
+    click.echo(asyncio.run(change(place, "grants", "revoke", *ids)))

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import answer
+from zeroclaw.cli.answers import answer, change
 from zeroclaw.cli.options import data_place, with_places
-from zeroclaw.errors import Refused
 from zeroclaw.host.control import Unreachable
 
 
@@ -62,11 +61,7 @@ def revoke(who: str, config: Path | None, data_dir: Path | None) -> None:
 
 
 def _do(what: str, who: str, place: Path) -> None:
-    told = asyncio.run(answer(place, {"call": "pair", "words": f"{what} {who}"}))
-    text = str(told.get("text", ""))
-    if told.get("changed") is not True:
-        raise Refused(text)
-    click.echo(text)
+    click.echo(asyncio.run(change(place, "pair", what, who)))
 
 
 async def _listed(place: Path) -> str:

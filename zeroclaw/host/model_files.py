@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -141,13 +142,12 @@ class Part:
             target.parent.mkdir(parents=True, exist_ok=True)
             file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
             part = cls(path, target, file)
-            try:
+            with ExitStack() as unless_ready:
+                unless_ready.callback(file.close)
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 while data := file.read(CHUNK_BYTES):
                     part._take(data)
-            except BaseException:
-                file.close()
-                raise
+                unless_ready.pop_all()
         except BlockingIOError as error:
             message = f"`{target.name}` is being fetched by another zeroclaw; wait for it"
             raise ModelNotTaken(message) from error

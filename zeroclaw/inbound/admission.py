@@ -309,8 +309,6 @@ class Door:
         if row is None:
             return None
         item = item_of(row)
-        if isinstance(item.content, Obeyed):
-            return None  # what it did is done
         if row.state == "queued" and isinstance(item.content, Ask):
             changed = replace(item, content=replace(item.content, text=text))
             write = item_put(changed, "queued", expect=row.version)
@@ -322,8 +320,6 @@ class Door:
         if row is None:
             return None
         item = item_of(row)
-        if isinstance(item.content, Obeyed):
-            return None
         if row.state == "queued":
             write = item_put(item, "superseded", expect=row.version)
             return Plan(conversation=item.conversation, writes=(write,))
@@ -348,14 +344,17 @@ class Door:
         )
 
     async def _original(self, envelope: Envelope, message: str) -> Row | None:
-        """Find the message that this sender wrote; somebody else's edit finds nothing."""
+        """Find the message that this sender wrote; somebody else's edit finds nothing.
+
+        Nor does the edit of a command that was obeyed: what it did is done.
+        """
         rows = await self._store.find(
             RowKind.INBOX, place=envelope.address.key(), newest_first=True, limit=LOOK_BACK
         )
         for row in rows:
             item = item_of(row)
             if item.message == message and item.principal.sender == envelope.sender.id:
-                return row
+                return None if isinstance(item.content, Obeyed) else row
         return None
 
 

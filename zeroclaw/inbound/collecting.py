@@ -30,14 +30,18 @@ class Collecting:
     async def next(self, conversation: ConversationId) -> tuple[Item, ...]:
         """Return the items of the next turn, the oldest first; nothing when nothing waits."""
         while True:
-            rows = await self._store.find(
-                RowKind.INBOX, conversation=conversation, state="queued", limit=MOST
-            )
-            items = together(rows)
+            items = together(await self._queued(conversation, 1))
+            if items and _collects(items[0]):
+                items = together(await self._queued(conversation, MOST))
             wait_s = self._wait_s(items, self._clock.now())
             if wait_s <= 0:
                 return items
             await self._clock.sleep(wait_s)
+
+    async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
+        return await self._store.find(
+            RowKind.INBOX, conversation=conversation, state="queued", limit=limit
+        )
 
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
         """Return for how long one more message may still join."""
