@@ -74,8 +74,15 @@ class Controls:
             )
             self._rooms.outbox.announce_written(happened.writes)
 
-    def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
-        """Return edits that came meanwhile as messages of the running turn, after a batch."""
+    async def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
+        """Return edits that came meanwhile as messages of the running turn, after a batch.
+
+        Every edit that is durable by now is among them, whether `watch` has come to it or not.
+        """
+        for item in await self._waiting():
+            if isinstance(item.content, Amend | Withdraw) and item.id not in self._seen:
+                self._seen.add(item.id)
+                self._held.append(item)
         now = self._rooms.clock.now()
         held, self._held = self._held, []
         steered = tuple(

@@ -274,7 +274,7 @@ class Performing:
             steered: What its person wrote meanwhile joins too: the model reads it in this turn.
                 Where it is asked nothing more, nobody would answer that.
         """
-        edits, edited = self._controls.take_held()
+        edits, edited = await self._controls.take_held()
         words, joined = (
             await self._controls.steering(self._opened.principal) if steered else ((), ())
         )

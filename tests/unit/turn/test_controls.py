@@ -152,6 +152,25 @@ async def test_an_edit_while_the_turn_runs_joins_it_after_the_batch(world: World
         assert await house.states() == ["answered", "joined"]
 
 
+async def test_an_edit_that_is_durable_before_the_batch_ends_joins_it(world: World) -> None:
+    """The running turn reads it, even when nobody has told it yet that there is something new."""
+    world.model.will(LOOK, says("done"))
+    world.look.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("look")
+        row = (await house.rows(RowKind.INBOX))[0]
+        edit = replace(
+            item_of(row), id=ItemId("1"), content=Amend(message="p1", text="look closely")
+        )
+        writes = (item_put(edit, "control"),)
+        await world.store.commit(Commit(point=DurablePoint.ADMITTED, writes=writes))
+        world.look.hold.set()
+        await house.settle()
+        told = "user: [Ada edited their message. It now reads:]\nlook closely"
+        assert world.model.asked()[-1] == told
+        assert DurablePoint.STEERED in world.store.points()
+
+
 async def test_an_edit_that_no_batch_took_is_a_note(world: World) -> None:
     """It starts no turn; the next one reads it."""
     held = asyncio.Event()
