@@ -1,7 +1,7 @@
 """`zeroclaw receipts`: which receipts in a text are true.
 
     {"call": "receipts", "text": "…"} →
-    {"receipts": [{"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "false",
+    {"receipts": [{"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "false",
                    "tool": "shell", "outcome": "ok", "at": "2026-01-01T12:00:00+00:00"}]}
 
 `tool`, `outcome` and `at` are empty for a false one.
@@ -18,7 +18,11 @@ import click
 
 from zeroclaw.cli.options import as_json, data_place, with_places
 
-_WORDS = {"valid": "valid", "earlier": "valid, from an earlier run"}
+_WORDS = {
+    "valid": "valid",
+    "earlier": "valid, from an earlier run",
+    "removed": "valid by the audit; the result that it stood under is kept no longer",
+}
 
 
 @click.group("receipts")

@@ -27,7 +27,10 @@ from zeroclaw import record
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import canonical_json
+from zeroclaw.record import Json
 from zeroclaw.store import LogEntry
+
+_NO_RECEIPT = ("receipt", "")
 
 GENESIS = "0" * 64
 """The head of a chain that holds nothing yet."""
@@ -69,6 +72,7 @@ class Entry:
         statements: The ids of the statements that decided.
         approval: The approval's id.
         detail: A word or two about the cause, `timeout` for example; never a body.
+        receipt: The token that was given out with this end; empty for what is no end.
     """
 
     kind: Kind
@@ -81,6 +85,7 @@ class Entry:
     statements: tuple[str, ...] = ()
     approval: str = ""
     detail: str = ""
+    receipt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +170,28 @@ def _hash(previous: str, entry: Written) -> str:
 
 
 def _encoded(value: Written | Linked) -> bytes:
-    return canonical_json(record.to_json(value)).encode()
+    return canonical_json(_brief(record.to_json(value))).encode()
+
+
+def _brief(plain: Json) -> Json:
+    """Leave out an empty receipt, so that chains from before there was one are what they were."""
+    if not isinstance(plain, dict):
+        return plain
+    return {name: _brief(value) for name, value in plain.items() if (name, value) != _NO_RECEIPT}
 
 
 def _decoded(body: bytes) -> Linked:
     return record.decode(Linked, body)
+
+
+def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
+    """Return the ends of a chain with which a receipt was given out, unverified.
+
+    Raises:
+        StoreUnusable: One of the bodies is no entry.
+    """
+    found = (read(body) for body in bodies)
+    return tuple(entry for entry in found if isinstance(entry, Entry) and entry.receipt)
 
 
 # --- verifying -----------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ class Gate:
         at = self._clock.now()
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
-            return denied, _malformed(case, at)
+            return denied, _malformed(case, denied, at)
         ruled = self._rule(ready, case.setting, at)
         frozen = freeze(ready.action)
         match ruled.decision.effect:
@@ -330,12 +330,18 @@ def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bo
 # --- entries for the audit -----------------------------------------------------------------------
 
 
-def _malformed(case: _Case, at: datetime) -> tuple[Entry, ...]:
+def _malformed(case: _Case, verdict: Denied, at: datetime) -> tuple[Entry, ...]:
     entry = Entry(kind=Kind.PROPOSED, at=at, action=case.id, tool=case.call.name[:NAME_CHARS])
     return (
         replace(entry, by=case.setting.context.principal.id),
         replace(entry, kind=Kind.EVALUATED, by="schema", decision="deny"),
-        replace(entry, kind=Kind.FAILED, by="schema", detail="malformed"),
+        replace(
+            entry,
+            kind=Kind.FAILED,
+            by="schema",
+            detail="malformed",
+            receipt=verdict.refusal.receipt,
+        ),
     )
 
 
@@ -351,5 +357,8 @@ def _audited(frozen: Frozen, ruled: _Ruled, verdict: Verdict, at: datetime) -> t
         approval=verdict.approval.id if isinstance(verdict, Asked) else "",
         detail=ruled.detail,
     )
-    ended = (replace(entry, kind=Kind.DENIED, by=ruled.by),) if isinstance(verdict, Denied) else ()
-    return (replace(entry, by=action.principal.id), evaluated, *ended)
+    proposed = replace(entry, by=action.principal.id)
+    if not isinstance(verdict, Denied):
+        return (proposed, evaluated)
+    denied = replace(entry, kind=Kind.DENIED, by=ruled.by, receipt=verdict.refusal.receipt)
+    return (proposed, evaluated, denied)

@@ -1,12 +1,23 @@
 """Which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
 
+from dataclasses import dataclass
+
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import receipt
+from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.inbound.anchors import verified
 from zeroclaw.store import LogKind, Store
 from zeroclaw.turn.desk import read_history
-from zeroclaw.turn.verdicts import signed_results, verdict_of
+from zeroclaw.turn.verdicts import recorded_in, signed_results, verdict_of
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """It was given out for a call whose result is kept no longer; the audit says so."""
+
+    recorded: Earlier
 
 
 class Receipts:
@@ -21,7 +32,8 @@ class Receipts:
         """Return a verdict for each receipt of a text, in order, as plain JSON."""
         tokens = receipt.find_tokens(text)
         verdicts = await self._verdicts(frozenset(tokens))
-        return [_as_json(token, verdicts.get(token, Forged())) for token in tokens]
+        removed = await self._removed(frozenset(tokens) - set(verdicts))
+        return [_as_json(token, (verdicts | removed).get(token, Forged())) for token in tokens]
 
     async def _verdicts(self, tokens: frozenset[str]) -> dict[str, Verdict]:
         found: dict[str, Verdict] = {}
@@ -37,9 +49,21 @@ class Receipts:
                     )
         return found
 
+    async def _removed(self, tokens: frozenset[str]) -> dict[str, Removed]:
+        """Return those whose results are gone, by an audit whose chain is whole."""
+        found: dict[str, Removed] = {}
+        for stream in await self._store.streams(LogKind.AUDIT) if tokens else ():
+            known = await recorded_in(self._store, stream)
+            mine = {token: Removed(known[token]) for token in tokens & set(known)}
+            if mine and isinstance(await verified(self._store, stream), Intact):
+                found |= mine
+        return found
 
-def _as_json(token: str, verdict: Verdict) -> dict[str, object]:
+
+def _as_json(token: str, verdict: Verdict | Removed) -> dict[str, object]:
     match verdict:
+        case Removed(recorded=Earlier(tool=tool, outcome=outcome, at=at)):
+            return _row(token, "removed", tool, outcome, at.isoformat())
         case Valid(tool=tool, outcome=outcome, at=at):
             return _row(token, "valid", tool, outcome, at.isoformat())
         case Earlier(tool=tool, outcome=outcome, at=at):

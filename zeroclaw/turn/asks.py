@@ -149,6 +149,7 @@ class Asks:
             tool=one.tool,
             hash=one.action_hash,
             by=by,
+            receipt=refusal.receipt,
         )
         entry = AnswerTaken(
             approval=one.id,
@@ -260,5 +261,6 @@ def unreachable(rooms: Rooms, one: Asked, call: ToolCall) -> tuple[Denied, audit
         tool=action.tool,
         hash=one.frozen.hash,
         by="unreachable",
+        receipt=refusal.receipt,
     )
     return Denied(id=action.id, refusal=refusal, outcome="denied", frozen=one.frozen), entry

@@ -8,6 +8,7 @@ import asyncio
 from collections import OrderedDict
 
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.screen import Verdict
 from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, Write, read_all
@@ -26,6 +27,8 @@ class Desk:
     Attributes:
         history: What its journal comes to.
         verdicts: The receipts of the history that were checked so far, by their text.
+        audit_is_longer: Something left the journal, by its age or by a wish, that the audit knows;
+            cleared by who has read it there.
     """
 
     def __init__(
@@ -35,6 +38,8 @@ class Desk:
         history: History,
         audit_head: str,
         first: int | None = None,
+        *,
+        audit_is_longer: bool = False,
     ) -> None:
         """Take over what `open_desk` read; `first` is the journal's first number, if it has one."""
         self._store = store
@@ -44,6 +49,7 @@ class Desk:
         self._first = first
         self.history = history
         self.verdicts: dict[str, Verdict] = {}
+        self.audit_is_longer = audit_is_longer
 
     @property
     def conversation(self) -> ConversationId:
@@ -137,7 +143,20 @@ async def open_desk(store: Store, leases: Leases, conversation: ConversationId) 
     history = await read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
-    return Desk(store, fence, history, head, first)
+    longer = await _is_longer(store, conversation)
+    return Desk(store, fence, history, head, first, audit_is_longer=longer)
+
+
+async def _is_longer(store: Store, conversation: ConversationId) -> bool:
+    """Tell whether the audit reaches further back than the journal."""
+    noted = await store.read(LogKind.AUDIT, conversation, limit=1)
+    kept = await store.read(LogKind.JOURNAL, conversation, limit=1)
+    if not noted or not kept:
+        return bool(noted)
+    try:
+        return audit.read(noted[0].body).at < entries.decode(kept[0].body).at
+    except StoreUnusable:
+        return True  # whoever reads it there meets the same
 
 
 async def _first(store: Store, conversation: ConversationId) -> int | None:

@@ -178,6 +178,7 @@ class Finishing:
                     tool=frozen.action.tool,
                     hash=frozen.hash,
                     by="turn",
+                    receipt=refusal.receipt,
                 )
             )
         return tuple(fills), tuple(audited)

@@ -239,6 +239,7 @@ class Performing:
             tool=call.name,
             hash=frozen.hash,
             by=by,
+            receipt=refusal.receipt,
         )
         return self._call_ended(
             action,

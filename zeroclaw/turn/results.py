@@ -36,6 +36,7 @@ AUDITED: Mapping[Outcome, audit.Kind] = {
     "cancelled": audit.Kind.CANCELLED,
     "unknown": audit.Kind.UNKNOWN,
 }
+OUTCOMES: Mapping[audit.Kind, Outcome] = {kind: outcome for outcome, kind in AUDITED.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +136,7 @@ class Results:
                 tool=action.tool,
                 hash=action_hash(action),
                 detail=detail,
+                receipt=signed.token,
             ),
             blob=blob,
         )

@@ -1,22 +1,25 @@
 """Whether a receipt in the model's answer is true: looked up, then verified (P7).
 
 A receipt is looked for where it was given out, in this conversation's own results, and then
-verified against the call it stands under. Checked once each, before a request is sent, so that
-the screen can ask without waiting.
+verified against the call it stands under. Where the result was removed since, the audit still says
+that the receipt was given out. Checked once each, before a request is sent, so that the screen can
+ask without waiting.
 """
 
 from collections.abc import Mapping
 
 from zeroclaw.envelope import ActionId, ConversationId
-from zeroclaw.gate import receipt
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import from_row
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.refusal import encodable
 from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
-from zeroclaw.store import RowKind, Rows
+from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.issued import Issued
+from zeroclaw.turn.results import OUTCOMES
 from zeroclaw.turn.rooms import Rooms
 
 Results = Mapping[str, tuple[ToolCall, str]]
@@ -38,6 +41,13 @@ class Verdicts:
 
     async def refresh(self) -> None:
         """Check the receipts that have been given out since the last time."""
+        if self._desk.audit_is_longer:
+            self._desk.audit_is_longer = False
+            try:
+                recorded = await recorded_in(self._rooms.store, self._desk.conversation)
+            except StoreUnusable:
+                recorded = {}  # a damaged audit proves nothing, and the chat goes on
+            self._known.update(recorded | self._known)
         fresh = [one for one in self._desk.history.receipts if one.token not in self._known]
         if not fresh:
             return
@@ -81,6 +91,19 @@ async def verdict_of(
     # Signed with a kept key of an earlier process, or with one that is gone: this conversation's
     # own record says that it was given out, so it is not false.
     return Earlier(tool=one.tool, outcome=one.outcome, at=one.at)
+
+
+async def recorded_in(logs: Logs, conversation: str) -> dict[str, Earlier]:
+    """Return the receipts that a conversation's audit knows, whether or not their results are kept.
+
+    Raises:
+        StoreUnusable: The audit holds something that is no entry.
+    """
+    bodies = [one.body async for one in read_all(logs, LogKind.AUDIT, conversation)]
+    return {
+        one.receipt: Earlier(tool=one.tool, outcome=OUTCOMES[one.kind], at=one.at)
+        for one in audit.issued(bodies)
+    }
 
 
 def signed_results(messages: tuple[Message, ...]) -> Results:

@@ -102,6 +102,12 @@ async def test_a_running_daemon_is_told(tmp_path: Path, command: str, said: str)
             "valid, from an earlier run; shell, ok, 2026-01-01T12:00:00+00:00",
             0,
         ),
+        (
+            {**VALID, "verdict": "removed"},
+            "valid by the audit; the result that it stood under is kept no longer; shell, ok, "
+            "2026-01-01T12:00:00+00:00",
+            0,
+        ),
         ({"token": TOKEN, "verdict": "false"}, "FALSE: nobody here issued it", 1),
     ],
 )

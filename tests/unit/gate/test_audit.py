@@ -225,3 +225,12 @@ def test_the_tests_bite(name: str) -> None:
         ),
     ]
     assert not all(verdicts)
+
+
+def test_a_chain_from_before_receipts_were_noted_is_what_it_was() -> None:
+    """Its bytes and its hashes are those that were written then; only ends with one have one."""
+    body, head = link(GENESIS, entry(Kind.EXECUTED))
+    assert head == "f44391c559ce0859c1be5215c66ea4f365eeef8471e3702a1af631191b6d6e32"
+    assert b"receipt" not in body
+    noted, _ = link(head, entry(Kind.EXECUTED, receipt="zc-receipt-1-x"))
+    assert [one.receipt for one in room.issued([body, noted])] == ["zc-receipt-1-x"]

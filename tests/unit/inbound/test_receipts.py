@@ -1,13 +1,16 @@
 """Receipts looked up over all conversations, and the daemon's own chain."""
 
 import asyncio
+from datetime import timedelta
+
+import pytest
 
 from tests.fakes.house import World
-from tests.fakes.scripted_model import asks_for
+from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit, receipt
 from zeroclaw.inbound.anchors import EVERY_S
-from zeroclaw.store import LogKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Trim
 
 LOOK = asks_for(("look", "{}"))
 FORGED = "zc-receipt-1767268800-" + "A" * 43
@@ -81,3 +84,76 @@ async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
         assert isinstance(audit.verify(daemon), audit.Intact)
         assert len(daemon) == 2
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "verdict"),
+    [(True, ("removed", "look", "ok")), (False, ("false", "", ""))],
+    ids=["audit whole", "audit damaged"],
+)
+async def test_a_receipt_outlives_the_result_that_it_stood_under(
+    world: World, is_whole: bool, verdict: tuple[str, str, str]
+) -> None:
+    """When its age has taken the result, a whole audit still tells it from a false one (P7)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+        [stream] = await world.store.streams(LogKind.AUDIT)
+    if not is_whole:
+        appended = Append(
+            log=LogKind.AUDIT,
+            stream=stream,
+            body=audit.link("", audit.Entry(kind=audit.Kind.HALTED, at=world.clock.now()))[0],
+        )
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(appended,)))
+    world.clock.leap(timedelta(days=100))
+    async with world.running() as house:
+        await house.advance(2)
+        assert await world.store.streams(LogKind.JOURNAL) == ()
+        [found] = await house.rooms.receipts_in(token)
+        assert (found["verdict"], found["tool"], found["outcome"]) == verdict
+
+
+async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world: World) -> None:
+    """The audit of the conversation knows it; read once, and a made-up one stays false (P7)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+    world.clock.leap(timedelta(days=100))
+    world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
+    async with world.running() as house:
+        await house.advance(2)
+        await house.say("did it?")
+        await house.say("really?")
+        true, false = house.texts()[-2:]
+        assert "receipt of an earlier run: look · ok" in true
+        assert "receipt of an earlier run" not in false
+        assert token not in false
+
+
+async def test_a_damaged_audit_holds_up_no_chat(world: World) -> None:
+    """It proves nothing, so a receipt that only it knew counts as false; the answer comes (P9)."""
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [token] = receipt.find_tokens(world.model.requests[1].messages[-1].content)
+        [stream] = await world.store.streams(LogKind.AUDIT)
+        whole = await world.store.read(LogKind.AUDIT, stream)
+    damaged = (b"{}", *(one.body for one in whole))
+    await world.store.commit(
+        Commit(
+            point=DurablePoint.HOUSEKEEPING,
+            writes=(
+                *(Append(log=LogKind.AUDIT, stream=stream, body=body) for body in damaged),
+                Trim(log=LogKind.AUDIT, stream=stream, before=len(whole) + 1),
+            ),
+        )
+    )
+    world.model.will(says(f"It ran: {token}"), says(f"It ran: {FORGED}"))
+    async with world.running() as house:
+        await house.say("did it?")
+        await house.say("really?")
+        assert "look · ok" in house.texts()[-2]
+        assert FORGED not in house.texts()[-1]
