@@ -194,7 +194,7 @@ class Daemon:
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
         report = await self.rooms.status.report()
-        return {**report.as_json(), "login_url": self.rooms.login_url()}
+        return {**report.as_json(), "login_url": self.rooms.serving.login_url()}
 
     async def _errors(self, _asked: Mapping[str, object]) -> dict[str, object]:
         told = [

@@ -2,26 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 
-from zeroclaw.channel import Channel, ChannelContext, LineStream
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
-from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts, ReadyFacts
-from zeroclaw.delivery.account import Account
+from zeroclaw.daemon.serving import Serving
+from zeroclaw.daemon.turn_rooms import turn_rooms
 from zeroclaw.delivery.live import Live
-from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import ConversationId, Position
-from zeroclaw.errors import PortInUse
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
 from zeroclaw.gate.conditions import ToolFacts, facts_of
-from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.refusal import Refusals
-from zeroclaw.gate.verdict import GateSettings
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors
@@ -33,7 +25,6 @@ from zeroclaw.inbound.forget import ForgetCommand
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.questions import CardsOfStrangers
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
@@ -42,20 +33,10 @@ from zeroclaw.keeping.disk import DiskWatch
 from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
 from zeroclaw.provider import Preloading
-from zeroclaw.record import decode
-from zeroclaw.store import Put, RowKind, find_all
-from zeroclaw.tools import results
-from zeroclaw.turn.deliveries import Deliveries
+from zeroclaw.store import Put
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
-from zeroclaw.turn.numbers import Numbers
-from zeroclaw.turn.results import Results
-from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.runner import Runner
-from zeroclaw.turn.states import Limits
-
-CALLS_AT_ONCE = 32
-"""Calls to one platform under way at once; each is a request of its own."""
 
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
@@ -70,23 +51,34 @@ class Wired:
         self._parts = parts
         self._group = group
         config, checked = parts.start.config, parts.start.checked
-        self._accounts: dict[str, Account] = {}
-        self._web_url = ""
+        self.serving = Serving(parts, group)
         self.policy = PolicyInForce(parts)
         self.people = people_of(config, checked.channels)
         self.operators = Operators(
             self.people,
-            self._channel_of,
+            self.serving.channel_of,
             requester_may_answer=config.approvals.requester_may_answer,
             approvers=config.approvals.approvers,
         )
         leases = Leases(parts.store)
-        self.live = Live(account_of=self._shows_drafts, group=group)
+        self.live = Live(account_of=self.serving.shows_drafts, group=group)
         turn_log = EventLog("turn")
         self.bus = Bus(
             lambda raised: turn_log("subscriber_failed", why=raised.line, level="warning")
         )
-        rooms = self._turn_rooms(leases, turn_log)
+        rooms = turn_rooms(
+            parts,
+            group,
+            serving=self.serving,
+            leases=leases,
+            live=self.live,
+            policy=self.policy,
+            people=self.people,
+            operators=self.operators,
+            questions=lambda: self.acquaintance.questions,
+            publish=self.bus.publish,
+            log=turn_log,
+        )
         self.outbox = rooms.outbox
         self.notices = Notices(self.operators, parts.store, self.outbox, parts.ids)
         self.runner = Runner(rooms, on_parked=self._look_again)
@@ -209,24 +201,7 @@ class Wired:
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.forgetting.keep(), name="forgetting")
-        positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
-        for part in parts.start.checked.channels:
-            mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
-            cursors = (decode(Position, row.body) for row in mine)
-            context = ChannelContext(
-                name=part.name,
-                settings=part.settings,
-                secrets=part.secrets,
-                clock=parts.clock,
-                mount=self,
-                log=EventLog(f"channel.{part.name}"),
-                positions={one.scope: one.cursor for one in cursors},
-                transcript=self.transcript.read,
-            )
-            self._group.create_task(
-                self.supervisor.keep(part.name, self._maker(part, context), self._up),
-                name=f"channel {part.name}",
-            )
+        await self.serving.start(self.supervisor, self.transcript)
         # Last, because what is wrong with a model is told by the channels.
         if isinstance(parts.provider, Preloading):
             self._group.create_task(self._preload(parts.provider), name="model")
@@ -239,104 +214,18 @@ class Wired:
         return ReadyFacts(
             model=facts.model,
             note=facts.note,
-            web_url=self.login_url(),
+            web_url=self.serving.login_url(),
             channels=tuple(part.name for part in parts.start.checked.channels),
             shell=parts.shell_note,
             halted=self.policy.halted_by,
             claim=self.acquaintance.open_claim(),
         )
 
-    def login_url(self) -> str:
-        """Return a fresh address that opens the web chat and logs in, once; empty without one."""
-        listener, channels = self._parts.listener, self._parts.start.checked.channels
-        web = next((part for part in channels if part.manifest.kind == "web"), None)
-        if listener is None or web is None:
-            return ""
-        return listener.fresh_login_url(f"/{web.name}/")
-
     async def receipts_in(self, text: str) -> list[dict[str, object]]:
         """Return every receipt of a text, verified."""
         return await self._receipts.verify(text)
 
-    # --- mounts --------------------------------------------------------------------------------
-
-    def web(self, prefix: str, application: object) -> str:
-        """Mount a web application; see `Mount`."""
-        if self._parts.listener is None:
-            message = "there is no local listener"
-            raise PortInUse(message)
-        return self._parts.listener.web(prefix, application)
-
-    def stream(self, name: str, serve: Callable[[LineStream], Awaitable[None]]) -> None:
-        """Serve connections of the control socket; see `Mount`."""
-        self._parts.control.stream(name, serve)
-
     # --- what rooms call above themselves ------------------------------------------------------
-
-    def _turn_rooms(self, leases: Leases, log: EventLog) -> Rooms:
-        parts, config = self._parts, self._parts.start.config
-        redactor = parts.start.checked.redactor
-        refusals = Refusals(redactor, parts.keys.current)
-        gate = Gate(
-            tools=parts.tools,
-            policy=self.policy,
-            protected=parts.protected,
-            redactor=redactor,
-            refusals=refusals,
-            clock=parts.clock,
-            ids=parts.ids,
-            settings=GateSettings(
-                approval_timeout_s=config.approvals.timeout_s,
-                approvers=config.approvals.approvers,
-                requester_may_answer=config.approvals.requester_may_answer,
-            ),
-        )
-        hooks = Deliveries(lambda: rooms)
-        outbox = Outbox(
-            store=parts.store,
-            account_of=self._accounts.get,
-            clock=parts.clock,
-            group=self._group,
-            fence_of=leases.fence_of,
-            hooks=CardsOfStrangers(hooks, lambda: self.acquaintance.questions),
-            jitter=parts.jitter,
-        )
-        rooms = Rooms(
-            store=parts.store,
-            provider=parts.provider,
-            gate=gate,
-            refusals=refusals,
-            tools=parts.tools,
-            live=self.live,
-            outbox=outbox,
-            redactor=redactor,
-            keys=parts.keys,
-            results=Results(
-                keys=parts.keys,
-                redactor=redactor,
-                cap_chars=config.runtime.result_chars,
-                reader=results.NAME if results.NAME in parts.tools else "",
-            ),
-            numbers=Numbers(parts.store),
-            clock=parts.clock,
-            ids=parts.ids,
-            publish=self.bus.publish,
-            log=log,
-            limits=Limits(
-                max_rounds=config.runtime.max_iterations,
-                max_tokens=config.runtime.max_session_tokens or None,
-            ),
-            approvers=self.operators.approvers,
-            operators=self.operators.addresses,
-            policy=self.policy,
-            halted=lambda: self.policy.halted_by,
-            revoked=lambda principal: self.people.revoked_by(principal.id),
-            workspace=self._workspace,
-            model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
-            prompt=config.runtime.prompt,
-            max_output_tokens=config.provider.max_output_tokens,
-        )
-        return rooms
 
     async def _look_again(self) -> None:
         """Let a stop see that a turn has come to wait for a person."""
@@ -349,36 +238,9 @@ class Wired:
             self._parts.log("model_failed", why=loaded.line, level="error")
             await self.notices.tell(f"The model can't be used: {loaded.line}")
 
-    async def _workspace(self, conversation: ConversationId) -> Path:
-        path = self._parts.start.places.workspaces / conversation
-        await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
-        return path
-
     def _facts_of(self, tool: str) -> ToolFacts | None:
         found = self._parts.tools.get(tool)
         return None if found is None else facts_of(found.spec)
-
-    def _channel_of(self, name: str) -> Channel | None:
-        account = self._accounts.get(name)
-        return None if account is None else account.channel
-
-    def _shows_drafts(self, name: str) -> Account | None:
-        """Return the account of a channel whose answers are shown while they are written."""
-        # An answer may still be due in a chat of a channel that was taken out since.
-        settings = self._parts.start.config.channels.get(name)
-        return self._accounts.get(name) if settings is not None and settings.stream else None
-
-    def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
-        return lambda: self._parts.openers.channel(part.make(context))
-
-    def _up(self, channel: Channel) -> None:
-        self._accounts[channel.name] = Account(
-            channel=channel,
-            clock=self._parts.clock,
-            group=self._group,
-            call_timeout_s=self._parts.start.config.runtime.call_timeout_s,
-            calls_at_once=CALLS_AT_ONCE,
-        )
 
     def _waiting_note(self, item: Item) -> Put | None:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""

@@ -1,0 +1,101 @@
+"""Keeps the channels up: what each is made with, what it mounts, and its account while it is up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from zeroclaw.channel import Channel, ChannelContext, LineStream
+from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.parts import Parts
+from zeroclaw.delivery.account import Account
+from zeroclaw.envelope import Position
+from zeroclaw.errors import PortInUse
+from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.supervisor import Supervisor
+from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.record import decode
+from zeroclaw.store import RowKind, find_all
+
+CALLS_AT_ONCE = 32
+"""Calls to one platform under way at once; each is a request of its own."""
+
+
+class Serving:
+    """The channels of the configuration, and where they are mounted; a `Mount` for them."""
+
+    def __init__(self, parts: Parts, group: asyncio.TaskGroup) -> None:
+        """Make room for them; nothing runs before `start`."""
+        self._parts = parts
+        self._group = group
+        self._accounts: dict[str, Account] = {}
+
+    async def start(self, supervisor: Supervisor, transcript: Transcript) -> None:
+        """Start every channel, each where it had stopped reading; waits for none of them."""
+        parts = self._parts
+        positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
+        for part in parts.start.checked.channels:
+            mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
+            cursors = (decode(Position, row.body) for row in mine)
+            context = ChannelContext(
+                name=part.name,
+                settings=part.settings,
+                secrets=part.secrets,
+                clock=parts.clock,
+                mount=self,
+                log=EventLog(f"channel.{part.name}"),
+                positions={one.scope: one.cursor for one in cursors},
+                transcript=transcript.read,
+            )
+            self._group.create_task(
+                supervisor.keep(part.name, self._maker(part, context), self._up),
+                name=f"channel {part.name}",
+            )
+
+    # --- mounts --------------------------------------------------------------------------------
+
+    def web(self, prefix: str, application: object) -> str:
+        """Mount a web application; see `Mount`."""
+        if self._parts.listener is None:
+            message = "there is no local listener"
+            raise PortInUse(message)
+        return self._parts.listener.web(prefix, application)
+
+    def stream(self, name: str, serve: Callable[[LineStream], Awaitable[None]]) -> None:
+        """Serve connections of the control socket; see `Mount`."""
+        self._parts.control.stream(name, serve)
+
+    def login_url(self) -> str:
+        """Return a fresh address that opens the web chat and logs in, once; empty without one."""
+        listener, channels = self._parts.listener, self._parts.start.checked.channels
+        web = next((part for part in channels if part.manifest.kind == "web"), None)
+        if listener is None or web is None:
+            return ""
+        return listener.fresh_login_url(f"/{web.name}/")
+
+    # --- what is up ----------------------------------------------------------------------------
+
+    def account_of(self, name: str) -> Account | None:
+        """Return a channel's account, None before it was up for the first time."""
+        return self._accounts.get(name)
+
+    def channel_of(self, name: str) -> Channel | None:
+        """Return a channel, None before it was up for the first time."""
+        account = self._accounts.get(name)
+        return None if account is None else account.channel
+
+    def shows_drafts(self, name: str) -> Account | None:
+        """Return the account of a channel whose answers are shown while they are written."""
+        # An answer may still be due in a chat of a channel that was taken out since.
+        settings = self._parts.start.config.channels.get(name)
+        return self._accounts.get(name) if settings is not None and settings.stream else None
+
+    def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
+        return lambda: self._parts.openers.channel(part.make(context))
+
+    def _up(self, channel: Channel) -> None:
+        self._accounts[channel.name] = Account(
+            channel=channel,
+            clock=self._parts.clock,
+            group=self._group,
+            call_timeout_s=self._parts.start.config.runtime.call_timeout_s,
+            calls_at_once=CALLS_AT_ONCE,
+        )

@@ -1,0 +1,111 @@
+"""Wires what every turn works with."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from zeroclaw.daemon.in_force import PolicyInForce
+from zeroclaw.daemon.parts import Parts
+from zeroclaw.daemon.serving import Serving
+from zeroclaw.delivery.live import Live
+from zeroclaw.delivery.outbox import Outbox
+from zeroclaw.envelope import ConversationId
+from zeroclaw.events import Publish
+from zeroclaw.gate.decide import Gate
+from zeroclaw.gate.refusal import Refusals
+from zeroclaw.gate.verdict import GateSettings
+from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.operators import Operators
+from zeroclaw.inbound.people import People
+from zeroclaw.inbound.questions import CardsOfStrangers, Questions
+from zeroclaw.tools import results
+from zeroclaw.turn.deliveries import Deliveries
+from zeroclaw.turn.leases import Leases
+from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.results import Results
+from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.states import Limits
+
+
+def turn_rooms(
+    parts: Parts,
+    group: asyncio.TaskGroup,
+    *,
+    serving: Serving,
+    leases: Leases,
+    live: Live,
+    policy: PolicyInForce,
+    people: People,
+    operators: Operators,
+    questions: Callable[[], Questions],
+    publish: Publish,
+    log: EventLog,
+) -> Rooms:
+    """Return them, with the gate and the outbox; strangers' questions are wired later."""
+    config, redactor = parts.start.config, parts.start.checked.redactor
+    refusals = Refusals(redactor, parts.keys.current)
+    gate = Gate(
+        tools=parts.tools,
+        policy=policy,
+        protected=parts.protected,
+        redactor=redactor,
+        refusals=refusals,
+        clock=parts.clock,
+        ids=parts.ids,
+        settings=GateSettings(
+            approval_timeout_s=config.approvals.timeout_s,
+            approvers=config.approvals.approvers,
+            requester_may_answer=config.approvals.requester_may_answer,
+        ),
+    )
+    outbox = Outbox(
+        store=parts.store,
+        account_of=serving.account_of,
+        clock=parts.clock,
+        group=group,
+        fence_of=leases.fence_of,
+        hooks=CardsOfStrangers(Deliveries(lambda: rooms), questions),
+        jitter=parts.jitter,
+    )
+    rooms = Rooms(
+        store=parts.store,
+        provider=parts.provider,
+        gate=gate,
+        refusals=refusals,
+        tools=parts.tools,
+        live=live,
+        outbox=outbox,
+        redactor=redactor,
+        keys=parts.keys,
+        results=Results(
+            keys=parts.keys,
+            redactor=redactor,
+            cap_chars=config.runtime.result_chars,
+            reader=results.NAME if results.NAME in parts.tools else "",
+        ),
+        numbers=Numbers(parts.store),
+        clock=parts.clock,
+        ids=parts.ids,
+        publish=publish,
+        log=log,
+        limits=Limits(
+            max_rounds=config.runtime.max_iterations,
+            max_tokens=config.runtime.max_session_tokens or None,
+        ),
+        approvers=operators.approvers,
+        operators=operators.addresses,
+        policy=policy,
+        halted=lambda: policy.halted_by,
+        revoked=lambda principal: people.revoked_by(principal.id),
+        workspace=lambda conversation: _workspace(parts, conversation),
+        model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
+        prompt=config.runtime.prompt,
+        max_output_tokens=config.provider.max_output_tokens,
+    )
+    return rooms
+
+
+async def _workspace(parts: Parts, conversation: ConversationId) -> Path:
+    path = parts.start.places.workspaces / conversation
+    await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
+    return path
