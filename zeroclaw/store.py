@@ -21,6 +21,7 @@ class DurablePoint(StrEnum):
     """
 
     ADMITTED = "admitted"
+    FETCHED = "fetched"
     TURN_STARTED = "turn_started"
     ASSISTANT_RECEIVED = "assistant_received"
     GATED = "gated"
@@ -62,7 +63,9 @@ class RowKind(StrEnum):
     PROCESS = "process"
     NOTE = "note"
     RESULT = "result"
+    ATTACHMENT = "attachment"
     FORGETTING = "forgetting"
+    LANGUAGE = "language"
 
 
 class LogKind(StrEnum):
@@ -83,7 +86,8 @@ class Row:
         body: The owner's encoding.
         conversation: Indexed; None for the daemon's own.
         state: Indexed; the owner's word for where the row stands.
-        place: Indexed; an address key, of a note whose it is; empty for none.
+        place: Indexed; an address key, of a note whose it is, of an attachment the item that it came
+            with; empty for none.
         due_at: Indexed; when something must happen to it, None for never. UTC, kept to the
             microsecond.
     """
@@ -193,9 +197,15 @@ class Trim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropBlob:
-    """Remove a blob; one that is gone already is no error."""
+    """Remove a blob; one that is gone already is no error.
+
+    Attributes:
+        put_before: Only if it was last put before this instant, so that one that was put again
+            since somebody looked stays; None for whenever it was put.
+    """
 
     digest: str
+    put_before: datetime | None = None
 
 
 Write = Claim | Put | Delete | Expect | Append | PutBlob | Trim | DropBlob
@@ -269,6 +279,16 @@ class Rows(Protocol):
             newest_first: Reverse the order.
             limit: At most this many.
         """
+        ...
+
+    async def count(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+    ) -> int:
+        """Return how many rows `find` would return with these filters and no limit."""
         ...
 
 

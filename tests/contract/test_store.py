@@ -206,6 +206,13 @@ class Filters(TypedDict, total=False):
     limit: int
 
 
+class Counted(TypedDict, total=False):
+    """The keyword arguments of `count`."""
+
+    conversation: ConversationId
+    state: str
+
+
 FOUND: dict[str, tuple[Filters, str]] = {
     "all": ({}, "1234"),
     "of a conversation": ({"conversation": HERE}, "123"),
@@ -249,6 +256,29 @@ async def test_rows_are_found_by_every_filter_in_order_of_their_keys(
         found = await store.find(RowKind.OUTBOX, **filters)
 
     assert "".join(row.key for row in found) == expected
+
+
+@every_store
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, 4),
+        ({"conversation": HERE}, 3),
+        ({"state": "x"}, 3),
+        ({"state": ""}, 1),
+        ({"conversation": HERE, "state": "x"}, 2),
+        ({"conversation": THERE, "state": ""}, 0),
+    ],
+    ids=str,
+)
+async def test_rows_are_counted_by_every_filter(
+    kept: Implementation, tmp_path: Path, filters: Counted, expected: int
+) -> None:
+    """As many as `find` would return without a limit, and none of another kind."""
+    async with kept.opened(tmp_path, ManualClock()) as store:
+        await put_outbox(store)
+
+        assert await store.count(RowKind.OUTBOX, **filters) == expected
 
 
 # --- logs -----------------------------------------------------------------------------------------

@@ -117,6 +117,26 @@ async def test_a_dropped_blob_is_gone(kept: Implementation, tmp_path: Path) -> N
 
 
 @every_store
+async def test_a_blob_that_was_put_again_since_somebody_looked_stays(
+    kept: Implementation, tmp_path: Path
+) -> None:
+    """Dropped is what was last put before the instant; the instant itself is not before."""
+    clock = ManualClock()
+    async with kept.opened(tmp_path, clock) as store:
+        old, renewed = blob(b"old"), blob(b"renewed")
+        await store.commit(chore(old, renewed))
+        await clock.advance(DAY.total_seconds())
+        await store.commit(chore(renewed))
+
+        drops = (DropBlob(digest=one.digest, put_before=EPOCH + DAY) for one in (old, renewed))
+        await store.commit(chore(*drops))
+
+        assert await store.blob(old.digest) is None
+        assert await store.blob(renewed.digest) == b"renewed"
+        await store.commit(chore(DropBlob(digest=blob(b"never").digest, put_before=EPOCH)))
+
+
+@every_store
 async def test_what_is_taken_away_is_used_no_more(kept: Implementation, tmp_path: Path) -> None:
     """What is used shrinks with what is removed, so that a bound on it can be kept."""
     async with kept.opened(tmp_path, ManualClock()) as store:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -56,6 +56,7 @@ class MemoryStore:
         commits: Every commit that was written, in order.
         before: Called before a commit is written; when it raises, nothing was.
         after: Called after a commit was written; when it raises, it stays written.
+        meanwhile: Called before a commit is written, and may commit itself: somebody who was first.
         blob_cap_bytes: The largest blob.
     """
 
@@ -67,6 +68,7 @@ class MemoryStore:
         self.before: Callable[[Commit], None] | None = None
         self.after: Callable[[Commit], None] | None = None
         self.blob_cap_bytes = BLOB_CAP_BYTES
+        self.meanwhile: Callable[[tuple[Write, ...]], Awaitable[None]] | None = None
         self._is_dead = False
 
     def points(self) -> list[DurablePoint]:
@@ -100,6 +102,8 @@ class MemoryStore:
     async def commit(self, commit: Commit) -> None:
         await asyncio.sleep(0)
         await self._die()
+        if self.meanwhile is not None:
+            await self.meanwhile(commit.writes)
         if self.before is not None:
             self.before(commit)
         self._check_fence(commit)
@@ -151,8 +155,7 @@ class MemoryStore:
             case Trim():
                 _trim(tables, write)
             case DropBlob():
-                tables.blobs.pop(write.digest, None)
-                tables.put_at.pop(write.digest, None)
+                _drop_blob(tables, write)
             case _:
                 assert_never(write)
 
@@ -225,6 +228,16 @@ class MemoryStore:
         found.sort(key=lambda row: row.key, reverse=newest_first)
         return tuple(found[:limit])
 
+    async def count(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+    ) -> int:
+        rows = self._tables.rows
+        return len(await self.find(kind, conversation=conversation, state=state, limit=len(rows)))
+
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:
@@ -282,6 +295,13 @@ def _append(tables: _Tables, write: Append) -> None:
         message = f"`{write.stream}` is at {last}, not at {write.after}"
         raise Conflict(message)
     log.append(write.body)
+
+
+def _drop_blob(tables: _Tables, write: DropBlob) -> None:
+    put_at = tables.put_at.get(write.digest)
+    if write.put_before is None or (put_at is not None and put_at < write.put_before):
+        tables.blobs.pop(write.digest, None)
+        tables.put_at.pop(write.digest, None)
 
 
 def _trim(tables: _Tables, write: Trim) -> None:

@@ -55,6 +55,16 @@ class Forwarding:
             limit=limit,
         )
 
+    async def count(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+    ) -> int:
+        """Return how many rows there are; see `Rows.count`."""
+        return await self._store.count(kind, conversation=conversation, state=state)
+
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:

@@ -160,8 +160,10 @@ class Forgetting:
         if newest is not None:
             before = newest.sequence + 1
             await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
+        looked_at = self._clock.now()
         for digest in digests - await self._digests():
-            await self._commit(DropBlob(digest=digest))
+            # Somebody else may put the same bytes just now, and names them only then.
+            await self._commit(DropBlob(digest=digest, put_before=looked_at))
         await self._remove_kinds(_LAST, here)
         self._leases.lost(here)
         return True

@@ -217,7 +217,8 @@ class Retention:
     async def _blobs(self, before: datetime) -> int:
         count = 0
         while page := await self._store.blobs(put_before=before, limit=BLOBS_AT_ONCE):
-            await self._commit([DropBlob(digest=digest) for digest in page])
+            # One that is put again just now is new, and somebody's.
+            await self._commit([DropBlob(digest=one, put_before=before) for one in page])
             count += len(page)
         return count
 

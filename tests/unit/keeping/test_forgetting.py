@@ -8,7 +8,10 @@ from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.keeping.forgetting import AGAIN_S
 from zeroclaw.message import UserMessage
-from zeroclaw.store import DurablePoint, LogKind, RowKind
+from zeroclaw.record import decode
+from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, RowKind, Write
+from zeroclaw.tool import ToolContext, ToolOutput
+from zeroclaw.turn.kept import KeptResult
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))
@@ -175,3 +178,51 @@ async def test_whoever_answered_a_question_takes_nobody_elses_chat_along(world: 
         await forget(house)
         await house.say("and now?", "ben")
         assert said_to_the_model(world) == ["tulip of ben", "and now?"]
+
+
+# --- results that were kept whole ----------------------------------------------------------------
+
+
+async def long_result(world: World, house: House) -> KeptResult:
+    """What a tool said to Ada, too long for the model."""
+
+    async def much(_context: ToolContext) -> ToolOutput:
+        return ToolOutput(text="tulip " * 5_000)
+
+    world.look.does = much
+    world.model.will(LOOK, says("seen"))
+    await house.say("look")
+    [row] = await house.rows(RowKind.RESULT)
+    await house.advance(1)
+    return decode(KeptResult, row.body)
+
+
+async def test_a_result_that_was_kept_whole_goes_too(world: World) -> None:
+    """Its bytes are what a person said, or what was found for them."""
+    async with world.running() as house:
+        result = await long_result(world, house)
+        assert await world.store.blob(result.digest) is not None
+        await forget(house)
+        assert await world.store.blob(result.digest) is None
+
+
+async def test_a_result_that_somebody_else_gets_just_now_stays(world: World) -> None:
+    """The same bytes, put between the look at who needs them and their removal."""
+    async with world.running() as house:
+        result = await long_result(world, house)
+        body = await world.store.blob(result.digest)
+        assert body is not None
+        again = Commit(
+            point=DurablePoint.HOUSEKEEPING, writes=(PutBlob(digest=result.digest, body=body),)
+        )
+        put: list[Commit] = []
+
+        async def put_again(writes: tuple[Write, ...]) -> None:
+            if any(isinstance(write, DropBlob) for write in writes) and not put:
+                put.append(again)
+                await world.store.commit(again)
+
+        world.store.meanwhile = put_again
+        await forget(house)
+        assert put == [again]
+        assert await world.store.blob(result.digest) == body

@@ -16,6 +16,7 @@ from zeroclaw.store import (
     Append,
     Commit,
     Delete,
+    DropBlob,
     DurablePoint,
     LogKind,
     Put,
@@ -229,6 +230,26 @@ async def test_blobs_go_by_their_age(world: World) -> None:
         await later(world, house)
         assert await world.store.blob(_digest(b"5")) == b"5"
         assert await world.store.blob(_digest(b"4")) is None
+
+
+async def test_a_blob_that_is_put_again_while_it_is_swept_stays(world: World) -> None:
+    """Whoever needs the same bytes just now finds them, and no other blob waits for it."""
+    bodies = (b"1", b"2")
+    await chore(world, *(PutBlob(digest=_digest(body), body=body) for body in bodies))
+    world.clock.leap(timedelta(days=31))
+    renewed: list[PutBlob] = []
+
+    async def put_again(writes: tuple[Write, ...]) -> None:
+        if any(isinstance(write, DropBlob) for write in writes) and not renewed:
+            renewed.append(PutBlob(digest=_digest(b"2"), body=b"2"))
+            await chore(world, *renewed)
+
+    world.store.meanwhile = put_again
+    async with world.running() as house:
+        await later(world, house)
+        assert renewed
+        assert await world.store.blob(_digest(b"1")) is None
+        assert await world.store.blob(_digest(b"2")) == b"2"
 
 
 async def test_what_names_a_cut_result_goes_with_the_journal(world: World) -> None:

@@ -58,6 +58,18 @@ class Reading:
             )
         )
 
+    async def count(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+    ) -> int:
+        """Count the rows that fit, see `Rows.count`."""
+        return await self._read(
+            lambda connection: reads.count(connection, kind, conversation=conversation, state=state)
+        )
+
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
     ) -> tuple[LogEntry, ...]:

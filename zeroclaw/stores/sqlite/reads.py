@@ -9,6 +9,7 @@ from zeroclaw.stores.sqlite.instants import from_microseconds, to_microseconds
 
 _Columns = tuple[str, int, bytes, str | None, str, str, int | None]
 _SELECT = "SELECT key, version, body, conversation, state, place, due_at FROM stored_row WHERE "
+_COUNT = "SELECT count(*) FROM stored_row WHERE "
 
 
 def get(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
@@ -32,15 +33,7 @@ def find(
     limit: int,
 ) -> tuple[Row, ...]:
     """Read the rows that fit; `after` is a key, empty for the beginning."""
-    clauses = ["kind = ?"]
-    values: list[str | int] = [kind]
-    if conversation is not None:
-        clauses.append("conversation = ?")
-        values.append(conversation)
-    if state is not None:
-        # The index holds only rows with a state; this tells SQLite that it will do.
-        clauses.append("state = ? AND state <> ''" if state else "state = ?")
-        values.append(state)
+    clauses, values = _filters(kind, conversation=conversation, state=state)
     if place is not None:
         clauses.append("place = ? AND place <> ''" if place else "place = ?")
         values.append(place)
@@ -56,6 +49,19 @@ def find(
         _SELECT + " AND ".join(clauses) + order, values
     ).fetchall()
     return tuple(_row(kind, columns) for columns in found)
+
+
+def count(
+    connection: sqlite3.Connection,
+    kind: RowKind,
+    *,
+    conversation: ConversationId | None,
+    state: str | None,
+) -> int:
+    """Count the rows that fit."""
+    clauses, values = _filters(kind, conversation=conversation, state=state)
+    found: list[tuple[int]] = connection.execute(_COUNT + " AND ".join(clauses), values).fetchall()
+    return found[0][0]
 
 
 def read_log(
@@ -125,6 +131,22 @@ def check(connection: sqlite3.Connection) -> str | None:
     """Look through the whole file for damage; None when there is none."""
     found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()
     return None if found[0][0] == "ok" else found[0][0]
+
+
+def _filters(
+    kind: RowKind, *, conversation: ConversationId | None, state: str | None
+) -> tuple[list[str], list[str | int]]:
+    """Return the clauses that every search has, and their values."""
+    clauses = ["kind = ?"]
+    values: list[str | int] = [kind]
+    if conversation is not None:
+        clauses.append("conversation = ?")
+        values.append(conversation)
+    if state is not None:
+        # The index holds only rows with a state; this tells SQLite that it will do.
+        clauses.append("state = ? AND state <> ''" if state else "state = ?")
+        values.append(state)
+    return clauses, values
 
 
 def _row(kind: RowKind, columns: _Columns) -> Row:

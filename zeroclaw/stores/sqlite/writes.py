@@ -132,7 +132,11 @@ def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> 
                 (write.log, write.stream, write.before),
             )
         case DropBlob():
-            connection.execute("DELETE FROM blob WHERE digest = ?", (write.digest,))
+            before = write.put_before
+            connection.execute(
+                "DELETE FROM blob WHERE digest = ? AND (? IS NULL OR put_at < ?)",
+                (write.digest, *[None if before is None else to_microseconds(before)] * 2),
+            )
 
 
 def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: int) -> None:
