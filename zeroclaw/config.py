@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from zeroclaw.errors import ConfigError
+from zeroclaw.language import Language
 from zeroclaw.reference import SecretReference
 
 # What policies call people by, see `gate/statement.py`: on a channel named `role`, whoever calls
@@ -197,6 +198,7 @@ class PersonSettings(Settings):
     name: Name
     ids: tuple[Annotated[str, Field(pattern=r"^[^:]+:.+$")], ...] = ()
     roles: tuple[Name, ...] = ()
+    language: Language | None = None
 
 
 class PolicySettings(Settings):
@@ -235,6 +237,7 @@ class Config(Settings):
     data_dir: str = ""
     workspace_dir: str = ""
     autonomy: Literal["readonly", "supervised", "full"] = "supervised"
+    language: Language = "en"
     provider: ProviderSettings = ProviderSettings()
     runtime: RuntimeSettings = RuntimeSettings()
     approvals: ApprovalSettings = ApprovalSettings()

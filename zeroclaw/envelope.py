@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NewType
 
+from zeroclaw.language import Language
+
 ConversationId = NewType("ConversationId", str)
 TurnId = NewType("TurnId", str)
 ActionId = NewType("ActionId", str)
@@ -37,6 +39,19 @@ class Address:
         """Return one string that is equal exactly when the place is; `direct` doesn't count."""
         parts = (self.channel, self.account, self.chat, self.thread or "")
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Somebody's chat, and the language that they read.
+
+    Attributes:
+        address: Where they are reached.
+        language: What the bot's own sentences are said in there.
+    """
+
+    address: Address
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +92,7 @@ class Principal:
         channel: The channel this principal came by.
         sender: The platform's id there.
         display: The name people see.
+        language: What the bot's own sentences are said in; no part of who it is.
     """
 
     id: str
@@ -84,6 +100,7 @@ class Principal:
     channel: str
     sender: str
     display: str = ""
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

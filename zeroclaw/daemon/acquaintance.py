@@ -10,6 +10,7 @@ from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Address, ConversationId
 from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.known import known_of
+from zeroclaw.inbound.language_command import chosen_of
 from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
@@ -81,6 +82,8 @@ class Acquaintance:
         """Take up what is stored, before anybody is let in; once, at a start."""
         async for row in find_all(self._parts.store, RowKind.PERSON):
             self._people.learn(known_of(row))
+        async for row in find_all(self._parts.store, RowKind.LANGUAGE):
+            self._people.chose(chosen_of(row))
         self._policy.revoke(self._people.revoked)
         await self._revoking.sweep()
         await self.questions.resume()
@@ -117,6 +120,7 @@ def people_of(config: Config, channels: tuple[ChannelPart, ...]) -> People:
         config.people,
         allowed={name: settings.allowed_users for name, settings in config.channels.items()},
         local=tuple(local),
+        language=config.language,
     )
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
@@ -75,7 +75,8 @@ def propose(
     return Action(
         id=id,
         conversation=conversation,
-        principal=principal,
+        # What language somebody reads is no part of the call, nor of its hash.
+        principal=replace(principal, language="en"),
         turn=turn,
         tool=tool,
         canonical_arguments=canonical,

@@ -21,6 +21,7 @@ BASE: tuple[Statement, ...] = (
         actions=(
             "command:help",
             "command:whoami",
+            "command:language",
             "command:new",
             "command:retry",
             "command:pending",

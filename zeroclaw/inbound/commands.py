@@ -15,6 +15,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
+from zeroclaw.inbound import language_command
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.conversations import Conversations, Found
 from zeroclaw.inbound.forget import ForgetCommand
@@ -57,6 +58,9 @@ COMMANDS: dict[str, CommandHelp] = {
         usage="/pair", does="who wants in and who is in; `/pair approve CODE`, `deny`, `revoke`"
     ),
     "forget": CommandHelp(usage="/forget", does="remove what you said to this bot; asks once more"),
+    "language": CommandHelp(
+        usage="/language de", does="what language my own sentences are in; `/language` lists them"
+    ),
     "whoami": CommandHelp(usage="/whoami", does="who you are to this bot"),
 }
 
@@ -136,7 +140,7 @@ class Commands:
                 return Plan(conversation=here, writes=(*make, stop), wake=(meant,))
             case "halt" | "resume":
                 return self._switch(command.name == "halt", here, address, principal, make)
-            case "approve" | "deny" | "revoke" | "pair" | "forget":
+            case "approve" | "deny" | "revoke" | "pair" | "forget" | "language":
                 return await self._answered(command, address, principal, found)
             case _:
                 text = await self._told(command.name, here, address, principal)
@@ -147,6 +151,10 @@ class Commands:
     ) -> Plan:
         if command.name == "revoke":
             return await self._grants.revoke(command, address, principal, found)
+        if command.name == "language":
+            chosen = language_command.choose(command.rest, principal)
+            writes = (*found.writes, *chosen.writes)
+            return self._reply(found.conversation, address, chosen.text, writes)
         if command.name == "forget":
             said = await self._forget.plan(command.rest, address, principal)
             writes = (*found.writes, *said.writes)

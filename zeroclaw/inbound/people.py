@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.known import Known, known_of
+from zeroclaw.inbound.language_command import Chosen, chosen_of
+from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind, Write
 
 OPERATOR = "operator"
@@ -23,11 +25,13 @@ class Seat:
 
     Attributes:
         person: Whose it is, as `Principal.id`.
+        language: What they read.
     """
 
     person: str
     channel: str
     sender: str
+    language: Language = "en"
 
 
 class People:
@@ -42,6 +46,7 @@ class People:
         *,
         allowed: Mapping[str, tuple[str, ...]],
         local: tuple[str, ...],
+        language: Language = "en",
     ) -> None:
         """Index them.
 
@@ -49,7 +54,13 @@ class People:
             people: As configured.
             allowed: The sender ids that each channel admits; `*` admits everybody.
             local: The channels whose every sender is the operator, best one first.
+            language: What those read who neither chose one nor were given one.
         """
+        self.language: Language = language
+        self._given: dict[str, Language] = {
+            f"person:{person.name}": person.language for person in people if person.language
+        }
+        self._chosen: dict[str, Language] = {}
         self._known = {identity: person for person in people for identity in person.ids}
         self._people = people
         self._allowed = {name: frozenset(ids) for name, ids in allowed.items()}
@@ -60,11 +71,25 @@ class People:
         """Take in what is stored about a person."""
         self._stored[known.id] = known
 
+    def chose(self, chosen: Chosen) -> None:
+        """Take in the language that somebody chose."""
+        self._chosen[chosen.person] = chosen.language
+
+    def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
+        """Return what a person reads: what they chose, else were given, else everybody's."""
+        return self._chosen.get(id, self._given.get(id, self.language))
+
     def written(self, writes: Iterable[Write]) -> bool:
-        """Take in what a commit has just said about people; returns whether it said anything."""
+        """Take in what a commit has just said about people.
+
+        Returns:
+            Whether it said anything about who may come in.
+        """
         changed = False
         for write in writes:
             match write:
+                case Put(kind=RowKind.LANGUAGE):
+                    self.chose(chosen_of(write))
                 case Put(kind=RowKind.PERSON):
                     self.learn(known_of(write))
                     changed = True
@@ -142,28 +167,19 @@ class People:
         person = self._known.get(f"{channel}:{sender.id}")
         given = stored.roles if stored else ()
         if person is not None and not out:
+            id_, name = f"person:{person.name}", person.name
             roles = frozenset((*person.roles, *given, *((OPERATOR,) if local else ())))
-            return Principal(
-                id=f"person:{person.name}",
-                roles=roles,
-                channel=channel,
-                sender=sender.id,
-                display=sender.display or person.name,
-            )
-        if local:
-            return Principal(
-                id=f"person:{OPERATOR}",
-                roles=frozenset({OPERATOR}),
-                channel=channel,
-                sender=sender.id,
-                display=sender.display or OPERATOR,
-            )
+        elif local:
+            id_, name, roles = f"person:{OPERATOR}", OPERATOR, frozenset({OPERATOR})
+        else:
+            id_, name, roles = f"{channel}:{sender.id}", sender.id, frozenset(given)
         return Principal(
-            id=f"{channel}:{sender.id}",
-            roles=frozenset(given),
+            id=id_,
+            roles=roles,
             channel=channel,
             sender=sender.id,
-            display=sender.display or sender.id,
+            display=sender.display or name,
+            language=self.language_of(id_),
         )
 
     def seats(self, names: Iterable[str]) -> tuple[Seat, ...]:
@@ -174,7 +190,7 @@ class People:
         """
         wanted = frozenset(names)
         known = [
-            Seat(person=f"person:{person.name}", channel=channel, sender=sender)
+            self._seat(f"person:{person.name}", channel, sender)
             for person in self._people
             if not wanted.isdisjoint(
                 {f"person:{person.name}", *(f"role:{r}" for r in person.roles)}
@@ -183,19 +199,19 @@ class People:
             if not self.is_revoked(channel, sender)
         ]
         nameless = [
-            Seat(person=f"{channel}:{sender}", channel=channel, sender=sender)
+            self._seat(f"{channel}:{sender}", channel, sender)
             for channel, sender in map(_parts, sorted(wanted - set(self._known)))
             if channel in self._allowed and not self.is_revoked(channel, sender)
         ]
         met = [
-            Seat(person=self._principal_id(one.id), channel=channel, sender=sender)
+            self._seat(self._principal_id(one.id), channel, sender)
             for one in self.stored
             if one.state == "admitted" and not wanted.isdisjoint(f"role:{r}" for r in one.roles)
             for channel, sender in (_parts(one.id),)
             if not self.is_revoked(channel, sender)
         ]
         here = [
-            Seat(person=f"person:{OPERATOR}", channel=channel, sender=OPERATOR)
+            self._seat(f"person:{OPERATOR}", channel, OPERATOR)
             for channel in self._local
             if not wanted.isdisjoint(_LOCAL)
         ]
@@ -215,6 +231,11 @@ class People:
             seat.channel in far
             and self.admit(seat.channel, Sender(id=seat.sender, verified=True)) is not None
             for seat in self.operators()
+        )
+
+    def _seat(self, person: str, channel: str, sender: str) -> Seat:
+        return Seat(
+            person=person, channel=channel, sender=sender, language=self.language_of(person)
         )
 
     def _is_allowed(self, channel: str, sender: str) -> bool:

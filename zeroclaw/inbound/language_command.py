@@ -1,0 +1,58 @@
+"""`/language`: which language the bot's own sentences are in, chosen by each person for themselves.
+
+The choice is a row of its own, committed with the command; it beats the configuration, on every
+channel where that person is known by the same name.
+"""
+
+from dataclasses import dataclass
+
+from zeroclaw import sentences
+from zeroclaw.envelope import Principal
+from zeroclaw.language import LANGUAGES, NAMES, Language, language_of
+from zeroclaw.record import decode, encode
+from zeroclaw.store import Put, Row, RowKind, Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What one person chose.
+
+    Attributes:
+        person: As `Principal.id`; also the row's key.
+        language: Theirs from now on.
+    """
+
+    person: str
+    language: Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What the command comes to."""
+
+    text: str
+    writes: tuple[Write, ...] = ()
+
+
+def chosen_of(row: Row | Put) -> Chosen:
+    """Read a choice's row, or what is written there."""
+    return decode(Chosen, row.body)
+
+
+def choose(rest: str, principal: Principal) -> Reply:
+    """Return what `/language de` comes to; without a language that is spoken, the choice there is.
+
+    The answer is in the language that was chosen.
+    """
+    wanted = language_of(rest)
+    if wanted is None:
+        choices = ", ".join(f"{NAMES[one]} (`/language {one}`)" for one in LANGUAGES)
+        now = principal.language
+        text = sentences.LANGUAGES_SPOKEN.to(now, choices=choices, name=NAMES[now])
+        return Reply(text=text)
+    chosen = Chosen(person=principal.id, language=wanted)
+    put = Put(kind=RowKind.LANGUAGE, key=principal.id, body=encode(chosen))
+    return Reply(
+        text=sentences.LANGUAGE_CHOSEN.to(wanted, name=NAMES[wanted]),
+        writes=(put,),
+    )

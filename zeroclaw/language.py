@@ -1,0 +1,92 @@
+"""How a sentence is said in several languages: written side by side, filled in, told to a reader.
+
+    GREETING = Sentence(en="Hello {name}.", de="Hallo {name}.")
+    GREETING.to("de", name="Ann")              in the language of one reader
+    GREETING.about(name="Ann").to(language)    filled in now, for readers who are found later
+
+Facts are what is the same in every language (names, numbers, lines of errors), or sentences
+themselves, which are then said in the same language.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Literal, Protocol, get_args
+
+Language = Literal["en", "de"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+NAMES: Mapping[Language, str] = {"en": "English", "de": "Deutsch"}
+"""What each language calls itself."""
+
+
+class Says(Protocol):
+    """Something that can be said in every language."""
+
+    def to(self, language: Language) -> str:
+        """Return it in the language of whoever reads it."""
+        ...
+
+
+Fact = str | int | Says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """What the bot says, with `{facts}` still to be filled in.
+
+    Attributes:
+        en: In English.
+        de: In German; names the same facts.
+        one: Said instead where the fact `count` is 1.
+    """
+
+    en: str
+    de: str
+    one: "Sentence | None" = None
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of its facts."""
+        return facts_of(self.en)
+
+    def to(self, language: Language, **facts: Fact) -> str:
+        """Return it with its facts, in one language.
+
+        Raises:
+            KeyError: A fact is missing.
+        """
+        if self.one is not None and facts["count"] == 1:
+            return self.one.to(language, **facts)
+        template = self.de if language == "de" else self.en
+        said = {
+            name: str(fact) if isinstance(fact, str | int) else fact.to(language)
+            for name, fact in facts.items()
+        }
+        return template.format_map(said)
+
+    def about(self, **facts: Fact) -> "Spoken":
+        """Return it with its facts, for whoever will read it."""
+        return Spoken(sentence=self, facts=facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A sentence with its facts."""
+
+    sentence: Sentence
+    facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+
+    def to(self, language: Language) -> str:
+        """Return it in one language; see `Says`."""
+        return self.sentence.to(language, **self.facts)
+
+
+def facts_of(template: str) -> frozenset[str]:
+    """Return the names in braces that stand in a text."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
+
+
+def language_of(text: str) -> Language | None:
+    """Return the language that a person names, `de` or `Deutsch`; None for none that is spoken."""
+    word = text.strip().casefold()
+    return next((one for one in LANGUAGES if word in (one, NAMES[one].casefold())), None)
