@@ -23,4 +23,4 @@ compile() { # the file, then what goes into it
 }
 
 compile deploy/requirements.lock "$@"
-compile deploy/requirements-dev.lock --group dev --constraints deploy/requirements.lock "$@"
+compile deploy/requirements-dev.lock --group dev --extra telegram --constraints deploy/requirements.lock "$@"

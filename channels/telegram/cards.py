@@ -1,0 +1,170 @@
+"""Show an approval card as one message: its calls whole, buttons, and how each call ended.
+
+A card that is too long for a message becomes a file with a caption and the same buttons, so that
+everything that is approved stands in one message that arrives whole or not at all. Which of the
+two a card is follows from the card alone, so that it stays what it was when it ends.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from channels.telegram import buttons
+from channels.telegram.styled import Styled, Writer, cut, units
+from zeroclaw import ApprovalId, Card, CardCall, Choice, Ending, Outcome
+
+MOST_UNITS = 4096
+MOST_CAPTION_UNITS = 1024
+"""Bot API, sendMessage and sendDocument: after entities parsing, read 2026-11."""
+MOST_WITH_BUTTONS = 25
+"""Calls that get buttons: a message carries 100, a call has up to 4. Others are numbered."""
+FILE_NAME = "calls.txt"
+
+_MOST_REASON_UNITS = 200
+_MOST_BY_UNITS = 64
+_ENDING_UNITS = 350  # kept free for how a call ended
+_HEAD_UNITS = 160
+# Controls but tab and line feed; C1 controls; bidirectional marks, embeddings and isolates.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SINGLE: Mapping[Choice, str] = {
+    "once": "Approve once",
+    "for_a_time": "Approve for a time",
+    "deny": "Deny",
+    "deny_with_reason": "Deny, because …",
+}
+_NUMBERED: Mapping[Choice, str] = {
+    "once": "{} ✓ once",
+    "for_a_time": "{} ✓ a while",
+    "deny": "{} ✗ deny",
+    "deny_with_reason": "{} ✗ why …",
+}
+_ENDED: Mapping[str, str] = {
+    "approved": "✅ approved",
+    "denied": "⛔ denied",
+    "expired": "⌛ expired, it did not run",
+    "stopped": "⏹ stopped, it did not run",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    """One button; `data` is what a press brings back."""
+
+    label: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A card as a message.
+
+    Attributes:
+        shown: The message's text, or the file's caption.
+        rows: The buttons of the calls that are still open.
+        attached: The file's content, empty where the text holds everything.
+    """
+
+    shown: Styled
+    rows: tuple[tuple[Button, ...], ...]
+    attached: str = ""
+
+
+def view(outcome: Outcome) -> View:
+    """Return how a card looks with what has ended of it."""
+    card, endings = outcome.card, {one.approval: one for one in outcome.endings}
+    whole = _whole(card, {})
+    is_file = units(whole.text) + _ENDING_UNITS * len(card.calls) > MOST_UNITS
+    return View(
+        shown=_caption(card, endings) if is_file else _whole(card, endings),
+        rows=_rows(card, endings),
+        attached=whole.text if is_file else "",
+    )
+
+
+def question(call_number: int, url: str) -> Styled:
+    """Return what asks for the reason of a denial; the link tells whose reason the reply is."""
+    writer = Writer()
+    writer.write("Why is call ")
+    writer.write(str(call_number) if call_number else "this one", "text_link", url=url)
+    writer.write(" denied? Reply to this message; until then it stays open.")
+    return writer.written()
+
+
+def visible(text: str) -> str:
+    """Return a text in which nothing is left that paints over or turns round what stands there."""
+    return _OBEYED.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+
+
+# --- the text ------------------------------------------------------------------------------------
+
+
+def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
+    writer = Writer()
+    writer.write(_head(card), "bold")
+    for call in card.calls:
+        writer.write(f"\n\n{call.number}. ")
+        writer.write(visible(call.tool), "bold")
+        writer.write(f": {visible(call.summary)}\n")
+        writer.write(visible(call.arguments), "pre")
+        writer.write(f"\n{visible(call.why)} · {call.hash8}")
+        if call.approval in endings:
+            writer.write(f"\n{_ending(endings[call.approval])}")
+        elif not _has_buttons(card, call):
+            writer.write(f"\n/approve {call.number} or /deny {call.number}")
+    return writer.written()
+
+
+def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
+    """Return a line a call; each has the same share of what a caption may have."""
+    room = (MOST_CAPTION_UNITS - _HEAD_UNITS) // len(card.calls)
+    writer = Writer()
+    writer.write(cut(_head(card), _HEAD_UNITS - len(_ATTACHED)), "bold")
+    writer.write(_ATTACHED)
+    for call in card.calls:
+        ended = f" {_ending(endings[call.approval])}" if call.approval in endings else ""
+        ended = cut(ended, room // 2)
+        line = visible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        writer.write(f"\n{cut(line, room - 1 - units(ended))}{ended}")
+    return writer.written()
+
+
+_ATTACHED = "\nThe whole of it is in the file."
+
+
+def _head(card: Card) -> str:
+    asked_by = cut(visible(card.asked_by), _MOST_BY_UNITS)
+    return f"{asked_by} asks; answer until {_time(card.deadline_at)}"
+
+
+def _ending(ending: Ending) -> str:
+    by = f" by {cut(visible(ending.by), _MOST_BY_UNITS)}" if ending.by else ""
+    reason = f": {cut(visible(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
+    return f"{_ENDED[ending.how]}{by}, {_time(ending.at)}{reason}"
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+# --- the buttons ---------------------------------------------------------------------------------
+
+
+def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Button, ...], ...]:
+    is_open = [call for call in card.calls if call.approval not in endings]
+    if len(card.calls) == 1:
+        return tuple((one,) for call in is_open for one in _buttons(card, call, _SINGLE))
+    return tuple(_buttons(card, call, _NUMBERED) for call in is_open if _has_buttons(card, call))
+
+
+def _buttons(card: Card, call: CardCall, labels: Mapping[Choice, str]) -> tuple[Button, ...]:
+    return tuple(
+        Button(label=labels[choice].format(call.number), data=buttons.data(call.approval, choice))
+        for choice in card.choices
+    )
+
+
+def _has_buttons(card: Card, call: CardCall) -> bool:
+    return call in card.calls[:MOST_WITH_BUTTONS] and bool(buttons.data(call.approval, "deny"))

@@ -1,0 +1,172 @@
+"""What a message holds, as the model reads it: its words, what it quotes, what came with it."""
+
+from collections.abc import Callable, Mapping
+
+from channels.telegram.fields import Json, array, as_object, inner, number, text, whole
+from zeroclaw import Attachment
+
+MOST_QUOTED_CHARS = 1_000
+MOST_NAME_CHARS = 64
+
+_FILES: Mapping[str, tuple[str, str]] = {
+    # An animation comes as a document as well, so it is looked for first.
+    "animation": ("animation.mp4", "video/mp4"),
+    "document": ("document", "application/octet-stream"),
+    "audio": ("audio", "audio/mpeg"),
+    "voice": ("voice.ogg", "audio/ogg"),
+    "video": ("video.mp4", "video/mp4"),
+    "video_note": ("video-note.mp4", "video/mp4"),
+}
+"""How each kind of file is called, and what it is, where Telegram does not say."""
+
+
+def words(message: Json) -> str:
+    """Return what was written: the text, or a file's caption."""
+    return text(message, "text") or text(message, "caption")
+
+
+def marks(message: Json) -> tuple[Json, ...]:
+    """Return the entities of what was written."""
+    found = array(message, "entities") or array(message, "caption_entities")
+    return tuple(as_object(one) for one in found)
+
+
+def marked(message: Json, mark: Json) -> str:
+    """Return the piece of the text that an entity covers; offsets count UTF-16 units."""
+    offset, length = whole(mark, "offset"), whole(mark, "length")
+    if offset is None or length is None or offset < 0 or length < 0:
+        return ""
+    units = words(message).encode("utf-16-le")
+    return units[2 * offset : 2 * (offset + length)].decode("utf-16-le", "replace")
+
+
+# --- who -----------------------------------------------------------------------------------------
+
+
+def name_of(user: Json) -> str:
+    """Return how somebody, or a chat, is called; anybody can call themselves anything.
+
+    One line without brackets, so that a name can't pass for what we write around it.
+    """
+    full = f"{text(user, 'first_name')} {text(user, 'last_name')}".strip()
+    name = full or text(user, "title") or text(user, "username")
+    return plain_name(name) or str(whole(user, "id") or "somebody")
+
+
+def plain_name(name: str) -> str:
+    """Return a name as one short line without brackets."""
+    shown = " ".join(name.split()).translate(str.maketrans("[]", "()"))
+    return shown if len(shown) <= MOST_NAME_CHARS else f"{shown[: MOST_NAME_CHARS - 1]}…"
+
+
+# --- around the words ----------------------------------------------------------------------------
+
+
+def with_context(message: Json, said: str, bot: int) -> str:
+    """Return the words with what they answer or pass on before them."""
+    return f"{_forwarded(message)}{_quoted(message, bot)}{said}".rstrip()
+
+
+def is_forwarded(message: Json) -> bool:
+    """Whether somebody else's words are passed on; they never command anything."""
+    return bool(inner(message, "forward_origin"))
+
+
+def _forwarded(message: Json) -> str:
+    origin = inner(message, "forward_origin")
+    if not origin:
+        return ""
+    whom = inner(origin, "sender_user") or inner(origin, "sender_chat") or inner(origin, "chat")
+    name = plain_name(text(origin, "sender_user_name")) or name_of(whom)
+    return f"[forwarded from {name}]\n"
+
+
+def _quoted(message: Json, bot: int) -> str:
+    answered = inner(message, "reply_to_message")
+    quoted = text(inner(message, "quote"), "text") or words(answered) or thing(answered)
+    if not quoted.strip():
+        return ""
+    if len(quoted) > MOST_QUOTED_CHARS:
+        quoted = f"{quoted[:MOST_QUOTED_CHARS]}…"
+    author = inner(answered, "from")
+    whose = "you wrote" if whole(author, "id") == bot else f"{name_of(author)} wrote"
+    lines = "\n".join(f"> {line}" for line in quoted.splitlines())
+    return f"[in reply to what {whose if author else 'somebody wrote'}:]\n{lines}\n\n"
+
+
+# --- what came with the words --------------------------------------------------------------------
+
+
+def attachments(message: Json) -> tuple[Attachment, ...]:
+    """Return the file of a message; a message has one at most."""
+    pictures = [as_object(one) for one in array(message, "photo")]
+    if pictures:
+        largest = max(
+            pictures, key=lambda one: (whole(one, "width") or 0) * (whole(one, "height") or 0)
+        )
+        return _file(largest, f"photo-{whole(message, 'message_id') or 0}.jpg", "image/jpeg")
+    for kind, (name, media_type) in _FILES.items():
+        found = inner(message, kind)
+        if found:
+            return _file(found, name, media_type)
+    return ()
+
+
+def _file(found: Json, name: str, media_type: str) -> tuple[Attachment, ...]:
+    reference = text(found, "file_id")
+    if not reference:
+        return ()
+    attachment = Attachment(
+        reference=reference,
+        name=text(found, "file_name") or name,
+        media_type=text(found, "mime_type") or media_type,
+        size_bytes=whole(found, "file_size"),
+    )
+    return (attachment,)
+
+
+def thing(message: Json) -> str:
+    """Return in words what a message holds beside words and files, empty for nothing we know."""
+    for kind, describe in _THINGS.items():
+        found = inner(message, kind)
+        if found:
+            return f"[{describe(found)}]"
+    return ""
+
+
+def _sticker(found: Json) -> str:
+    return f"sticker {text(found, 'emoji')}".rstrip()
+
+
+def _venue(found: Json) -> str:
+    place = _location(inner(found, "location"))
+    return f"{place}, {plain_name(text(found, 'title'))}, {plain_name(text(found, 'address'))}"
+
+
+def _location(found: Json) -> str:
+    latitude, longitude = number(found, "latitude"), number(found, "longitude")
+    return f"location: latitude {latitude}, longitude {longitude}"
+
+
+def _contact(found: Json) -> str:
+    return f"contact: {name_of(found)}, {plain_name(text(found, 'phone_number'))}"
+
+
+def _poll(found: Json) -> str:
+    options = (plain_name(text(as_object(one), "text")) for one in array(found, "options"))
+    return f"poll: {plain_name(text(found, 'question'))} Options: {'; '.join(options)}"
+
+
+def _dice(found: Json) -> str:
+    return f"{text(found, 'emoji') or 'dice'} shows {whole(found, 'value')}"
+
+
+_THINGS: Mapping[str, Callable[[Json], str]] = {
+    "sticker": _sticker,
+    # A venue comes as a location as well, so it is looked for first.
+    "venue": _venue,
+    "location": _location,
+    "contact": _contact,
+    "poll": _poll,
+    "dice": _dice,
+}

@@ -1,0 +1,324 @@
+"""Turn the Bot API's updates into envelopes; whatever the JSON holds, nothing here raises.
+
+Fields are those of Bot API 10.0 (core.telegram.org/bots/api, read 2026-11).
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from channels.telegram import buttons
+from channels.telegram.contents import (
+    attachments,
+    is_forwarded,
+    marked,
+    marks,
+    name_of,
+    thing,
+    with_context,
+    words,
+)
+from channels.telegram.fields import Json, array, as_object, flag, inner, text, whole
+from zeroclaw import (
+    Address,
+    Body,
+    Command,
+    Edited,
+    Envelope,
+    Membership,
+    MessageRef,
+    Moved,
+    Pressed,
+    Said,
+    Sender,
+)
+
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
+"""Asked for by name: what is asked for once holds for a token until something else is."""
+
+Groups = Literal["off", "mentioned", "all"]
+
+_COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
+_LAST_SECOND = 253_402_300_799  # of the year 9999; `datetime` ends there
+_PRESENT = frozenset({"creator", "administrator", "member"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """The bot's account, as decoding needs to know it.
+
+    Attributes:
+        channel: The name in the configuration.
+        id: The account's id, which its token begins with.
+        username: Without the @.
+        groups: What is taken in groups: nothing, what is meant for the bot, or everything.
+    """
+
+    channel: str
+    id: int
+    username: str
+    groups: Groups = "mentioned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """An update that the door is shown.
+
+    Attributes:
+        query: The id of the callback query that must be answered, empty for none.
+    """
+
+    envelope: Envelope
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """An update that a bot has no use for; it is counted and confirmed.
+
+    Attributes:
+        why: A word or two, for the count.
+        query: As in `Taken`.
+    """
+
+    why: str
+    query: str = ""
+
+
+def update_id(update: object) -> int | None:
+    """Return an update's number, None for what has none."""
+    return whole(as_object(update), "update_id")
+
+
+def chat_of(update: object) -> str:
+    """Return the chat that an update is about, empty for none; updates of one stay in order."""
+    found = as_object(update)
+    for kind in ALLOWED_UPDATES:
+        event = inner(found, kind)
+        if event:
+            chat = inner(event, "chat") or inner(event, "message", "chat")
+            return str(whole(chat, "id") or "")
+    return ""
+
+
+def newest_message(update: object) -> tuple[str, int] | None:
+    """Return the chat and the id of the message that an update brings, None for none."""
+    message = inner(update, "message")
+    chat, number = whole(inner(message, "chat"), "id"), whole(message, "message_id")
+    return None if chat is None or number is None else (str(chat), number)
+
+
+def decoded(update: object, me: Me) -> Taken | Passed:
+    """Return what an update says."""
+    found = as_object(update)
+    number = whole(found, "update_id")
+    keys = () if number is None else (f"update/{number}",)
+    if message := inner(found, "message"):
+        return _message(message, me, keys)
+    if message := inner(found, "edited_message"):
+        return _edited(message, me, keys)
+    if query := inner(found, "callback_query"):
+        return _pressed(query, me, keys)
+    if change := inner(found, "my_chat_member"):
+        return _membership(change, me, keys)
+    return Passed(why="another kind of update")
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+def _message(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+    address, sender = _place(message, me), _sender(message)
+    number = whole(message, "message_id")
+    if address is None or number is None:
+        return Passed(why="without a place")
+    if sender is None:
+        return Passed(why="of a bot or of nobody")
+    keys = (*keys, f"message/{address.chat}/{number}")
+    migrated = whole(message, "migrate_to_chat_id")
+    if migrated is not None:
+        to = Address(channel=me.channel, account=str(me.id), chat=str(migrated))
+        return _taken(message, address, sender, keys, Moved(to=to))
+    files = attachments(message)
+    said = words(message) or thing(message)
+    if not said.strip() and not files:
+        return Passed(why="without words or files")
+    if (reason := _reason(message, me, address)) is not None:
+        return _taken(message, address, sender, keys, reason)
+    command = None if files or is_forwarded(message) or _is_inline(message) else _command(said, me)
+    if command is not None and command[1] not in {"", me.username.lower()}:
+        return Passed(why="a command for another bot")
+    if not address.direct and (why := _unasked(message, me, is_command=command is not None)):
+        return Passed(why=why)
+    body = command[0] if command else Said(text=_composed(message, said, me))
+    envelope = Envelope(
+        address=address,
+        sender=sender,
+        dedup=keys,
+        body=body,
+        message=str(number),
+        attachments=files,
+        sent_at=_at(message),
+    )
+    return Taken(envelope=envelope)
+
+
+def _edited(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+    """Pass on every edit of words; the door knows which messages it took."""
+    address, sender = _place(message, me), _sender(message)
+    number, said = whole(message, "message_id"), words(message)
+    if address is None or number is None or sender is None:
+        return Passed(why="an edit of a bot or of nobody")
+    if not said.strip() or (not address.direct and me.groups == "off"):
+        return Passed(why="an edit without words")
+    # An edit date counts seconds, and a person can edit twice in one.
+    digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+    key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{digest}"
+    body = Edited(message=str(number), text=_composed(message, said, me))
+    return _taken(message, address, sender, (*keys, key), body)
+
+
+def _taken(
+    message: Json, address: Address, sender: Sender, keys: tuple[str, ...], body: Body
+) -> Taken:
+    envelope = Envelope(address=address, sender=sender, dedup=keys, body=body, sent_at=_at(message))
+    return Taken(envelope=envelope)
+
+
+def _composed(message: Json, said: str, me: Me) -> str:
+    return with_context(message, _without_call(said, me), me.id)
+
+
+def _without_call(said: str, me: Me) -> str:
+    """Return the words without the bot's name before them, unless nothing else was said."""
+    name, space, rest = said.lstrip().partition(" ")
+    is_call = name.rstrip(",:").lower() == f"@{me.username}".lower()
+    return rest.lstrip() if is_call and space and rest.strip() else said
+
+
+def _command(said: str, me: Me) -> tuple[Command, str] | None:
+    """Return a command and the lower-case name of the bot it is for, empty for any."""
+    found = _COMMAND.fullmatch(_without_call(said, me).strip())
+    if found is None:
+        return None
+    name = found[1].lower()
+    # What Telegram's own Start button sends; whoever presses it wants to know what this is.
+    command = Command(name="help") if name == "start" else Command(name=name, rest=found[3] or "")
+    return command, (found[2] or "").lower()
+
+
+def _is_inline(message: Json) -> bool:
+    """Whether another bot wrote the words that a person let it write."""
+    return bool(inner(message, "via_bot"))
+
+
+def _unasked(message: Json, me: Me, *, is_command: bool) -> str:
+    """Return why a message in a group is not for the bot, empty when it is."""
+    if me.groups == "off":
+        return "in a group"
+    if me.groups == "all" or is_command or _is_reply_to(message, me) or _is_mentioned(message, me):
+        return ""
+    return "in a group, to somebody else"
+
+
+def _is_reply_to(message: Json, me: Me) -> bool:
+    answered = inner(message, "reply_to_message")
+    # Each message of a topic says that it answers the one that opened the topic.
+    is_topic = bool(inner(answered, "forum_topic_created"))
+    return whole(inner(answered, "from"), "id") == me.id and not is_topic
+
+
+def _is_mentioned(message: Json, me: Me) -> bool:
+    for mark in marks(message):
+        match text(mark, "type"):
+            case "mention" if marked(message, mark).lower() == f"@{me.username}".lower():
+                return True
+            case "text_mention" if whole(inner(mark, "user"), "id") == me.id:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _reason(message: Json, me: Me, address: Address) -> Pressed | None:
+    """Return the denial that a reply to our question gives the reason for."""
+    asked, reason = inner(message, "reply_to_message"), text(message, "text").strip()
+    if whole(inner(asked, "from"), "id") != me.id or not reason:
+        return None
+    for mark in array(asked, "entities"):
+        question = buttons.read_question(me.username, text(as_object(mark), "url"))
+        if question is not None:
+            card = MessageRef(address=address, message=question.card)
+            return Pressed(approval=question.approval, choice="deny", reason=reason, card=card)
+    return None
+
+
+# --- presses and membership ----------------------------------------------------------------------
+
+
+def _pressed(query: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+    name = text(query, "id")
+    message = inner(query, "message")
+    address, sender = _place(message, me), _sender(query)
+    card, carried = whole(message, "message_id"), buttons.read(text(query, "data"))
+    if not name or address is None or sender is None or card is None or carried is None:
+        return Passed(why="a button that is not ours", query=name)
+    approval, choice = carried
+    ref = MessageRef(address=address, message=str(card))
+    envelope = Envelope(
+        address=address,
+        sender=sender,
+        dedup=(*keys, f"press/{name}"),
+        body=Pressed(approval=approval, choice=choice, card=ref),
+    )
+    return Taken(envelope=envelope, query=name)
+
+
+def _membership(change: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+    address, sender = _place(change, me), _sender(change)
+    if address is None or sender is None or not keys:
+        return Passed(why="a membership of nobody")
+    now = inner(change, "new_chat_member")
+    present = text(now, "status") in _PRESENT or flag(now, "is_member")
+    return _taken(change, address, sender, keys, Membership(present=present))
+
+
+# --- where, who, when ----------------------------------------------------------------------------
+
+
+def _place(event: Json, me: Me) -> Address | None:
+    chat = inner(event, "chat")
+    number = whole(chat, "id")
+    if number is None or text(chat, "type") not in {"private", "group", "supergroup"}:
+        return None
+    # Replies in a group without topics carry a thread too, which is none to write into.
+    topic = whole(event, "message_thread_id") if flag(event, "is_topic_message") else None
+    return Address(
+        channel=me.channel,
+        account=str(me.id),
+        chat=str(number),
+        thread=None if topic is None else str(topic),
+        direct=text(chat, "type") == "private",
+    )
+
+
+def _sender(event: Json) -> Sender | None:
+    """Return who wrote; a chat for those who write in its name, None for bots.
+
+    A post of the linked channel is nobody's message to us.
+    """
+    chat = inner(event, "sender_chat")
+    user = chat or inner(event, "from")
+    number = whole(user, "id")
+    if number is None or flag(user, "is_bot") or flag(event, "is_automatic_forward"):
+        return None
+    return Sender(id=str(number), verified=True, display=name_of(user))
+
+
+def _at(event: Json) -> datetime | None:
+    seconds = whole(event, "edit_date") or whole(event, "date")
+    if seconds is None or not 0 < seconds <= _LAST_SECOND:
+        return None
+    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -1,0 +1,61 @@
+"""Read fields of parsed JSON that may have any shape: what is missing or odd reads as nothing."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+Json = Mapping[str, object]
+
+_NOTHING: Json = {}
+_MOST = 2**63  # the Bot API's integers fit 64 bits
+
+
+def inner(value: object, *keys: str) -> Json:
+    """Return the object that stands at a path of keys, an empty one for anything else."""
+    for key in keys:
+        value = as_object(value).get(key)
+    return as_object(value)
+
+
+def as_object(value: object) -> Json:
+    """Return an object, an empty one for anything else."""
+    return cast("Json", value) if isinstance(value, dict) else _NOTHING
+
+
+def array(value: Json, key: str) -> Sequence[object]:
+    """Return an array, an empty one for anything else."""
+    found = value.get(key)
+    return cast("list[object]", found) if isinstance(found, list) else ()
+
+
+def text(value: Json, key: str) -> str:
+    """Return a text that can be stored, empty for anything else."""
+    found = value.get(key)
+    return storable(found) if isinstance(found, str) else ""
+
+
+def whole(value: Json, key: str) -> int | None:
+    """Return an integer of at most 64 bits, None for anything else."""
+    found = value.get(key)
+    if isinstance(found, int) and not isinstance(found, bool) and -_MOST <= found < _MOST:
+        return found
+    return None
+
+
+def number(value: Json, key: str) -> float | None:
+    """Return a number, None for anything else."""
+    found = value.get(key)
+    return found if isinstance(found, float) else whole(value, key)
+
+
+def flag(value: Json, key: str) -> bool:
+    """Return whether it says true."""
+    return value.get(key) is True
+
+
+def storable(found: str) -> str:
+    """Return a text without halves of characters, which JSON can hold and UTF-8 can't."""
+    return (
+        found
+        if found.isascii()
+        else found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )

@@ -1,0 +1,101 @@
+"""Turn Markdown into text and entities, which Telegram can't fail to parse.
+
+telegramify-markdown (of the extra `telegram`, loaded when first used) does the parsing. Two of
+its answers are mended here: it drops raw HTML, text and all, so no `<` is shown to it; and it
+nests block quotes, which the Bot API does not allow (formatting options, read 2026-11).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from channels.telegram.fields import storable
+from channels.telegram.styled import Mark, Styled, to_body, units
+from zeroclaw import Rendered
+
+MOST_UNITS = 4096
+"""Bot API, sendMessage: 1-4096 after entities parsing, in UTF-16 units, read 2026-11."""
+
+_KINDS = frozenset(
+    {"blockquote", "bold", "code", "italic", "pre", "spoiler", "strikethrough", "underline"}
+)
+_LINKS = ("http://", "https://")
+_STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
+# Telegram drops these: signs that turn the reading direction round, and controls.
+_DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
+
+
+def markdown(text: str) -> Rendered:
+    """Return a text as Telegram takes it; the plain form has the same words."""
+    styled = _styled(text)
+    return Rendered(body=to_body(styled), plain=styled.text)
+
+
+def measure(rendered: Rendered) -> int:
+    """Return the length in UTF-16 units, after entities parsing."""
+    return units(rendered.plain)
+
+
+def _styled(source: str) -> Styled:
+    clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
+    stand_in = next(one for one in _STAND_INS if one not in clean)
+    parsed = _parsed(clean.replace("<", stand_in))
+    # One unit for one unit, so that offsets stay.
+    text = _DROPPED.sub("\ufffd", parsed.text.replace(stand_in, "<")).rstrip()
+    if not text.strip():
+        return Styled(text=clean.strip())
+    most = units(text)
+    marks = (
+        replace(
+            one,
+            length=min(one.length, most - one.offset),
+            url=one.url.replace(stand_in, "<"),
+            language=one.language.replace(stand_in, "<"),
+        )
+        for one in parsed.marks
+    )
+    return Styled(text=text, marks=_allowed(marks))
+
+
+def _parsed(source: str) -> Styled:
+    from telegramify_markdown import RenderConfig, convert  # so that only Telegram loads it
+
+    config = RenderConfig.isolated()
+    symbols = config.markdown_symbol
+    symbols.heading_level_1 = symbols.heading_level_2 = ""
+    symbols.heading_level_3 = symbols.heading_level_4 = ""
+    symbols.unordered_list_item = "•"
+    text, entities = convert(source, config=config)
+    marks = tuple(
+        Mark(
+            kind=one.type,
+            offset=one.offset,
+            length=one.length,
+            url=one.url or "",
+            language=one.language or "",
+        )
+        for one in entities
+    )
+    return Styled(text=text, marks=marks)
+
+
+def _allowed(found: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Return the marks that Telegram allows; of quotes in a quote the outermost stays.
+
+    Links to anything but pages go, `tg://user` among them, by which a model would ping people.
+    """
+    marks = sorted(
+        (one for one in found if one.length > 0), key=lambda one: (one.offset, -one.length)
+    )
+    kept: list[Mark] = []
+    quoted_to = 0
+    for mark in marks:
+        is_link = mark.kind == "text_link" and mark.url.startswith(_LINKS)
+        if mark.kind not in _KINDS and not is_link:
+            continue
+        if mark.kind == "blockquote":
+            if mark.offset < quoted_to:
+                continue
+            quoted_to = mark.offset + mark.length
+        kept.append(mark)
+    return tuple(kept)

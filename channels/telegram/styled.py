@@ -1,0 +1,86 @@
+"""A text and where its styles are, as the Bot API takes it: offsets and lengths in UTF-16 units."""
+
+import json
+from dataclasses import dataclass, field
+from typing import cast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One style of a piece of a text; see MessageEntity of the Bot API.
+
+    Attributes:
+        kind: The entity's type, such as `bold`.
+        offset: In UTF-16 units.
+        length: In UTF-16 units.
+        url: Of a `text_link`.
+        language: Of a `pre`.
+    """
+
+    kind: str
+    offset: int
+    length: int
+    url: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Styled:
+    """A text and its styles."""
+
+    text: str
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(kw_only=True)
+class Writer:
+    """Puts a styled text together, piece by piece."""
+
+    _pieces: list[str] = field(default_factory=list[str])
+    _marks: list[Mark] = field(default_factory=list[Mark])
+    _at: int = 0
+
+    def write(self, piece: str, kind: str = "", *, url: str = "") -> None:
+        """Add a piece, in one style or in none."""
+        length = units(piece)
+        if kind and length:
+            self._marks.append(Mark(kind=kind, offset=self._at, length=length, url=url))
+        self._pieces.append(piece)
+        self._at += length
+
+    def written(self) -> Styled:
+        """Return all of it."""
+        return Styled(text="".join(self._pieces), marks=tuple(self._marks))
+
+
+def units(text: str) -> int:
+    """Return the length of a text as Telegram counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def cut(text: str, most: int) -> str:
+    """Return as much of a text as fits so many UTF-16 units, with a sign that some is missing."""
+    if units(text) <= most:
+        return text
+    short = text[: max(most - 1, 0)]
+    while units(short) > most - 1 and short:
+        short = short[:-1]
+    return f"{short}…"
+
+
+def to_body(styled: Styled) -> str:
+    """Write a styled text as one string, for `Rendered.body`."""
+    marks = [[one.kind, one.offset, one.length, one.url, one.language] for one in styled.marks]
+    return json.dumps([styled.text, marks], ensure_ascii=False)
+
+
+def from_body(body: str) -> Styled:
+    """Read what `to_body` wrote."""
+    text, marks = cast("tuple[str, list[tuple[str, int, int, str, str]]]", json.loads(body))
+    return Styled(
+        text=text,
+        marks=tuple(
+            Mark(kind=kind, offset=offset, length=length, url=url, language=language)
+            for kind, offset, length, url, language in marks
+        ),
+    )

@@ -1,0 +1,115 @@
+"""A card shows everything that is approved, keeps it, and loses the buttons of what ended."""
+
+from dataclasses import replace
+
+import pytest
+
+from channels.telegram import buttons, cards
+from channels.telegram.styled import units
+from tests.contract.channel_words import APPROVED, CARD, DENIED, FIRST, call
+from zeroclaw import ApprovalId, Card, Ending, Outcome
+
+LONG = replace(CARD, calls=(replace(call(1), arguments="x" * 5000), call(2)))
+
+
+def shown(card: Card, *endings: Ending) -> cards.View:
+    return cards.view(Outcome(card=card, endings=endings))
+
+
+def pressable(view: cards.View) -> list[tuple[ApprovalId, str] | None]:
+    return [buttons.read(button.data) for row in view.rows for button in row]
+
+
+def test_a_card_shows_each_call_whole() -> None:
+    view = shown(CARD)
+    for one in CARD.calls:
+        for part in (f"{one.number}. ", one.tool, one.summary, one.arguments, one.why, one.hash8):
+            assert part in view.shown.text
+    assert "somebody asks; answer until 2026-01-01 12:15:00 UTC" in view.shown.text
+    assert view.attached == ""
+    assert len(view.rows) == 2
+    assert pressable(view)[:3] == [(FIRST, "once"), (FIRST, "for_a_time"), (FIRST, "deny")]
+
+
+def test_a_single_call_has_a_button_a_row_in_words() -> None:
+    view = shown(replace(CARD, calls=(call(1),), choices=("once", "deny", "deny_with_reason")))
+    assert [[one.label for one in row] for row in view.rows] == [
+        ["Approve once"],
+        ["Deny"],
+        ["Deny, because …"],
+    ]
+
+
+def test_a_card_says_how_each_call_ended_by_whom_and_why() -> None:
+    """The calls stay readable, and only open ones keep their buttons (P5)."""
+    half, whole = shown(CARD, DENIED), shown(CARD, DENIED, APPROVED)
+    assert {one for one, _ in filter(None, pressable(half))} == {FIRST}
+    assert whole.rows == ()
+    for part in ("denied by the operator", "too early", "approved by", "summary 1", "echo 1"):
+        assert part in whole.shown.text
+
+
+@pytest.mark.parametrize(("how", "said"), [("expired", "⌛ expired"), ("stopped", "⏹ stopped")])
+def test_what_nobody_answered_says_so(how: str, said: str) -> None:
+    ending = Ending(approval=FIRST, how=how, by="", at=CARD.deadline_at)  # pyright: ignore[reportArgumentType]
+    assert f"{said}, it did not run, 2026-01-01 12:15:00 UTC" in shown(CARD, ending).shown.text
+
+
+def test_a_card_that_is_too_long_is_a_file_with_a_caption() -> None:
+    """What is approved stands in the file, which stays when the card ends."""
+    view = shown(LONG)
+    assert "x" * 5000 in view.attached
+    assert "The whole of it is in the file." in view.shown.text
+    assert len(view.rows) == 2
+    ended = shown(LONG, DENIED, APPROVED)
+    assert ended.attached == view.attached
+    for part in ("1. shell: summary 1", "denied by the operator", "too early", "approved by"):
+        assert part in ended.shown.text
+
+
+@pytest.mark.parametrize("count", [1, 2, 12, 40])
+@pytest.mark.parametrize("size", [10, 300, 5000])
+def test_every_card_fits_before_and_after(count: int, size: int) -> None:
+    """A card that fits when it asks must not be refused when it ends."""
+    calls = tuple(
+        replace(call(number), approval=ApprovalId(f"{number}"), summary="😀" * size)
+        for number in range(count)
+    )
+    card = replace(CARD, asked_by="a" * 500, calls=calls)
+    endings = tuple(
+        replace(DENIED, approval=one.approval, by="b" * 500, reason="r" * 500) for one in calls
+    )
+    for view in (shown(card), shown(card, *endings)):
+        assert units(view.shown.text) <= (1024 if view.attached else 4096)
+
+
+def test_more_calls_than_buttons_are_numbered() -> None:
+    """A message carries 100 buttons."""
+    calls = tuple(replace(call(number), approval=ApprovalId(str(number))) for number in range(26))
+    view = shown(
+        replace(CARD, calls=tuple(replace(one, arguments="", why="", summary="") for one in calls))
+    )
+    assert len(view.rows) == 25
+    assert "/approve 25 or /deny 25" in view.attached
+
+
+def test_what_no_button_can_carry_is_numbered() -> None:
+    long = replace(call(3), approval=ApprovalId("x" * 63))
+    view = shown(replace(CARD, calls=(call(1), long)))
+    assert len(view.rows) == 1
+    assert "/approve 3 or /deny 3" in view.shown.text
+    assert buttons.data(ApprovalId("x" * 62), "once") == "o:" + "x" * 62
+
+
+def test_a_tool_can_not_paint_over_a_card() -> None:
+    """Signs that turn the reading direction round are shown as what they are."""
+    view = shown(replace(CARD, calls=(replace(call(1), arguments="echo \u202etxt\x1b[2J"),)))
+    assert "echo ⟨U+202E⟩txt⟨U+001B⟩[2J" in view.shown.text
+
+
+def test_a_question_carries_whose_reason_the_reply_is() -> None:
+    asked = buttons.Question(approval=ApprovalId("a/b-c"), card="12")
+    url = buttons.question_url("zero_bot", asked)
+    (link,) = (one for one in cards.question(3, url).marks if one.kind == "text_link")
+    assert buttons.read_question("zero_bot", link.url) == asked
+    assert "this one" in cards.question(0, url).text

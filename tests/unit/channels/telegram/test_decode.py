@@ -1,0 +1,358 @@
+"""Updates become envelopes, and no JSON of any shape raises."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.telegram import buttons
+from channels.telegram.decode import (
+    Me,
+    Passed,
+    Taken,
+    chat_of,
+    decoded,
+    newest_message,
+    update_id,
+)
+from tests.unit.channels.telegram.updates import (
+    ANN,
+    ANNS_CHAT,
+    BOB,
+    BOT,
+    GROUP,
+    ME,
+    TEAM,
+    grouped,
+    message,
+    new,
+    passed,
+    taken,
+)
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Command,
+    Edited,
+    Envelope,
+    Membership,
+    MessageRef,
+    Moved,
+    Pressed,
+    Said,
+    Sender,
+)
+
+FIELDS = (
+    *("update_id", "message", "edited_message", "callback_query", "my_chat_member", "message_id"),
+    *("chat", "from", "id", "type", "text", "caption", "entities", "offset", "length", "url"),
+    *("reply_to_message", "quote", "forward_origin", "photo", "file_id", "document", "poll"),
+    *("date", "data", "sender_chat", "new_chat_member", "status", "is_topic_message", "user"),
+    *("migrate_to_chat_id", "message_thread_id", "sticker", "width", "options", "venue"),
+)
+PLAIN = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+    | st.sampled_from(("private", "supergroup", "mention", "/stop", "@zero_bot hi", "o:x"))
+)  # fmt: skip
+JSON = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=6)
+    ),
+    max_leaves=30,
+)
+
+
+@pytest.mark.slow
+@given(JSON)
+def test_no_json_of_any_shape_raises(update: object) -> None:
+    """Whatever a server sends is taken or passed over."""
+    assert isinstance(decoded(update, ME), Taken | Passed)
+    assert isinstance(chat_of(update), str)
+    assert update_id(update) is None or isinstance(update, dict)
+    assert newest_message(update) is None or chat_of(update)
+
+
+@pytest.mark.slow
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=8))
+def test_no_message_of_any_shape_raises(fields: dict[str, object]) -> None:
+    """Nor does a message in a real chat whose other fields are odd; what is taken can be stored."""
+    found = decoded(new(**fields), replace(ME, groups="all"))
+    if isinstance(found, Taken) and isinstance(found.envelope.body, Said):
+        found.envelope.body.text.encode()
+
+
+def test_a_message_says_where_who_what_and_when() -> None:
+    """S2-01."""
+    assert taken(new(text="hello")) == Envelope(
+        address=ANNS_CHAT,
+        sender=Sender(id="7", verified=True, display="Ann Lee"),
+        dedup=("update/1", "message/7/3"),
+        body=Said(text="hello"),
+        message="3",
+        sent_at=datetime.fromtimestamp(1_790_000_000, tz=UTC),
+    )
+
+
+def test_the_same_message_under_another_update_has_a_key_in_common() -> None:
+    """S2-02."""
+    first, again = taken(new(text="hello")), taken({**new(text="hello"), "update_id": 2})
+    assert set(first.dedup) & set(again.dedup) == {"message/7/3"}
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        ("/stop", Command(name="stop")),
+        ("/Stop@Zero_Bot", Command(name="stop")),
+        ("/tool shell {}", Command(name="tool", rest="shell {}")),
+        ("/start", Command(name="help")),
+        ("/start from-a-link", Command(name="help")),
+        ("@zero_bot /stop", Command(name="stop")),
+        ("/etc/passwd is odd", Said(text="/etc/passwd is odd")),
+        ("say /stop", Said(text="say /stop")),
+    ],
+)
+def test_a_slash_and_a_word_is_a_command(said: str, body: Command | Said) -> None:
+    assert taken(new(text=said)).body == body
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"forward_origin": {"type": "user", "sender_user": BOB}},
+        {"via_bot": {"id": 9, "is_bot": True, "first_name": "Gif"}},
+    ],
+)
+def test_words_of_others_command_nothing(more: dict[str, object]) -> None:
+    """What somebody passes on, or lets another bot write, is only read (P5)."""
+    assert isinstance(taken(new(text="/approve 1", **more)).body, Said)
+
+
+@pytest.mark.parametrize("said", ["/stop@other_bot", "@zero_bot /stop@other_bot"])
+def test_another_bots_command_is_left_to_it(said: str) -> None:
+    assert passed(grouped(said)) == "a command for another bot"
+
+
+# --- groups --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        grouped("@zero_bot hello"),
+        grouped("hello, 👩🏽‍🚀 @Zero_Bot"),
+        grouped("/help"),
+        grouped("hello", reply_to_message={"message_id": 2, "from": BOT, "text": "hi"}),
+        new(
+            chat=GROUP,
+            caption="Zero, look",
+            photo=[{"file_id": "f"}],
+            caption_entities=[{"type": "text_mention", "offset": 0, "length": 4, "user": BOT}],
+        ),
+    ],
+    ids=["mentioned", "mentioned at the end", "commanded", "replied to", "mentioned by name"],
+)
+def test_in_a_group_the_bot_takes_what_is_meant_for_it(update: dict[str, object]) -> None:
+    envelope = taken(update)
+    assert envelope.address == TEAM
+    assert passed(update, replace(ME, groups="off")) == "in a group"
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        grouped("hello all"),
+        grouped("@other_bot hello"),
+        grouped("hello", reply_to_message={"message_id": 2, "from": BOB, "text": "hi"}),
+        grouped(
+            "hello",
+            reply_to_message={"message_id": 2, "from": BOT, "forum_topic_created": {"n": 1}},
+        ),
+        grouped("odd", entities=[{"type": "mention", "offset": -1, "length": 3}, {"type": "bold"}]),
+    ],
+    ids=["to all", "to another", "reply to another", "in a topic the bot opened", "odd entities"],
+)
+def test_in_a_group_the_bot_leaves_the_rest(update: dict[str, object]) -> None:
+    assert passed(update) == "in a group, to somebody else"
+    assert isinstance(taken(update, replace(ME, groups="all")).body, Said)
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("@zero_bot what is it?", "what is it?"),
+        ("@Zero_Bot: what is it?", "what is it?"),
+        ("@zero_bot", "@zero_bot"),
+        ("what is it, @zero_bot?", "what is it, @zero_bot?"),
+    ],
+)
+def test_the_call_before_the_words_is_not_part_of_them(said: str, read: str) -> None:
+    assert taken(grouped(said), replace(ME, groups="all")).body == Said(text=read)
+
+
+def test_a_topic_is_a_place_of_its_own() -> None:
+    """A reply in a group without topics carries a thread too, which is none."""
+    topic = grouped("/help", message_thread_id=5, is_topic_message=True)
+    assert taken(topic).address == replace(TEAM, thread="5")
+    assert taken(grouped("/help", message_thread_id=5)).address == TEAM
+
+
+def test_who_writes_in_a_chats_name_is_that_chat() -> None:
+    posted = grouped("/help", sender_chat={"id": -100, "title": "Team"}, **{"from": BOT})
+    assert taken(posted).sender == Sender(id="-100", verified=True, display="Team")
+
+
+@pytest.mark.parametrize(
+    ("update", "why"),
+    [
+        (new(text="hi", **{"from": BOT}), "of a bot or of nobody"),
+        (new(text="hi", **{"from": None}), "of a bot or of nobody"),
+        (new(text="hi", is_automatic_forward=True), "of a bot or of nobody"),
+        (new(text="hi", chat={"id": -1, "type": "channel"}), "without a place"),
+        (new(text="hi", message_id=None), "without a place"),
+        (new(new_chat_title="x"), "without words or files"),
+        (new(document={"file_name": "x"}), "without words or files"),
+        ({"update_id": 1, "channel_post": {}}, "another kind of update"),
+        ({"update_id": 1, "edited_message": message(text="x", **{"from": BOT})}, "an edit of a bot or of nobody"),
+        ({"update_id": 1, "edited_message": message(location={"latitude": 1})}, "an edit without words"),
+        ({"update_id": 1, "my_chat_member": {"chat": GROUP}}, "a membership of nobody"),
+        ({"update_id": 1, "callback_query": {"id": "q", "from": ANN}}, "a button that is not ours"),
+    ],
+)  # fmt: skip
+def test_what_a_bot_has_no_use_for_is_passed_over(update: dict[str, object], why: str) -> None:
+    assert passed(update) == why
+
+
+# --- edits, presses, membership ------------------------------------------------------------------
+
+
+def test_an_edit_carries_the_whole_new_text() -> None:
+    edit = {"update_id": 2, "edited_message": message(text="better", edit_date=1_790_000_009)}
+    envelope = taken(edit)
+    assert envelope.body == Edited(message="3", text="better")
+    assert envelope.sent_at == datetime.fromtimestamp(1_790_000_009, tz=UTC)
+
+
+def test_two_edits_within_a_second_have_no_key_in_common() -> None:
+    """An edit date counts seconds; the second of two quick edits must not be lost."""
+    first, second = (
+        taken({"update_id": number, "edited_message": message(text=text, edit_date=1_790_000_009)})
+        for number, text in enumerate(("a", "b"))
+    )
+    assert not set(first.dedup) & set(second.dedup)
+
+
+def test_an_edit_in_a_group_that_is_switched_off_is_passed_over() -> None:
+    edit = {"update_id": 2, "edited_message": message(text="x", chat=GROUP)}
+    assert isinstance(taken(edit).body, Edited)
+    assert passed(edit, replace(ME, groups="off")) == "an edit without words"
+
+
+def press(data: str, **fields: object) -> dict[str, object]:
+    query = {"id": "q1", "from": BOB, "message": message(**{"from": BOT}), "data": data, **fields}
+    return {"update_id": 4, "callback_query": query}
+
+
+def test_a_press_names_the_call_the_choice_and_the_card() -> None:
+    """Its own id is the key, never the card's: every call of a card can be answered (P5)."""
+    carried = buttons.data(ApprovalId("a-1"), "for_a_time")
+    found = decoded(press(carried), ME)
+    assert found == Taken(
+        envelope=Envelope(
+            address=ANNS_CHAT,
+            sender=Sender(id="8", verified=True, display="Bob"),
+            dedup=("update/4", "press/q1"),
+            body=Pressed(
+                approval=ApprovalId("a-1"),
+                choice="for_a_time",
+                card=MessageRef(address=ANNS_CHAT, message="3"),
+            ),
+        ),
+        query="q1",
+    )
+
+
+def test_a_button_of_somebody_else_is_answered_all_the_same() -> None:
+    assert decoded(press("buy"), ME) == Passed(why="a button that is not ours", query="q1")
+
+
+def question(url: str, text: str = "too early", author: object = BOT) -> dict[str, object]:
+    asked = {
+        "message_id": 9,
+        "from": author,
+        "text": "Why?",
+        "entities": [{"type": "bold"}, {"type": "text_link", "offset": 0, "length": 3, "url": url}],
+    }
+    return new(text=text, reply_to_message=asked)
+
+
+def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
+    asked = buttons.Question(approval=ApprovalId("a_1-x"), card="12")
+    url = buttons.question_url("zero_bot", asked)
+    card = MessageRef(address=ANNS_CHAT, message="12")
+    reason = Pressed(approval=ApprovalId("a_1-x"), choice="deny", reason="too early", card=card)
+    assert taken(question(url)).body == reason
+    # Somebody else's message with the same link is no question of ours.
+    assert isinstance(taken(question(url, author=BOB)).body, Said)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://t.me/zero_bot",
+        "https://t.me/zero_bot?start=why-",
+        "https://t.me/zero_bot?start=why-12-",
+        "https://t.me/zero_bot?start=why-x-a",
+        "https://t.me/other_bot?start=why-12-a",
+        "https://[",
+        "",
+    ],
+)
+def test_a_reply_to_anything_else_is_a_message(url: str) -> None:
+    assert isinstance(taken(question(url)).body, Said)
+
+
+def test_a_group_that_became_a_supergroup_is_followed() -> None:
+    update = new(chat={"id": -5, "type": "group"}, migrate_to_chat_id=-100)
+    envelope = taken(update)
+    assert envelope.address == Address(channel="telegram", account="42", chat="-5")
+    assert envelope.body == Moved(to=TEAM)
+    assert passed(new(chat=GROUP, migrate_from_chat_id=-5)) == "without words or files"
+
+
+@pytest.mark.parametrize(
+    ("now", "present"),
+    [
+        ({"status": "member"}, True),
+        ({"status": "administrator"}, True),
+        ({"status": "restricted", "is_member": True}, True),
+        ({"status": "kicked"}, False),
+        ({"status": "left"}, False),
+    ],
+)
+def test_membership_says_whether_the_bot_is_there(now: dict[str, object], present: bool) -> None:
+    change = {"chat": GROUP, "from": ANN, "new_chat_member": now}
+    assert taken({"update_id": 5, "my_chat_member": change}).body == Membership(present=present)
+
+
+# --- the small readers ---------------------------------------------------------------------------
+
+
+def test_updates_know_their_number_chat_and_message() -> None:
+    update = new(text="x")
+    assert (update_id(update), chat_of(update), newest_message(update)) == (1, "7", ("7", 3))
+    assert chat_of(press("o:a")) == "7"
+    assert (update_id(None), chat_of({}), newest_message({"message": {}})) == (None, "", None)
+
+
+@pytest.mark.parametrize("date", [0, -1, 10**13, None, "x"])
+def test_an_odd_date_is_none(date: object) -> None:
+    assert taken(new(text="x", date=date)).sent_at is None
+
+
+def test_the_bots_name_is_compared_as_telegram_does() -> None:
+    shouting = Me(channel="telegram", id=42, username="ZERO_BOT")
+    assert isinstance(taken(grouped("@zero_bot hello"), shouting).body, Said)

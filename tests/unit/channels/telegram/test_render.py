@@ -1,0 +1,87 @@
+"""Markdown becomes text and entities that Telegram always takes."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.telegram.render import markdown, measure
+from channels.telegram.styled import Mark, Styled, cut, from_body, units
+
+MARKUP = st.lists(
+    st.sampled_from(
+        (
+            *("a", "b c", "\n", "\n\n", "*", "**", "_", "`", "```", "||", "<", ">", "> ", "> > "),
+            *("[x]", "(https://e.x)", "(javascript:x)", "- ", "1. ", "# ", "| a |\n|--|\n", "$"),
+            *("\\", "&lt;", "👩🏽‍🚀", "\u202e", "&#x202e;", "\ud83d", "\x00", "\ue000", "    "),
+            *("~~", "![i]", "\r\n"),
+        )
+    ),
+    max_size=30,
+).map("".join)
+
+
+def styled(text: str) -> Styled:
+    return from_body(markdown(text).body)
+
+
+@pytest.mark.slow
+@given(MARKUP)
+def test_offsets_lie_within_the_text_and_never_in_the_middle_of_a_character(text: str) -> None:
+    """Telegram refuses a message with an entity that does not; S2-06."""
+    found = styled(text)
+    edges = {units(found.text[:at]) for at in range(len(found.text) + 1)}
+    assert [one for one in found.marks if {one.offset, one.offset + one.length} - edges] == []
+    assert [one for one in found.marks if one.length <= 0] == []
+    found.text.encode()
+    assert measure(markdown(text)) == units(found.text)
+
+
+@pytest.mark.slow
+@given(MARKUP)
+def test_quotes_are_never_nested(text: str) -> None:
+    quotes = [one for one in styled(text).marks if one.kind == "blockquote"]
+    for one, other in pairwise(quotes):
+        assert one.offset + one.length <= other.offset
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "marks"),
+    [
+        ("*hello*", "hello", [Mark(kind="italic", offset=0, length=5)]),
+        ("👩🏽‍🚀 **b**", "👩🏽‍🚀 b", [Mark(kind="bold", offset=8, length=1)]),
+        (
+            "```python\nx < 1\n```",
+            "x < 1",
+            [Mark(kind="pre", offset=0, length=5, language="python")],
+        ),
+        (
+            "[l](https://e.x/?a=<b)",
+            "l",
+            [Mark(kind="text_link", offset=0, length=1, url="https://e.x/?a=<b")],
+        ),
+        ("> a\n> > b", "a\nb", [Mark(kind="blockquote", offset=0, length=3)]),
+        ("- a\n- b", "• a\n• b", []),
+        ("a < b <i>c</i> <script>x</script>", "a < b <i>c</i> <script>x</script>", []),
+        ("<!-- all of it -->", "<!-- all of it -->", []),
+        ("[p](tg://user?id=7) ![e](tg://emoji?id=5368324170671202286)", "p e", []),
+        ("a\u202eb &#x202e;c\x00\r\nd", "ab \ufffdc\nd", []),
+        ("[]()", "[]()", []),
+        ("", "", []),
+    ],
+)
+def test_markdown_looks_as_telegram_can_show_it(text: str, shown: str, marks: list[Mark]) -> None:
+    assert styled(text) == Styled(text=shown, marks=tuple(marks))
+    assert markdown(text).plain == shown
+
+
+def test_an_underlined_heading_is_bold_too() -> None:
+    kinds = {one.kind for one in styled("# Title\n\ntext").marks}
+    assert kinds == {"bold", "underline"}
+
+
+@given(st.text(), st.integers(min_value=1, max_value=20))
+def test_what_is_cut_fits(text: str, most: int) -> None:
+    assert units(cut(text, most)) <= most
+    assert cut(text, units(text)) == text

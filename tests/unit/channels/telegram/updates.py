@@ -1,0 +1,47 @@
+"""Updates as the Bot API sends them."""
+
+from channels.telegram.decode import Me, Passed, Taken, decoded
+from channels.telegram.styled import units
+from zeroclaw import Address, Envelope
+
+ME = Me(channel="telegram", id=42, username="zero_bot")
+ANN = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee"}
+BOB = {"id": 8, "is_bot": False, "first_name": "Bob"}
+BOT = {"id": 42, "is_bot": True, "first_name": "Zero", "username": "zero_bot"}
+PRIVATE = {"id": 7, "type": "private", "first_name": "Ann"}
+GROUP = {"id": -100, "type": "supergroup", "title": "Team"}
+ANNS_CHAT = Address(channel="telegram", account="42", chat="7", direct=True)
+TEAM = Address(channel="telegram", account="42", chat="-100")
+
+
+def message(**fields: object) -> dict[str, object]:
+    """A message of Ann's, in private."""
+    plain = {"message_id": 3, "date": 1_790_000_000, "chat": PRIVATE, "from": ANN}
+    return {**plain, **fields}
+
+
+def new(**fields: object) -> dict[str, object]:
+    """An update with a new message."""
+    return {"update_id": 1, "message": message(**fields)}
+
+
+def grouped(said: str, **fields: object) -> dict[str, object]:
+    """An update with a new message in a group; each @name in it is an entity."""
+    names = [word for word in said.split() if word.startswith("@")]
+    entities = [
+        {"type": "mention", "offset": units(said[: said.index(name)]), "length": len(name)}
+        for name in names
+    ]
+    return new(**{"chat": GROUP, "text": said, "entities": entities, **fields})
+
+
+def taken(update: object, me: Me = ME) -> Envelope:
+    found = decoded(update, me)
+    assert isinstance(found, Taken)
+    return found.envelope
+
+
+def passed(update: object, me: Me = ME) -> str:
+    found = decoded(update, me)
+    assert isinstance(found, Passed)
+    return found.why
