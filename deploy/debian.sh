@@ -1,23 +1,32 @@
 #!/bin/sh
 # Install the Debian packages of one level, or say which are missing.
 #
-#   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool
-#   deploy/debian.sh dev    that, and the browser that the page tests drive
+#   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and what
+#                           the local model is linked against
+#   deploy/debian.sh dev    that, the browser that the page tests drive, and as
+#                           root what makes the empty machine of the README's test
 #
 # Installs when it is root and apt-get is there. Otherwise it prints one line and
-# goes on: the daemon refuses the shell tool then, and tests that need what is
-# missing are skipped (in CI they fail).
+# goes on: the daemon refuses the shell tool then, or the local model, and tests
+# that need what is missing are skipped (in CI they fail).
 set -eu
 
 missing=
 need() { [ "$2" = present ] || missing="$missing $1"; }
 program() { command -v "$1" >/dev/null && echo present || echo absent; }
-file() { [ -e "$1" ] && echo present || echo absent; }
+file() { # any of the paths
+    for path in "$@"; do
+        if [ -e "$path" ]; then echo present; return; fi
+    done
+    echo absent
+}
 
 need bubblewrap "$(program bwrap)"
+need libgomp1 "$(file /usr/lib/*/libgomp.so.1 /usr/lib*/libgomp.so.1)"
 if [ "${1:-}" = dev ]; then
     need chromium "$(program chromium)"
     need fonts-dejavu-core "$(file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf)"
+    [ "$(id -u)" != 0 ] || need debootstrap "$(program debootstrap)"
 fi
 
 [ -n "$missing" ] || exit 0

@@ -12,6 +12,7 @@ from zeroclaw.host.http import HttpxClient
 from zeroclaw.message import UserMessage
 from zeroclaw.provider import Endpoint, ModelRequest, Provider
 from zeroclaw.providers.local import LocalProvider, LocalRules
+from zeroclaw.providers.local.provider import CHILD
 from zeroclaw.providers.openai import OpenAIProvider
 from zeroclaw.providers.scripted import ScriptedProvider
 from zeroclaw.providers.scripted.script import parse_script
@@ -106,7 +107,7 @@ async def scripted(_: Path) -> AsyncGenerator[Stage, None]:
     )
 
 
-def local_provider(model: Path) -> LocalProvider:
+def local_provider(model: Path, *, child: Path = CHILD) -> LocalProvider:
     """The real model, in its child."""
     return LocalProvider(
         # One thread, as other tests run beside it: two would spin, each waiting for the other.
@@ -116,6 +117,7 @@ def local_provider(model: Path) -> LocalProvider:
         clock=LoopClock(),
         jitter=lambda: 0.0,
         log=lambda event, **fields: None,
+        child=child,
     )
 
 

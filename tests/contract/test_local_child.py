@@ -159,6 +159,18 @@ async def test_a_model_that_does_not_load_is_told(tmp_path: Path) -> None:
     assert provider.pid is None
 
 
+@pytest.mark.slow
+@pytest.mark.needs("llama")
+async def test_a_library_that_the_system_lacks_is_told_with_its_package(tmp_path: Path) -> None:
+    """A system that was made small has no OpenMP runtime, which no Python package brings."""
+    model, child = tmp_path / "a.gguf", tmp_path / "child.py"
+    model.write_bytes(b"GGUF")
+    child.write_text("""print('{"error": "ImportError: libgomp.so.1: cannot open"}', flush=True)""")
+    provider = local_provider(model, child=child)
+    with pytest.raises(ProviderUnusable, match=r"cannot open, install .* libgomp1"):
+        await provider.start()
+
+
 def test_the_shipped_model_says_that_it_only_chats() -> None:
     """Another model is expected to call tools."""
     shipped = open_provider(ProviderSettings(), context()).facts

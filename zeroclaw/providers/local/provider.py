@@ -34,6 +34,8 @@ from zeroclaw.provider import (
 
 CHILD = Path(__file__).with_name("child.py")
 PACKAGE = "xllamacpp"
+LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and absent from small systems
+LINKED_REMEDY = ", install the system's package with it (Debian: libgomp1)"
 # What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
 # a tool (tried 2026-11).
 SHIPPED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -260,7 +262,8 @@ class LocalProvider:
             case {"url": str(url)}:
                 return url
             case {"error": str(reason)}:
-                message = f"`{name}` does not load: {' '.join(reason.split())}"
+                remedy = LINKED_REMEDY if LINKED_AGAINST in reason else ""
+                message = f"`{name}` does not load: {' '.join(reason.split())}{remedy}"
             case _:
                 message = f"`{name}` does not load: its process ended (out of memory?)"
         raise ProviderUnusable(message)
