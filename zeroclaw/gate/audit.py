@@ -18,7 +18,7 @@ Entries hold ids, kinds, decisions and times; no arguments, no results, no words
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -28,7 +28,6 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.record import Json
-from zeroclaw.store import LogEntry
 
 _NO_RECEIPT = ("receipt", "")
 
@@ -226,18 +225,26 @@ class Broken:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """What has been read of a chain so far; lives within one `verify`."""
+class Walk:
+    """What has been read of a chain that is being checked.
+
+    Attributes:
+        count: The entries so far, those before a cut among them.
+        known: What anchors say of entries that are still to come, by their numbers.
+        broken: The first fault; nothing after it is looked at.
+    """
 
     head: str = GENESIS
     count: int = 0
     steps: dict[str, Kind] = field(default_factory=dict[str, Kind])
+    known: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    broken: Broken | None = None
 
 
 def verify(
     bodies: Iterable[bytes], anchors: Iterable[Anchor] = (), cut: Cut | None = None
 ) -> Intact | Broken:
-    """Check a whole chain, from its first entry.
+    """Check a whole chain, from its first entry; the next three functions do it in steps.
 
     Args:
         bodies: In order of sequence.
@@ -245,27 +252,43 @@ def verify(
             chain written anew can't be told. Those of entries before the cut say nothing more.
         cut: Where it was cut last; None when its first entry is the first there was.
     """
-    walk = _Walk() if cut is None else _Walk(head=cut.head, count=cut.sequence)
-    known: dict[int, list[str]] = {}
+    walk = begin(anchors, cut)
+    take(walk, bodies)
+    return end(walk)
+
+
+def begin(anchors: Iterable[Anchor] = (), cut: Cut | None = None) -> Walk:
+    """Begin before the first entry."""
+    walk = Walk() if cut is None else Walk(head=cut.head, count=cut.sequence)
     for anchor in anchors:
         if anchor.sequence >= walk.count:
-            known.setdefault(anchor.sequence, []).append(anchor.head)
-    if set(known.pop(walk.count, [])) - {walk.head}:
-        return Broken(at=walk.count, why="the cut is not where the anchor was")
-    for body in bodies:
+            walk.known.setdefault(anchor.sequence, []).append(anchor.head)
+    if set(walk.known.pop(walk.count, [])) - {walk.head}:
+        walk.broken = Broken(at=walk.count, why="the cut is not where the anchor was")
+    return walk
+
+
+def take(walk: Walk, bodies: Iterable[bytes]) -> None:
+    """Go on with the next entries."""
+    for body in () if walk.broken else bodies:
         fault = _fault(walk, body)
-        if not fault and any(head != walk.head for head in known.pop(walk.count, [])):
+        if not fault and any(head != walk.head for head in walk.known.pop(walk.count, [])):
             fault = "it is not the entry that was anchored"
         if fault:
-            return Broken(at=walk.count, why=fault)
-    if known:
-        why = f"it is missing: an anchor knows {max(known)} entries"
+            walk.broken = Broken(at=walk.count, why=fault)
+            return
+
+
+def end(walk: Walk) -> Intact | Broken:
+    """Return what it comes to when no more entries follow."""
+    if walk.known and not walk.broken:
+        why = f"it is missing: an anchor knows {max(walk.known)} entries"
         return Broken(at=walk.count + 1, why=why)
     unfinished = (action for action, kind in walk.steps.items() if kind not in FINAL)
-    return Intact(head=walk.head, count=walk.count, open=tuple(unfinished))
+    return walk.broken or Intact(head=walk.head, count=walk.count, open=tuple(unfinished))
 
 
-def _fault(walk: _Walk, body: bytes) -> str:
+def _fault(walk: Walk, body: bytes) -> str:
     """Take one more entry; return what is wrong with it, empty for nothing."""
     walk.count += 1
     try:
@@ -282,7 +305,7 @@ def _fault(walk: _Walk, body: bytes) -> str:
     return _out_of_order(walk, linked.entry) if isinstance(linked.entry, Entry) else ""
 
 
-def _out_of_order(walk: _Walk, entry: Entry) -> str:
+def _out_of_order(walk: Walk, entry: Entry) -> str:
     if entry.kind not in _OF_AN_ACTION:
         return ""
     last = walk.steps.get(entry.action)
@@ -328,60 +351,3 @@ def cut_of(
     cuts = [one for one in found if isinstance(one, Cut) and one.conversation == conversation]
     fitting = [one for one in cuts if through in (None, one.sequence)]
     return fitting[-1] if fitting else None
-
-
-# --- cutting -------------------------------------------------------------------------------------
-
-
-def cut_point(chain: Sequence[LogEntry], before: datetime) -> LogEntry | None:
-    """Return the last entry that may go by its age, None when nothing may.
-
-    All that goes is older than `before`. No action is torn: one that stays stays whole, and one
-    that has no end yet stays. At least one entry stays, so that counting and linking go on.
-
-    Args:
-        chain: A whole chain as it is now, in order.
-        before: The age, as an instant.
-    """
-    known = [read(one.body) for one in chain]
-    last_of: dict[str, int] = {}
-    ended: set[str] = set()
-    for place, written in enumerate(known):
-        if isinstance(written, Entry) and written.action:
-            last_of[written.action] = place
-            if written.kind in FINAL:
-                ended.add(written.action)
-    found: LogEntry | None = None
-    reach = 0  # how far the actions that have begun reach
-    for place, written in enumerate(known[:-1]):
-        if written.at >= before:
-            break
-        action = written.action if isinstance(written, Entry) else ""
-        if action:
-            reach = max(reach, last_of[action] if action in ended else len(known))
-        if reach <= place:
-            found = chain[place]
-    return found
-
-
-def carried(
-    going: Iterable[bytes], staying: Iterable[bytes], living: Container[str]
-) -> tuple[Anchor | Cut, ...]:
-    """Return what the daemon's chain must say anew when its oldest entries go.
-
-    That is the newest anchor and the newest cut of each chain that still exists, where only the
-    entries that go hold them.
-
-    Raises:
-        StoreUnusable: One of the bodies is no entry.
-    """
-    needed: dict[tuple[type[Anchor | Cut], str], Anchor | Cut] = {}
-    for body in going:
-        written = read(body)
-        if not isinstance(written, Entry) and written.conversation in living:
-            needed[type(written), written.conversation] = written
-    for body in staying:
-        written = read(body)
-        if not isinstance(written, Entry):
-            needed.pop((type(written), written.conversation), None)
-    return tuple(needed.values())

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
-from zeroclaw.gate import audit
+from zeroclaw.gate import audit, cutting
 from zeroclaw.store import (
     Append,
     Commit,
@@ -65,10 +65,10 @@ class Anchors:
         """Remove what is older of the daemon's own chain; tell whether anything was."""
         async with self._one_at_a_time:
             chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, STREAM)]
-            last = audit.cut_point(chain, before)
+            last = cutting.cut_point(chain, before)
             if last is None:
                 return False
-            needed = audit.carried(
+            needed = cutting.carried(
                 [entry.body for entry in chain if entry.sequence <= last.sequence],
                 [entry.body for entry in chain if entry.sequence > last.sequence],
                 frozenset(await self._store.streams(LogKind.AUDIT)) - {STREAM},

@@ -12,7 +12,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.config import RetentionSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
-from zeroclaw.gate import audit
+from zeroclaw.gate import audit, cutting
 from zeroclaw.inbound.anchors import STREAM, Anchors
 from zeroclaw.keeping.ages import (
     ENDED,
@@ -74,10 +74,10 @@ class Retention:
         store: Store,
         anchors: Anchors,
         clock: Clock,
-        settings: RetentionSettings,
+        settings: Callable[[], RetentionSettings],
         log: ChannelLog,
     ) -> None:
-        """Hold what is swept, and by which rules."""
+        """Hold what is swept, and by which rules; `settings` returns those of now."""
         self._store = store
         self._anchors = anchors
         self._clock = clock
@@ -251,7 +251,7 @@ class Retention:
         if newest is not None and is_forgotten and audit.read(newest.body).at < before:
             return newest  # nobody can append to it any more, so all of it may go
         chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
-        return audit.cut_point(chain, before)
+        return cutting.cut_point(chain, before)
 
     # --- conversations -------------------------------------------------------------------------
 

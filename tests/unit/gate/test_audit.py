@@ -204,7 +204,7 @@ MUTANTS = {
     "links are not checked": ("linked.previous != walk.head", "False"),
     "an end counts twice": ("expected = last is Kind.EVALUATED", "expected = last is not None"),
     "proposals repeat": ("expected = last is None", "expected = True"),
-    "anchors are ignored": ("if known:", "if False:"),
+    "anchors are ignored": ("if walk.known and not walk.broken:", "if False:"),
     "anchored heads are ignored": ("any(head != walk.head", "any(False"),
 }
 

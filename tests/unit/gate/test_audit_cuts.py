@@ -19,13 +19,12 @@ from zeroclaw.gate.audit import (
     Kind,
     Written,
     anchors_of,
-    carried,
     cut_of,
-    cut_point,
     head_of,
     link,
     verify,
 )
+from zeroclaw.gate.cutting import carried, cut_point
 from zeroclaw.store import LogEntry
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
