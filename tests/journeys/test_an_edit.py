@@ -51,6 +51,7 @@ async def test_a_message_is_edited_while_its_turn_runs(tmp_path: Path) -> None:
             "user",
             "assistant",
             "tool",
+            "assistant",
             "user",
         ]
         assert len(here.model.requests) == 2

@@ -121,4 +121,4 @@ async def test_later_requests_see_what_was_called_by_hand(tmp_path: Path) -> Non
         await here.say("olga", "what did I look at?")
         await here.until(lambda: here.chat("olga").answers[-1] == "It was blue.")
         roles = [message["role"] for message in here.model.requests[0].messages[1:]]
-        assert roles == ["user", "assistant", "tool", "user"]
+        assert roles == ["user", "assistant", "tool", "assistant", "user"]

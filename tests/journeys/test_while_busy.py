@@ -37,7 +37,7 @@ async def test_a_running_turn_is_steered(tmp_path: Path) -> None:
         hold.release()
         await here.answered("ann", "Blue, and the sea too.")
         roles = [message["role"] for message in here.model.requests[-1].messages[1:]]
-        assert roles == ["user", "assistant", "tool", "user"]
+        assert roles == ["user", "assistant", "tool", "assistant", "user"]
 
 
 async def test_a_newer_message_interrupts_and_is_answered(tmp_path: Path) -> None:

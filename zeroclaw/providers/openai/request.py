@@ -17,6 +17,7 @@ from zeroclaw.message import (
     UserMessage,
 )
 from zeroclaw.provider import ModelRequest
+from zeroclaw.providers.openai.alternating import alternating
 
 # What an operator's `options` may not set, because the rest of the program relies on it.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
@@ -52,8 +53,8 @@ def encode_request(
 
 
 def encode_messages(messages: tuple[Message, ...]) -> str:
-    """Write the array of messages as JSON, in order."""
-    return f"[{','.join(_message(message) for message in messages)}]"
+    """Write the array of messages as JSON, in an order that every endpoint takes."""
+    return f"[{','.join(_message(message) for message in alternating(messages))}]"
 
 
 def _message(message: Message) -> str:
