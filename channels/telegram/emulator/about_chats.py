@@ -1,0 +1,142 @@
+"""The methods that are about a chat: who is in it, its topics, what is pinned."""
+
+from channels.telegram.emulator import shapes
+from channels.telegram.emulator.account import Account
+from channels.telegram.emulator.chats import Chat, Moment, Topic, Version
+from channels.telegram.emulator.entities import Formatted
+from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.wire import Parameters
+
+LONGEST_TOPIC_NAME = 128
+_TOPIC_COLOR = 7322096
+_GIFTS = (
+    "unlimited_gifts",
+    "limited_gifts",
+    "unique_gifts",
+    "premium_subscription",
+    "gifts_from_channels",
+)
+
+
+def get_chat(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `getChat`."""
+    chat = account.find_chat(parameters)
+    return {
+        **shapes.chat(chat),
+        "accent_color_id": 0,
+        "max_reaction_count": 11,
+        "accepted_gift_types": dict.fromkeys(_GIFTS, False),
+    }
+
+
+def get_chat_member(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `getChatMember`."""
+    chat = account.find_chat(parameters)
+    id_ = parameters.number("user_id")
+    if id_ == account.me.id:
+        return shapes.member(account.me, chat.bot)
+    person = account.people.get(id_)
+    if person is None:
+        raise bad_request("user not found")
+    inside = "member" if chat.person is person else "left"
+    return shapes.member(person, chat.members.get(id_, inside))
+
+
+def get_chat_administrators(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `getChatAdministrators`."""
+    chat = account.find_chat(parameters)
+    if not chat.is_group:
+        raise bad_request("there are no administrators in the private chat")
+    chosen = [id_ for id_, status in chat.members.items() if status == "administrator"]
+    return [shapes.member(account.people[id_], "administrator") for id_ in chosen]
+
+
+def get_chat_member_count(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `getChatMemberCount`."""
+    chat = account.find_chat(parameters)
+    inside = [status for status in chat.members.values() if status not in ("left", "kicked")]
+    return len(inside) + 1 if chat.is_group else 2
+
+
+def leave_chat(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `leaveChat`."""
+    chat = account.open_chat(parameters)
+    if not chat.is_group:
+        raise bad_request("chat member status can't be changed in private chats")
+    chat.bot = "left"
+    return True
+
+
+def pin_chat_message(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `pinChatMessage` and `unpinChatMessage`, of which nothing is shown."""
+    chat = account.open_chat(parameters)
+    if parameters.number("message_id") not in chat.by_id:
+        raise bad_request("message to pin not found")
+    return True
+
+
+def set_message_reaction(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `setMessageReaction`, of which nothing is shown."""
+    chat = account.open_chat(parameters)
+    if parameters.number("message_id") not in chat.by_id:
+        raise bad_request("message to react not found")
+    return True
+
+
+# --- topics ---------------------------------------------------------------------------------------
+
+
+def create_forum_topic(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `createForumTopic`: its id is that of the service message that tells of it."""
+    chat = _forum(account, parameters)
+    name = parameters.text("name")
+    if not 1 <= len(name) <= LONGEST_TOPIC_NAME:
+        raise bad_request("TOPIC_TITLE_EMPTY")
+    topic = open_topic(account, chat, name, moment)
+    return {"message_thread_id": topic.id, "name": name, "icon_color": _TOPIC_COLOR}
+
+
+def open_topic(account: Account, chat: Chat, name: str, moment: Moment) -> Topic:
+    """Open a topic in a forum."""
+    told = {"forum_topic_created": {"name": name, "icon_color": _TOPIC_COLOR}}
+    empty = Version(formatted=Formatted(), at=moment.at)
+    message = account.add(chat, account.me, empty, moment, more=told)
+    message.thread = message.id
+    topic = chat.topics[message.id] = Topic(id=message.id, name=name)
+    return topic
+
+
+def close_forum_topic(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `closeForumTopic`."""
+    _topic(account, parameters).closed = True
+    return True
+
+
+def reopen_forum_topic(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `reopenForumTopic`."""
+    _topic(account, parameters).closed = False
+    return True
+
+
+def delete_forum_topic(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `deleteForumTopic`, with all that was said in it."""
+    topic = _topic(account, parameters)
+    chat = _forum(account, parameters)
+    del chat.topics[topic.id]
+    for message in chat.messages:
+        message.deleted = message.deleted or message.thread == topic.id
+    return True
+
+
+def _forum(account: Account, parameters: Parameters) -> Chat:
+    chat = account.open_chat(parameters)
+    if not chat.is_forum:
+        raise bad_request("the chat is not a forum")
+    return chat
+
+
+def _topic(account: Account, parameters: Parameters) -> Topic:
+    topic = _forum(account, parameters).topics.get(parameters.number("message_thread_id"))
+    if topic is None:
+        raise bad_request("message thread not found")
+    return topic

@@ -1,0 +1,139 @@
+"""Reads what a bot wants to say: text with its marks, where it goes, and what it answers."""
+
+from collections.abc import Callable, Mapping
+
+from channels.telegram.emulator import html_markup, markdown_v2
+from channels.telegram.emulator.account import Account
+from channels.telegram.emulator.chats import Chat, Message
+from channels.telegram.emulator.entities import Entity, Formatted, read_text, utf16
+from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.wire import Json, Parameters, number_of, text_of
+
+# Bot API, sendMessage and sendPhoto: "characters after entities parsing" (read 2026-11).
+LONGEST_TEXT = 4096
+LONGEST_CAPTION = 1024
+_PARSERS: Mapping[str, Callable[[str], tuple[str, tuple[Entity, ...]]]] = {
+    "markdownv2": markdown_v2.parse,
+    "html": html_markup.parse,
+}
+
+
+def text(
+    parameters: Parameters,
+    name: str = "text",
+    *,
+    listed: str = "entities",
+    most: int = LONGEST_TEXT,
+    may_be_empty: bool = False,
+) -> Formatted:
+    """Read a text of a call.
+
+    Args:
+        parameters: Of the call.
+        name: The text's parameter.
+        listed: The parameter with its marks.
+        most: In UTF-16 code units, after the markup was read.
+        may_be_empty: An empty text is allowed.
+
+    Raises:
+        Refused: It is empty, too long, or its markup is wrong.
+    """
+    mode = parameters.text("parse_mode").lower()
+    if mode and mode not in _PARSERS:
+        raise bad_request("unsupported parse_mode")
+    try:
+        marks = parameters.json_array(listed)
+    except ValueError as error:
+        raise bad_request(f"can't parse {listed} JSON object") from error
+    formatted = read_text(parameters.text(name), listed=marks, parse=_PARSERS.get(mode))
+    if not formatted.text and not may_be_empty:
+        raise bad_request("message text is empty" if name == "text" else f"{name} is empty")
+    if formatted.length > most:
+        what = "message caption is too long" if name == "caption" else "message is too long"
+        raise bad_request(what)
+    return formatted
+
+
+def caption(parameters: Parameters) -> Formatted:
+    """Read the caption of a file.
+
+    Raises:
+        Refused: It is too long, or its markup is wrong.
+    """
+    return text(
+        parameters,
+        "caption",
+        listed="caption_entities",
+        most=LONGEST_CAPTION,
+        may_be_empty=True,
+    )
+
+
+def thread(chat: Chat, parameters: Parameters) -> int:
+    """Read the topic that a message is to go to; 0 for none.
+
+    Raises:
+        Refused: There is no such topic, or it is closed.
+    """
+    wanted = parameters.number("message_thread_id")
+    if not wanted:
+        return 0
+    topic = chat.topics.get(wanted)
+    if topic is None:
+        is_reply_thread = chat.kind == "supergroup" and not chat.is_forum and wanted in chat.by_id
+        if not is_reply_thread:
+            raise bad_request("message thread not found")
+    elif topic.closed and chat.bot != "administrator":
+        raise bad_request("TOPIC_CLOSED")
+    return wanted
+
+
+def answered(
+    account: Account, chat: Chat, parameters: Parameters
+) -> tuple[Message | None, dict[str, object]]:
+    """Read what a message answers, and the fields that tell of it.
+
+    Raises:
+        Refused: That message is gone, or the quotation is not in it.
+    """
+    try:
+        asked: Json = parameters.json_object("reply_parameters") or {}
+    except ValueError as error:
+        raise bad_request("can't parse reply parameters JSON object") from error
+    id_ = number_of(asked, "message_id") or parameters.number("reply_to_message_id")
+    if not id_:
+        return None, {}
+    where = account.chats.get(number_of(asked, "chat_id"), chat)
+    message = where.by_id.get(id_)
+    if message is None or message.deleted:
+        lenient = asked.get("allow_sending_without_reply") is True
+        if lenient or parameters.flag("allow_sending_without_reply"):
+            return None, {}
+        raise bad_request("message to be replied not found")
+    quote = text_of(asked, "quote")
+    if not quote:
+        return message, {}
+    if quote not in message.text:
+        raise bad_request("QUOTE_TEXT_INVALID")
+    position = utf16(message.text[: message.text.index(quote)])
+    return message, {"quote": {"text": quote, "position": position, "is_manual": True}}
+
+
+def options(parameters: Parameters) -> dict[str, object]:
+    """Read what else a message keeps of its call.
+
+    Raises:
+        Refused: It can't be read.
+    """
+    try:
+        preview = parameters.json_object("link_preview_options")
+    except ValueError as error:
+        raise bad_request("can't parse link preview options JSON object") from error
+    kept: dict[str, object] = {}
+    if preview is not None:
+        kept["link_preview_options"] = preview
+    elif parameters.flag("disable_web_page_preview"):
+        kept["link_preview_options"] = {"is_disabled": True}
+    if parameters.flag("protect_content"):
+        kept["has_protected_content"] = True
+    return kept

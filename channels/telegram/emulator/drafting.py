@@ -1,0 +1,49 @@
+"""Native drafts and rich messages: what a person sees in a private chat while it is written.
+
+A draft is no message: it has no id, counts no message, vanishes after 30 seconds and when a message
+of the bot comes.
+"""
+
+from channels.telegram.emulator import composing, shapes
+from channels.telegram.emulator.account import Account
+from channels.telegram.emulator.chats import DRAFT_KEPT_S, Draft, Moment
+from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.rich import read_rich
+from channels.telegram.emulator.sending import post
+from channels.telegram.emulator.wire import Parameters
+
+
+def send_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendMessageDraft`; an empty text shows that the bot thinks."""
+    formatted = composing.text(parameters, may_be_empty=True)
+    return _show(account, parameters, moment, formatted.text)
+
+
+def send_rich_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendRichMessageDraft`."""
+    return _show(account, parameters, moment, read_rich(parameters).text)
+
+
+def send_rich_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendRichMessage`."""
+    chat = account.open_chat(parameters)
+    formatted = read_rich(parameters)
+    return shapes.message(post(account, chat, parameters, moment, formatted, rich=True))
+
+
+def _show(account: Account, parameters: Parameters, moment: Moment, text: str) -> object:
+    chat = account.open_chat(parameters)
+    id_ = parameters.number("draft_id")
+    if not id_:
+        raise bad_request("draft identifier must be non-zero")
+    if chat.is_group:
+        raise bad_request("TEXTDRAFT_PEER_INVALID")
+    thread = composing.thread(chat, parameters)
+    account.spend(chat, "draft", moment)
+    earlier = chat.drafts.get(thread)
+    if earlier is not None and (earlier.id != id_ or moment.at >= earlier.until):
+        chat.end_draft(thread)
+        earlier = None
+    texts = (*(earlier.texts if earlier else ()), text)
+    chat.drafts[thread] = Draft(id=id_, texts=texts, until=moment.at + DRAFT_KEPT_S)
+    return True

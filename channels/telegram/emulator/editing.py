@@ -1,0 +1,138 @@
+"""The methods that change or remove what stands in a chat."""
+
+from channels.telegram.emulator import composing, shapes
+from channels.telegram.emulator.account import Account
+from channels.telegram.emulator.chats import Chat, Message, Moment, Version
+from channels.telegram.emulator.files import FOLDERS, media
+from channels.telegram.emulator.keyboards import read_markup
+from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.rich import read_rich
+from channels.telegram.emulator.wire import Parameters, is_object, text_of
+
+DELETED_WITHIN_S = 48 * 3600
+"""Bot API, deleteMessage: "sent less than 48 hours ago" (read 2026-11)."""
+MOST_DELETED_AT_ONCE = 100
+
+
+def edit_message_text(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `editMessageText`, with `text` or with `rich_message`."""
+    if parameters.has("rich_message"):
+        formatted, rich = read_rich(parameters), True
+    else:
+        formatted, rich = composing.text(parameters), False
+    message = _editable(account, parameters)
+    if message.media:
+        raise bad_request("there is no text in the message to edit")
+    version = Version(formatted=formatted, markup=read_markup(parameters), rich=rich, at=moment.at)
+    return _change(account, message, version, moment)
+
+
+def edit_message_caption(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `editMessageCaption`."""
+    formatted = composing.caption(parameters)
+    message = _editable(account, parameters)
+    if not message.media:
+        raise bad_request("there is no caption in the message to edit")
+    version = Version(formatted=formatted, markup=read_markup(parameters), at=moment.at)
+    return _change(account, message, version, moment)
+
+
+def edit_message_reply_markup(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `editMessageReplyMarkup`."""
+    message = _editable(account, parameters)
+    last = message.versions[-1]
+    version = Version(
+        formatted=last.formatted, markup=read_markup(parameters), rich=last.rich, at=moment.at
+    )
+    return _change(account, message, version, moment)
+
+
+def edit_message_media(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `editMessageMedia`: another file in the same message."""
+    try:
+        wanted = parameters.json_object("media")
+    except ValueError as error:
+        raise bad_request("can't parse InputMedia JSON object") from error
+    if not is_object(wanted) or text_of(wanted, "type") not in FOLDERS:
+        raise bad_request("can't parse InputMedia: type must be one of the media types")
+    message = _editable(account, parameters)
+    inner = Parameters(values=wanted, files=parameters.files)
+    version = Version(
+        formatted=composing.caption(inner), markup=read_markup(parameters), at=moment.at
+    )
+    file = account.files.taken(inner, "media", text_of(wanted, "type"))
+    account.spend(message.chat, "edit", moment)
+    message.media = media(file)
+    message.versions.append(version)
+    message.edited = moment.date
+    return shapes.message(message)
+
+
+def _editable(account: Account, parameters: Parameters) -> Message:
+    """Return the message that a call wants to edit.
+
+    Raises:
+        Refused: There is none, or it is not the bot's, or it has a keyboard of another kind.
+    """
+    chat = account.open_chat(parameters)
+    message = chat.by_id.get(parameters.number("message_id"))
+    if message is None or message.deleted:
+        raise bad_request("message to edit not found")
+    first = message.versions[0]
+    has_other_keyboard = first.markup is not None and "inline_keyboard" not in first.markup
+    if not message.is_from_bot or has_other_keyboard or "forward_origin" in message.more:
+        raise bad_request("message can't be edited")
+    return message
+
+
+def _change(account: Account, message: Message, version: Version, moment: Moment) -> object:
+    account.spend(message.chat, "edit", moment)
+    last = message.versions[-1]
+    if (last.formatted, last.markup, last.rich) == (
+        version.formatted,
+        version.markup,
+        version.rich,
+    ):
+        raise bad_request(
+            "message is not modified: specified new message content and reply markup are exactly"
+            " the same as a current content and reply markup of the message"
+        )
+    message.versions.append(version)
+    message.edited = moment.date
+    return shapes.message(message)
+
+
+def delete_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `deleteMessage`."""
+    chat = account.open_chat(parameters)
+    message = chat.by_id.get(parameters.number("message_id"))
+    if message is None or message.deleted:
+        raise bad_request("message to delete not found")
+    if moment.date - message.date > DELETED_WITHIN_S:
+        raise bad_request("message can't be deleted for everyone")
+    if not _may_be_deleted(chat, message):
+        raise bad_request("message can't be deleted")
+    message.deleted = True
+    return True
+
+
+def delete_messages(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `deleteMessages`: what can't be deleted is passed over."""
+    chat = account.open_chat(parameters)
+    try:
+        ids = parameters.json_array("message_ids") or []
+    except ValueError as error:
+        raise bad_request("can't parse message identifiers JSON object") from error
+    if not 1 <= len(ids) <= MOST_DELETED_AT_ONCE:
+        raise bad_request("message identifiers are not specified, or are too many")
+    for one in ids:
+        message = chat.by_id.get(one) if isinstance(one, int) else None
+        if message is None or moment.date - message.date > DELETED_WITHIN_S:
+            continue
+        message.deleted = message.deleted or _may_be_deleted(chat, message)
+    return True
+
+
+def _may_be_deleted(chat: Chat, message: Message) -> bool:
+    """Its own everywhere, other people's in private chats and where it is an administrator."""
+    return message.is_from_bot or not chat.is_group or chat.bot == "administrator"

@@ -1,0 +1,335 @@
+"""A Telegram of one's own: the Bot API on a loopback port, and everybody who talks to the bot.
+
+    async with Emulator(clock=SystemClock()) as telegram:
+        ann = telegram.person("Ann")
+        ann.says("hello")
+        await telegram.until(lambda: ann.chat.texts)
+
+A bot reaches it with `base_url=telegram.base_url`, `base_file_url=telegram.base_file_url` and
+`token=telegram.token`. It lives where it was opened, so that it outlives a bot that is killed. Nothing
+in it waits for time to pass but what Telegram itself waits for, by the clock that it is handed.
+"""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from channels.telegram.emulator.about_chats import open_topic
+from channels.telegram.emulator.account import Account
+from channels.telegram.emulator.actor import Actor
+from channels.telegram.emulator.bot_api import BotApi
+from channels.telegram.emulator.buckets import Buckets, Limits
+from channels.telegram.emulator.chats import Chat, Message, Person, Topic
+from channels.telegram.emulator.delivering import Delivering
+from channels.telegram.emulator.faults import Call, Fault, Planned
+from channels.telegram.emulator.http import Answer, Handle, Request, Response, Server
+from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.polling import Polling
+from channels.telegram.emulator.updates import Update, Updates
+from channels.telegram.emulator.wire import Json
+from zeroclaw import Clock
+
+PATIENCE_S = 40.0
+"""How long `until` waits: less than a test's own limit, so that what was waited for is told."""
+BOT_ID = 7_000_000_001
+TOKEN = f"{BOT_ID}:an-emulated-bot-has-no-secret-token"
+NOTHING_HERE = Response(status=404, content_type="text/plain", body=b"nothing is here")
+T = TypeVar("T")
+
+
+class Emulator:
+    """Telegram on a loopback port; leaving it cuts every connection.
+
+    Attributes:
+        account: All that the bot sees; read it, and act by `person`.
+        token: The bot's token.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        limits: Limits | None = None,
+        port: int = 0,
+        token: str = TOKEN,
+        name: str = "Zero",
+        username: str = "zero_bot",
+        privacy: bool = False,
+        first_update: int = 100_000_001,
+        site: Callable[[Self], Handle] | None = None,
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            clock: Dates, limits and waits go by it.
+            limits: How often the bot may call; None lets everything pass.
+            port: 0 for any free one.
+            token: The bot's; its id is the part before the colon.
+            name: The bot's.
+            username: The bot's, without `@`.
+            privacy: In groups the bot hears only what is meant for it.
+            first_update: The id of the first update.
+            site: Makes what answers requests that are not the Bot API's.
+        """
+        me = Person(
+            id=int(token.partition(":")[0]), first_name=name, username=username, is_bot=True
+        )
+        updates = Updates(last_id=first_update - 1)
+        self.token = token
+        self.account = Account(
+            me=me, token=token, buckets=Buckets(limits=limits), updates=updates, privacy=privacy
+        )
+        self._polling = Polling(updates, clock)
+        self._api = BotApi(
+            account=self.account, polling=self._polling, clock=clock, note=self._note
+        )
+        self._delivering = Delivering(
+            account=self.account, polling=self._polling, clock=clock, note=self._note
+        )
+        self._server = Server(self._handle, port)
+        self._site = None if site is None else site(self)
+        self._group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._changed = asyncio.Event()
+
+    # --- opening and closing -------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self.up()
+        await self._group.__aenter__()
+        self._tasks.append(self._group.create_task(self._delivering.run()))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await self.down()
+        if isinstance(error, asyncio.CancelledError):
+            await self._group.__aexit__(kind, error, trace)
+        else:  # what failed in the body leaves as it is, not wrapped in a group
+            await self._group.__aexit__(None, None, None)
+
+    async def up(self) -> None:
+        """Take connections, again on the same port.
+
+        Raises:
+            OSError: The port is taken.
+        """
+        await self._server.up()
+
+    async def down(self) -> None:
+        """Cut every connection and take no new one; people can go on meanwhile."""
+        await self._server.down()
+
+    def cut(self) -> None:
+        """Cut every connection; new ones are taken."""
+        self._server.cut()
+
+    @property
+    def url(self) -> str:
+        """Where it answers; for what wants one address, as of a self-hosted Bot API server."""
+        return f"http://127.0.0.1:{self._server.port}"
+
+    @property
+    def base_url(self) -> str:
+        """The address that a token and a method are put behind."""
+        return f"{self.url}/bot"
+
+    @property
+    def base_file_url(self) -> str:
+        """The address that a token and the path of a file are put behind."""
+        return f"{self.url}/file/bot"
+
+    # --- who is there ----------------------------------------------------------------------------
+
+    def person(self, name: str, *, username: str = "", id_: int = 0, started: bool = True) -> Actor:
+        """Let somebody have an account.
+
+        Args:
+            name: Their first name.
+            username: Without `@`, empty for none.
+            id_: 0 for the next free one.
+            started: They have opened a private chat with the bot before.
+        """
+        person = self.account.add_person(name, username=username, id_=id_)
+        person.started = started
+        return Actor(self.account, person, now=self._api.moment, happened=self._happened)
+
+    def group(self, title: str, *members: Actor) -> Chat:
+        """Open a basic group with the bot in it."""
+        return self._with(self.account.add_group(title, is_super=False), members)
+
+    def supergroup(self, title: str, *members: Actor, is_forum: bool = False) -> Chat:
+        """Open a supergroup with the bot in it; a forum has topics."""
+        return self._with(self.account.add_group(title, is_super=True, is_forum=is_forum), members)
+
+    def _with(self, chat: Chat, members: tuple[Actor, ...]) -> Chat:
+        chat.members |= dict.fromkeys((one.id for one in members), "member")
+        self._happened()
+        return chat
+
+    def topic(self, chat: Chat, name: str) -> Topic:
+        """Open a topic in a forum."""
+        topic = open_topic(self.account, chat, name, self._api.moment())
+        self._happened()
+        return topic
+
+    def happen(self, kind: str, body: Json) -> Deed:
+        """Let any other update come, such as `message_reaction`, as the Bot API writes it."""
+        update = self.account.updates.add(kind, body, self._api.moment().at)
+        self._happened()
+        return Deed(update=update)
+
+    def skip_ids(self, count: int, chat: Chat | None = None) -> None:
+        """Use up message ids: of a supergroup, or of all other chats, as other activity does."""
+        if chat is not None and chat.kind == "supergroup":
+            chat.last_id += count
+        else:
+            self.account.last_id += count
+
+    # --- how updates go --------------------------------------------------------------------------
+
+    def redeliver(self, deed: Deed, *, as_new: bool = False) -> Update:
+        """Deliver an update again, as itself or under a new id."""
+        update = deed.update
+        if as_new:
+            update = self.account.updates.add(update.kind, update.body, self._api.moment().at)
+        else:
+            self.account.updates.again(update)
+        self._happened()
+        return update
+
+    def hold(self) -> None:
+        """Deliver nothing, until `release`."""
+        self._polling.held = True
+
+    def release(self) -> None:
+        """Deliver what was held, at once and in order."""
+        self._polling.held = False
+        self._happened()
+
+    async def confirmed(self, *deeds: Deed) -> None:
+        """Wait until the bot has confirmed what these deeds told it."""
+        await self.until(lambda: all(deed.update.confirmed for deed in deeds))
+
+    @property
+    def is_polled(self) -> bool:
+        """A bot waits for updates right now."""
+        return self._polling.is_waited
+
+    # --- what the bot did ------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every call of the bot, in the order they arrived."""
+        return self._api.calls
+
+    @property
+    def exceeded(self) -> int:
+        """How many calls the limits refused; those that a test lets fail don't count."""
+        return self.account.buckets.refused
+
+    def called(self, *methods: str, chat: Chat | None = None) -> list[Call]:
+        """Return the calls of these methods, of one chat if one is named."""
+        wanted = {method.lower() for method in methods}
+        return [
+            call
+            for call in self.calls
+            if call.method.lower() in wanted and (chat is None or call.chat == chat.id)
+        ]
+
+    def draft(self, chat: Chat, thread: int = 0) -> str | None:
+        """Return the native draft that is seen in a chat now, None for none."""
+        return chat.draft(self._api.moment().at, thread)
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds, looking again at each change, and return it.
+
+        Raises:
+            AssertionError: It never did; the message tells what the emulator shows.
+        """
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not (found := holds()):
+                    await self._changed.wait()
+        except TimeoutError:
+            message = f"waited {PATIENCE_S:g} s in vain; Telegram shows\n{self.transcript()}"
+            raise AssertionError(message) from None
+        return found
+
+    def transcript(self) -> str:
+        """Return all that stands in the chats, for the message of a failure."""
+        lines = [f"polled: {self.is_polled}"]
+        for chat in self.account.chats.values():
+            lines += [f"--- {chat!r}", *(repr(message) for message in chat.messages)]
+        waiting = [f"{one.id} {one.kind}" for one in self.account.updates.waiting]
+        lines.append(f"unconfirmed updates: {waiting}")
+        lines.append("last calls:")
+        lines += [f"  {call!r}" for call in self.calls[-12:]]
+        return "\n".join(lines)
+
+    def message(self, chat: Chat, id_: int) -> Message:
+        """Return a message by its id."""
+        return chat.by_id[id_]
+
+    # --- faults ----------------------------------------------------------------------------------
+
+    def will(
+        self,
+        method: str,
+        *faults: Fault | None,
+        chat: Chat | None = None,
+        times: int | None = 1,
+        when: Callable[[Call], bool] = lambda _: True,
+    ) -> None:
+        """Let the next calls run into faults, one after another; None lets one pass.
+
+        Args:
+            method: Which calls, in any case; empty for all.
+            faults: In order.
+            chat: Only calls that name this chat.
+            times: How often each, None for ever.
+            when: Only calls of which this holds.
+        """
+        self._api.planned += [
+            Planned(
+                method=method.lower(),
+                fault=fault,
+                chat=0 if chat is None else chat.id,
+                when=when,
+                left=times,
+            )
+            for fault in faults
+        ]
+
+    def without(self, *methods: str) -> None:
+        """Forget methods, as a server that is older than they are: `404 Not Found`."""
+        self.account.missing |= {method.lower() for method in methods}
+
+    def revoke_token(self) -> None:
+        """Let the token be none any more: `401 Unauthorized`."""
+        self.account.token = f"{self.account.me.id}:revoked"
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _handle(self, request: Request) -> Answer:
+        answer = await self._api.answer(request)
+        if answer is not None:
+            return answer
+        return NOTHING_HERE if self._site is None else await self._site(request)
+
+    def _happened(self) -> None:
+        """Something happened that the bot is told."""
+        self._polling.wake()
+        self._note()
+
+    def _note(self) -> None:
+        self._delivering.wake()
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -1,0 +1,230 @@
+"""What is marked in a text, counted as Telegram counts it: in UTF-16 code units.
+
+Marks come from a list (`entities`), from markup, or are found in the text. They are put into one
+order, and marks that Telegram does not allow inside each other are dropped.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from channels.telegram.emulator.refusals import bad_request, can_not_parse
+from channels.telegram.emulator.wire import Json, is_array, is_number, is_object, text_of
+
+MOST_ENTITIES = 100
+"""What is marked beyond these stays plain text (Telegram's limit, not in the Bot API's pages)."""
+FOUND = ("mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number")
+WRITTEN = (
+    "bold",
+    "italic",
+    "underline",
+    "strikethrough",
+    "spoiler",
+    "blockquote",
+    "expandable_blockquote",
+    "code",
+    "pre",
+    "text_link",
+    "text_mention",
+    "custom_emoji",
+    "date_time",
+)
+BLOCKQUOTES = ("blockquote", "expandable_blockquote")
+ALONE = ("code", "pre")
+# What takes two code units, and what is half of such a two and stands alone.
+_PAIRS = re.compile("[\\U00010000-\\U0010ffff]")
+_SURROGATES = re.compile("[\\ud800-\\udfff]")
+
+
+def utf16(text: str) -> int:
+    """Return a text's length in UTF-16 code units."""
+    return len(text) + len(_PAIRS.findall(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """One mark.
+
+    Attributes:
+        offset: Where it begins, in UTF-16 code units.
+        length: How long it is, in the same.
+        more: `url`, `language`, `user` or `custom_emoji_id`, as sorted pairs.
+    """
+
+    type: str
+    offset: int
+    length: int
+    more: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.offset + self.length
+
+    def to_json(self) -> Json:
+        """Write it as a `MessageEntity`."""
+        return {
+            "type": self.type,
+            "offset": self.offset,
+            "length": self.length,
+            **dict(self.more),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """A text and its marks."""
+
+    text: str = ""
+    entities: tuple[Entity, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """In UTF-16 code units."""
+        return utf16(self.text)
+
+
+def from_list(value: list[object]) -> tuple[Entity, ...]:
+    """Read a list of `MessageEntity`.
+
+    Raises:
+        Refused: One of them is none.
+    """
+    return tuple(_from_json(one) for one in value)
+
+
+def _from_json(value: object) -> Entity:
+    if not is_object(value):
+        raise can_not_parse("expected an Object")
+    offset, length, kind = value.get("offset"), value.get("length"), text_of(value, "type")
+    if not is_number(offset) or not is_number(length):
+        raise can_not_parse("offset and length of an entity must be whole numbers")
+    if kind not in WRITTEN and kind not in FOUND:
+        raise can_not_parse("unsupported type of an entity specified")
+    kept = ("url", "language", "user", "custom_emoji_id", "unix_time", "date_time_format")
+    more = tuple((name, value[name]) for name in sorted(kept) if name in value)
+    return Entity(type=kind, offset=offset, length=length, more=more)
+
+
+def settled(text: str, entities: Iterable[Entity]) -> Formatted:
+    """Trim a text and put its marks in order.
+
+    Raises:
+        Refused: A mark lies outside of the text, or ends inside a character.
+    """
+    _check(text, entities)
+    trimmed = text.lstrip()
+    cut = utf16(text) - utf16(trimmed)
+    trimmed = trimmed.rstrip()
+    size = utf16(trimmed)
+    moved = [_clipped(one, cut, size) for one in entities]
+    kept = _allowed(sorted((one for one in moved if one.length > 0), key=_order))
+    return Formatted(text=trimmed, entities=tuple(kept)[:MOST_ENTITIES])
+
+
+def _order(entity: Entity) -> tuple[int, int, int]:
+    rank = WRITTEN.index(entity.type) if entity.type in WRITTEN else -1
+    return (entity.offset, -entity.length, -rank)
+
+
+def _clipped(entity: Entity, cut: int, size: int) -> Entity:
+    start = min(max(entity.offset - cut, 0), size)
+    end = min(max(entity.end - cut, 0), size)
+    return replace(entity, offset=start, length=end - start)
+
+
+def _check(text: str, entities: Iterable[Entity]) -> None:
+    if _SURROGATES.search(text):
+        raise bad_request("strings must be encoded in UTF-8")
+    edges = {0}
+    at = 0
+    for character in text:
+        at += utf16(character)
+        edges.add(at)
+    for one in entities:
+        if one.offset < 0 or one.length < 0:
+            raise bad_request("receive an entity with incorrect offset or length")
+        if one.end > at:
+            raise bad_request(
+                f"entity beginning at UTF-16 offset {one.offset} ends after the end of the text"
+                f" at UTF-16 offset {at}"
+            )
+        if one.offset not in edges:
+            raise bad_request("entity begins in a middle of a UTF-16 symbol")
+        if one.end not in edges:
+            raise bad_request("entity ends in a middle of a UTF-16 symbol")
+
+
+def _allowed(entities: Iterable[Entity]) -> Iterator[Entity]:
+    """Drop what may not stand inside another mark, and end overlapping marks with the outer one."""
+    around: list[Entity] = []
+    for one in entities:
+        while around and around[-1].end <= one.offset:
+            around.pop()
+        if any(outer.type in ALONE for outer in around):
+            continue
+        if any(outer.type == one.type for outer in around):
+            continue
+        if one.type in BLOCKQUOTES and any(outer.type in BLOCKQUOTES for outer in around):
+            continue
+        inner = one
+        if around and around[-1].end < one.end:
+            inner = replace(one, length=around[-1].end - one.offset)
+        around.append(inner)
+        yield inner
+
+
+# --- what is found in a text -----------------------------------------------------------------------
+
+_FINDERS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("url", re.compile(r"\b(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?'()\[\]]", re.IGNORECASE)),
+    ("email", re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
+    ("bot_command", re.compile(r"(?<![\w/])/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?\b")),
+    ("mention", re.compile(r"(?<![\w@])@[A-Za-z0-9_]{3,32}\b")),
+    ("hashtag", re.compile(r"(?<![\w#])#\w*[^\W\d]\w*")),
+)
+
+
+def with_found(formatted: Formatted) -> Formatted:
+    """Add what Telegram finds by itself: addresses, mentions, commands and hashtags."""
+    taken = [one for one in formatted.entities if one.type in (*ALONE, "text_link", "text_mention")]
+    found: list[Entity] = []
+    for kind, pattern in _FINDERS:
+        for match in pattern.finditer(formatted.text):
+            start = utf16(formatted.text[: match.start()])
+            one = Entity(type=kind, offset=start, length=utf16(match.group()))
+            if not any(_overlap(one, other) for other in (*taken, *found)):
+                found.append(one)
+    if not found:
+        return formatted
+    entities = _allowed(sorted((*formatted.entities, *found), key=_order))
+    return replace(formatted, entities=tuple(entities)[:MOST_ENTITIES])
+
+
+def _overlap(one: Entity, other: Entity) -> bool:
+    return one.offset < other.end and other.offset < one.end
+
+
+Parse = Callable[[str], tuple[str, tuple[Entity, ...]]]
+
+
+def read_text(
+    text: str, *, listed: list[object] | None, parse: Parse | None, detect: bool = True
+) -> Formatted:
+    """Read a text with its marks, as a bot sends it.
+
+    Args:
+        text: As sent.
+        listed: `entities`, which count only without markup.
+        parse: The reader of the markup, None for plain text.
+        detect: Look for addresses, mentions and the like, as Telegram does.
+
+    Raises:
+        Refused: The markup or a mark is wrong.
+    """
+    if parse is not None:
+        plain, entities = parse(text)
+    else:
+        plain, entities = text, from_list(listed) if is_array(listed) else ()
+    formatted = settled(plain, entities)
+    return with_found(formatted) if detect else formatted

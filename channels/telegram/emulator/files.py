@@ -1,0 +1,155 @@
+"""The files that Telegram keeps, and their limits.
+
+Bots download up to 20 MB and upload up to 50 MB, pictures up to 10 MB (Bot API, getFile, "Sending
+files", read 2026-11).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from channels.telegram.emulator.refusals import Refused, bad_request
+from channels.telegram.emulator.wire import Json, Parameters, Upload
+
+MEGABYTE = 1024 * 1024
+LARGEST_DOWN = 20 * MEGABYTE
+LARGEST_UP = 50 * MEGABYTE
+LARGEST_PHOTO = 10 * MEGABYTE
+# The kind of a file, as its field is called, and where Telegram keeps it.
+FOLDERS: Mapping[str, str] = {
+    "document": "documents",
+    "photo": "photos",
+    "voice": "voice",
+    "audio": "music",
+    "video": "videos",
+    "animation": "animations",
+    "video_note": "video_notes",
+    "sticker": "stickers",
+}
+_ENDINGS = {"photo": ".jpg", "voice": ".oga", "sticker": ".webp"}
+# What a kind must tell beside its file; no file of ours is looked into.
+_FACTS: Mapping[str, Json] = {
+    "voice": {"duration": 1},
+    "audio": {"duration": 1},
+    "video": {"duration": 1, "width": 640, "height": 480},
+    "animation": {"duration": 1, "width": 640, "height": 480},
+    "video_note": {"duration": 1, "length": 240},
+    "sticker": {
+        "type": "regular",
+        "width": 512,
+        "height": 512,
+        "is_animated": False,
+        "is_video": False,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file.
+
+    Attributes:
+        size: As Telegram tells it; a test may claim more than `content` holds.
+    """
+
+    id: str
+    kind: str
+    name: str
+    media_type: str
+    content: bytes
+    size: int
+    path: str
+
+    @property
+    def unique_id(self) -> str:
+        """The same for the same content; good for no call."""
+        return f"u{hashlib.sha256(self.content).hexdigest()[:14]}"
+
+
+@dataclass(eq=False, kw_only=True)
+class Files:
+    """All files by their id."""
+
+    by_id: dict[str, File] = field(default_factory=dict[str, File])
+
+    def keep(self, kind: str, upload: Upload, *, claimed_size: int | None = None) -> File:
+        """Keep a file; every call gives it another id, as Telegram may."""
+        number = len(self.by_id)
+        ending = _ENDINGS.get(kind) or (
+            f".{upload.name.rpartition('.')[2]}" if "." in upload.name else ""
+        )
+        one = File(
+            id=f"{kind}-{number}-file",
+            kind=kind,
+            name=upload.name,
+            media_type=upload.media_type,
+            content=upload.content,
+            size=len(upload.content) if claimed_size is None else claimed_size,
+            path=f"{FOLDERS[kind]}/file_{number}{ending}",
+        )
+        self.by_id[one.id] = one
+        return one
+
+    def at(self, path: str) -> File | None:
+        """Return what `getFile` named by a path, None for nothing."""
+        found = [one for one in self.by_id.values() if one.path == path]
+        return found[0] if found and found[0].size <= LARGEST_DOWN else None
+
+    def get(self, parameters: Parameters) -> Json:
+        """Do `getFile`.
+
+        Raises:
+            Refused: There is no such file, or it is too large for bots.
+        """
+        one = self.by_id.get(parameters.text("file_id"))
+        if one is None:
+            raise bad_request("invalid file_id")
+        if one.size > LARGEST_DOWN:
+            raise bad_request("file is too big")
+        return {**_file(one), "file_path": one.path}
+
+    def taken(self, parameters: Parameters, name: str, kind: str) -> File:
+        """Return the file that a parameter brings, or names by its id.
+
+        Raises:
+            Refused: There is none, or it is too large.
+        """
+        value = parameters.text(name)
+        part = value.removeprefix("attach://") if value.startswith("attach://") else name
+        upload = parameters.files.get(part)
+        if upload is not None:
+            return self._kept(kind, upload)
+        known = self.by_id.get(value)
+        if known is not None:
+            return known
+        if value.startswith(("http://", "https://")):
+            raise bad_request("failed to get HTTP URL content")  # nothing is fetched from here
+        raise bad_request(f"there is no {kind} in the request")
+
+    def _kept(self, kind: str, upload: Upload) -> File:
+        size = len(upload.content)
+        if not size:
+            raise bad_request("file must be non-empty")
+        if size > LARGEST_UP:
+            raise Refused(413, "Request Entity Too Large")
+        if kind == "photo" and size > LARGEST_PHOTO:
+            raise bad_request("file is too big")
+        return self.keep(kind, upload)
+
+
+def _file(one: File) -> Json:
+    return {"file_id": one.id, "file_unique_id": one.unique_id, "file_size": one.size}
+
+
+def media(one: File) -> Json:
+    """Write a file as the field of a message that holds it."""
+    if one.kind == "photo":
+        sizes = ((90, 60), (800, 533))
+        shape = [{**_file(one), "width": width, "height": height} for width, height in sizes]
+        return {"photo": shape}
+    named = {"file_name": one.name} if one.kind in ("document", "audio", "video") else {}
+    mime = {} if one.kind in ("sticker", "video_note") else {"mime_type": one.media_type}
+    inner = {**_file(one), **named, **mime, **_FACTS.get(one.kind, {})}
+    if one.kind == "animation":  # which older clients take for a document
+        return {"animation": inner, "document": {**_file(one), **mime}}
+    return {one.kind: inner}

@@ -1,0 +1,212 @@
+"""A small HTTP/1.1 server for one machine, whose connections can be cut at any point."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_MAX_HEAD_BYTES = 64 * 1024
+_REASONS = {200: "OK", 204: "No Content", 303: "See Other"}
+
+
+@dataclass(eq=False, kw_only=True)
+class Gone:
+    """Whether the other side has left, and who wants to know.
+
+    Attributes:
+        is_set: It has.
+        told: Called when it leaves; one request at a time is answered, so there is one.
+    """
+
+    is_set: bool = False
+    told: Callable[[], None] | None = None
+
+    def happen(self) -> None:
+        """It left."""
+        self.is_set = True
+        if self.told is not None:
+            self.told()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request.
+
+    Attributes:
+        path: Without the query, as sent.
+        headers: By their names in lower case.
+        gone: When the other side leaves before the answer.
+    """
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    gone: Gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """A whole answer."""
+
+    status: int = 200
+    content_type: str = "application/json"
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streamed:
+    """An answer that comes in pieces until it ends, or the other side leaves."""
+
+    content_type: str
+    pieces: AsyncIterator[bytes]
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """No answer: the connection is cut."""
+
+
+Answer = Response | Streamed | Cut
+Handle = Callable[[Request], Awaitable[Answer]]
+
+
+class _Line(asyncio.StreamReaderProtocol):
+    """Notices that the other side left while an answer is being made."""
+
+    def __init__(
+        self,
+        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter, Gone], Awaitable[None]],
+    ) -> None:
+        gone = Gone()
+        super().__init__(
+            asyncio.StreamReader(limit=_MAX_HEAD_BYTES),
+            lambda reader, writer: serve(reader, writer, gone),
+        )
+        self._gone_side = gone
+
+    def eof_received(self) -> bool | None:
+        self._gone_side.happen()
+        return super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone_side.happen()
+        super().connection_lost(exc)
+
+
+class Server:
+    """Listens on a loopback port; `down` and `up` keep the port."""
+
+    def __init__(self, handle: Handle, port: int = 0) -> None:
+        """Hold what answers; 0 takes any free port."""
+        self._handle = handle
+        self._server: asyncio.Server | None = None
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._ended = asyncio.Event()
+        self.port = port
+
+    async def up(self) -> None:
+        """Take connections.
+
+        Raises:
+            OSError: The port is taken.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: _Line(self._serve), "127.0.0.1", self.port, backlog=1024
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def down(self) -> None:
+        """Cut every connection and take no new one; safe twice."""
+        if self._server is None:
+            return
+        self._server.close()
+        self.cut()
+        for task in self._connections:
+            task.cancel()
+        while self._connections:
+            self._ended.clear()
+            await self._ended.wait()
+        await self._server.wait_closed()
+        self._server = None
+
+    def cut(self) -> None:
+        """Cut every connection; new ones are taken."""
+        for writer in self._connections.values():
+            writer.transport.abort()
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gone: Gone
+    ) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            return  # never so: streams start this in a task
+        self._connections[task] = writer
+        try:
+            while (request := await _read(reader, gone)) is not None:
+                if not await self._answer(request, writer):
+                    break
+        except (ConnectionError, asyncio.CancelledError):
+            # A cancelled connection is how the server closes; a raising one would be reported.
+            return
+        finally:
+            writer.close()
+            del self._connections[task]
+            self._ended.set()
+
+    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; False when the connection ends with it."""
+        answer = await self._handle(request)
+        match answer:
+            case Cut():
+                writer.transport.abort()
+                return False
+            case Response():
+                length = ("content-length", str(len(answer.body)))
+                headers = (("content-type", answer.content_type), length, *answer.headers)
+                writer.write(_head(answer.status, headers) + answer.body)
+                await writer.drain()
+                return request.headers.get("connection", "").lower() != "close"
+            case Streamed():
+                ends = ("connection", "close")
+                headers = (("content-type", answer.content_type), ends, *answer.headers)
+                writer.write(_head(200, headers))
+                async for piece in answer.pieces:
+                    writer.write(piece)
+                    await writer.drain()
+                return False
+
+
+def _head(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Refused')}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+async def _read(reader: asyncio.StreamReader, gone: Gone) -> Request | None:
+    """Read one request; None at the end of the connection, and for what is no request."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return None
+    first, *lines = head.split("\r\n")
+    parts = first.split(" ")
+    if len(parts) != 3:  # noqa: PLR2004  method, target, version
+        return None
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines if line)
+    }
+    size = headers.get("content-length", "0")
+    if not size.isdigit() or int(size) > MAX_BODY_BYTES or "transfer-encoding" in headers:
+        return None
+    try:
+        body = await reader.readexactly(int(size))
+    except asyncio.IncompleteReadError:
+        return None
+    path, _, query = parts[1].partition("?")
+    return Request(method=parts[0], path=path, query=query, headers=headers, body=body, gone=gone)

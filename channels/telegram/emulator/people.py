@@ -1,0 +1,188 @@
+"""What people do, and what the bot is told of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from channels.telegram.emulator import shapes
+from channels.telegram.emulator.account import Account, Press
+from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Standing, Version
+from channels.telegram.emulator.entities import Entity, Formatted, settled, utf16, with_found
+from channels.telegram.emulator.sending import origin
+from channels.telegram.emulator.updates import Update
+from channels.telegram.emulator.wire import Json
+
+LONGEST_TEXT = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """What somebody did.
+
+    Attributes:
+        message: What was written, edited or pressed; None where no message is meant.
+        update: What the bot is told; its id is 0 when the bot is told nothing.
+    """
+
+    update: Update
+    message: Message | None = None
+
+    @property
+    def wrote(self) -> Message:
+        """The message; there must be one."""
+        if self.message is None:
+            reason = f"no message came of `{self.update.kind}`"
+            raise LookupError(reason)
+        return self.message
+
+
+def marked(text: str, entities: Iterable[Entity] = ()) -> Formatted:
+    """Return a text as a client sends it; mentions, commands and addresses are found in it."""
+    return with_found(settled(text, tuple(entities)))
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a long text as clients do when it is pasted: where a message is full, at a word."""
+    cut: list[str] = []
+    while utf16(text) > LONGEST_TEXT:
+        end = LONGEST_TEXT
+        while utf16(text[:end]) > LONGEST_TEXT:
+            end -= 1
+        at_word = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end))
+        end = at_word if at_word > 0 else end
+        cut.append(text[:end])
+        text = text[end:].lstrip(" \n")
+    return [*cut, text]
+
+
+def say(
+    account: Account,
+    person: Person,
+    formatted: Formatted,
+    moment: Moment,
+    *,
+    chat: Chat,
+    thread: int = 0,
+    reply_to: Message | None = None,
+    held: Json | None = None,
+    more: Json | None = None,
+) -> Deed:
+    """Write into a chat; the first message of a private one opens it.
+
+    Args:
+        account: Which bot is told.
+        person: Who writes.
+        formatted: The text, or the caption.
+        moment: When.
+        chat: Where.
+        thread: The topic.
+        reply_to: What it answers.
+        held: A file, as the Bot API writes it.
+        more: Other fields of the message.
+    """
+    if chat.person is person:
+        person.started = True
+        if chat.bot == "kicked":
+            chat.bot = "member"
+    elif chat.is_group:
+        chat.members.setdefault(person.id, "member")
+    message = account.add(
+        chat,
+        person,
+        Version(formatted=formatted, at=moment.at),
+        moment,
+        thread=thread,
+        media=held,
+        more=more,
+        reply_to=reply_to,
+    )
+    return _told(account, "message", message, moment)
+
+
+def edit(account: Account, message: Message, formatted: Formatted, moment: Moment) -> Deed:
+    """Change what somebody wrote."""
+    message.versions.append(Version(formatted=formatted, at=moment.at))
+    message.edited = moment.date
+    return _told(account, "edited_message", message, moment)
+
+
+def press(account: Account, person: Person, message: Message, data: str, moment: Moment) -> Deed:
+    """Press a button; whether or not it still shows, for clients are behind."""
+    number = len(account.presses) + 1
+    one = Press(id=f"press-{number}", person=person, message=message, data=data, at=moment.at)
+    account.presses[one.id] = one
+    shown = shapes.inaccessible(message) if message.deleted else shapes.message(message)
+    body = {
+        "id": one.id,
+        "from": shapes.user(person),
+        "message": shown,
+        "chat_instance": str(message.chat.id),
+        "data": data,
+    }
+    return Deed(update=account.updates.add("callback_query", body, moment.at), message=message)
+
+
+def forward(
+    account: Account, person: Person, source: Message, moment: Moment, *, chat: Chat
+) -> Deed:
+    """Forward a message to a chat with the bot."""
+    formatted = source.versions[-1].formatted
+    more = {"forward_origin": origin(source)}
+    return say(account, person, formatted, moment, chat=chat, held=source.media, more=more)
+
+
+def stand(account: Account, person: Person, chat: Chat, standing: Standing, moment: Moment) -> Deed:
+    """Change how the bot stands to a chat: block and unblock it, add and remove it, promote it."""
+    earlier = chat.bot
+    chat.bot = standing
+    body = {
+        "chat": shapes.chat(chat),
+        "from": shapes.user(person),
+        "date": moment.date,
+        "old_chat_member": shapes.member(account.me, earlier),
+        "new_chat_member": shapes.member(account.me, standing),
+    }
+    return Deed(update=account.updates.add("my_chat_member", body, moment.at))
+
+
+def service(account: Account, person: Person, chat: Chat, more: Json, moment: Moment) -> Deed:
+    """Let a service message come, such as one that tells who joined."""
+    empty = Version(formatted=Formatted(), at=moment.at)
+    message = account.add(chat, person, empty, moment, more=more)
+    return _told(account, "message", message, moment)
+
+
+def migrate(account: Account, person: Person, chat: Chat, moment: Moment) -> tuple[Deed, Deed]:
+    """Make a supergroup of a group: a new id, new message ids, and a message in each of the two."""
+    new = account.add_group(chat.title, is_super=True)
+    new.members, new.bot = chat.members, chat.bot
+    left = service(account, person, chat, {"migrate_to_chat_id": new.id}, moment)
+    came = service(account, person, new, {"migrate_from_chat_id": chat.id}, moment)
+    chat.upgraded_to = new.id
+    return left, came
+
+
+def _told(account: Account, kind: str, message: Message, moment: Moment) -> Deed:
+    if not _is_heard(account, message):
+        unheard = Update(id=0, kind=kind, body={}, at=moment.at)
+        return Deed(update=unheard, message=message)
+    update = account.updates.add(kind, shapes.message(message), moment.at)
+    return Deed(update=update, message=message)
+
+
+def _is_heard(account: Account, message: Message) -> bool:
+    """Whether privacy mode lets the bot hear it (Bots FAQ, "What messages will my bot get?").
+
+    Commands, replies to the bot and messages that name it are heard; so is what tells of the chat
+    itself. The bot hears nothing of chats that it is not in.
+    """
+    chat = message.chat
+    if chat.is_group and chat.bot in ("left", "kicked"):
+        return False
+    hears_all = not chat.is_group or not account.privacy or chat.bot == "administrator"
+    is_service = not message.text and not message.media
+    if hears_all or is_service:
+        return True
+    if message.reply_to is not None and message.reply_to.is_from_bot:
+        return True
+    name = f"@{account.me.username}".lower()
+    return message.text.startswith("/") or name in message.text.lower()

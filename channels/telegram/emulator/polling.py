@@ -1,0 +1,117 @@
+"""Long polling: one poll at a time waits for updates; a newer one ends it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from channels.telegram.emulator.refusals import bad_request, conflict
+from channels.telegram.emulator.updates import LONGEST_WAIT_S, MOST_AT_ONCE, Update, Updates
+from channels.telegram.emulator.wire import Json, Parameters
+from zeroclaw import Clock
+
+
+@dataclass(eq=False, kw_only=True)
+class _Poll:
+    """A call of `getUpdates` that waits.
+
+    Attributes:
+        ended_by: Which call ended it, empty for none.
+        rung: Its time is over.
+    """
+
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    ended_by: str = ""
+    rung: bool = False
+
+
+def allowed_updates(parameters: Parameters) -> list[str] | None:
+    """Read `allowed_updates`; None where none are named.
+
+    Raises:
+        Refused: It is no list.
+    """
+    try:
+        kinds = parameters.json_array("allowed_updates")
+    except ValueError as error:
+        raise bad_request("can't parse allowed updates JSON array") from error
+    return None if kinds is None else [str(kind) for kind in kinds]
+
+
+class Polling:
+    """Answers `getUpdates`.
+
+    Attributes:
+        held: Nothing is delivered while this is set.
+    """
+
+    def __init__(self, updates: Updates, clock: Clock) -> None:
+        """Hold the queue and what tells when a wait is over."""
+        self._updates = updates
+        self._clock = clock
+        self._poll: _Poll | None = None
+        self.held = False
+
+    @property
+    def is_waited(self) -> bool:
+        """A poll waits right now."""
+        return self._poll is not None
+
+    def wake(self) -> None:
+        """Let the poll look again: an update came, or what holds has changed."""
+        if self._poll is not None:
+            self._poll.woken.set()
+
+    def end(self, by: str) -> None:
+        """End the poll that waits, if one does."""
+        if self._poll is not None:
+            self._poll.ended_by = by
+            self._poll.woken.set()
+
+    async def get_updates(
+        self, parameters: Parameters, tell_gone: Callable[[Callable[[], None]], Callable[[], bool]]
+    ) -> list[Json]:
+        """Wait for updates.
+
+        Args:
+            parameters: Of the call.
+            tell_gone: Has a function called when the bot hangs up; returns whether it has.
+
+        Raises:
+            Refused: Another call came, or a parameter can't be read.
+        """
+        self._updates.allow(allowed_updates(parameters))
+        self._updates.forget_old(self._clock.monotonic())
+        self._updates.confirm(parameters.number("offset"))
+        limit = parameters.number("limit") if parameters.has("limit") else MOST_AT_ONCE
+        wait_s = min(parameters.number("timeout"), LONGEST_WAIT_S)
+        self.end("other getUpdates request; make sure that only one bot instance is running")
+        here = self._poll = _Poll()
+        try:
+            taken = await self._wait(here, limit, wait_s, tell_gone(here.woken.set))
+        finally:
+            if self._poll is here:
+                self._poll = None
+        return [one.to_json() for one in taken]
+
+    async def _wait(
+        self, here: _Poll, limit: int, wait_s: int, is_gone: Callable[[], bool]
+    ) -> list[Update]:
+        async with asyncio.TaskGroup() as group:
+            ringing = group.create_task(self._ring(here, wait_s))
+            while not self._has_news() and not here.rung and not here.ended_by:
+                await here.woken.wait()
+                here.woken.clear()
+                if is_gone():
+                    break
+            ringing.cancel()
+        if here.ended_by:
+            raise conflict(f"terminated by {here.ended_by}")
+        return self._updates.take(limit) if self._has_news() and not is_gone() else []
+
+    def _has_news(self) -> bool:
+        return bool(self._updates.waiting) and not self.held
+
+    async def _ring(self, here: _Poll, wait_s: int) -> None:
+        await self._clock.sleep(wait_s)
+        here.rung = True
+        here.woken.set()

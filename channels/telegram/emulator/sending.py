@@ -1,0 +1,167 @@
+"""The methods that put a message into a chat."""
+
+from channels.telegram.emulator import composing, shapes
+from channels.telegram.emulator.account import Account
+from channels.telegram.emulator.chats import Chat, Message, Moment, Version
+from channels.telegram.emulator.entities import Formatted
+from channels.telegram.emulator.files import FOLDERS, media
+from channels.telegram.emulator.keyboards import read_markup
+from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.wire import Json, Parameters, is_object, text_of
+
+MOST_IN_ALBUM = 10
+ACTIONS = (
+    "typing",
+    "upload_photo",
+    "record_video",
+    "upload_video",
+    "record_voice",
+    "upload_voice",
+    "upload_document",
+    "choose_sticker",
+    "find_location",
+    "record_video_note",
+    "upload_video_note",
+)
+
+
+def send_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendMessage`."""
+    chat = account.open_chat(parameters)
+    formatted = composing.text(parameters)
+    return shapes.message(post(account, chat, parameters, moment, formatted))
+
+
+def send_file(kind: str, account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendDocument`, `sendPhoto` and the like; the file is the parameter named as its kind."""
+    chat = account.open_chat(parameters)
+    formatted = composing.caption(parameters)
+    file = account.files.taken(parameters, kind, kind)
+    return shapes.message(post(account, chat, parameters, moment, formatted, held=media(file)))
+
+
+def post(
+    account: Account,
+    chat: Chat,
+    parameters: Parameters,
+    moment: Moment,
+    formatted: Formatted,
+    *,
+    held: Json | None = None,
+    more: Json | None = None,
+    rich: bool = False,
+) -> Message:
+    """Put a message of the bot into a chat.
+
+    Raises:
+        Refused: Its topic, its markup or what it answers is wrong, or it is one too many.
+    """
+    thread = composing.thread(chat, parameters)
+    markup = read_markup(parameters)
+    reply_to, quoted = composing.answered(account, chat, parameters)
+    kept = composing.options(parameters)
+    account.spend(chat, "send", moment)
+    return account.add(
+        chat,
+        account.me,
+        Version(formatted=formatted, markup=markup, rich=rich, at=moment.at),
+        moment,
+        thread=thread,
+        media=held,
+        more={**kept, **quoted, **(more or {})},
+        reply_to=reply_to,
+    )
+
+
+def send_media_group(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendMediaGroup`: an album, which counts as many messages as it has pieces."""
+    chat = account.open_chat(parameters)
+    try:
+        listed = parameters.json_array("media") or []
+    except ValueError as error:
+        raise bad_request("can't parse media JSON object") from error
+    if not 1 <= len(listed) <= MOST_IN_ALBUM:
+        raise bad_request("wrong number of media in the album specified")
+    pieces = [_piece(account, parameters, one) for one in listed]
+    thread = composing.thread(chat, parameters)
+    reply_to, quoted = composing.answered(account, chat, parameters)
+    account.spend(chat, "send", moment, len(pieces))
+    account.albums += 1
+    more = {"media_group_id": f"album-{account.albums}", **quoted}
+    return [
+        shapes.message(
+            account.add(
+                chat,
+                account.me,
+                Version(formatted=formatted, at=moment.at),
+                moment,
+                thread=thread,
+                media=held,
+                more=more,
+                reply_to=reply_to,
+            )
+        )
+        for formatted, held in pieces
+    ]
+
+
+def _piece(account: Account, parameters: Parameters, one: object) -> tuple[Formatted, Json]:
+    if not is_object(one) or text_of(one, "type") not in FOLDERS:
+        raise bad_request("can't parse InputMedia: type must be one of the media types")
+    kind = text_of(one, "type")
+    inner = Parameters(values=one, files=parameters.files)
+    return composing.caption(inner), media(account.files.taken(inner, "media", kind))
+
+
+def forward_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `forwardMessage`."""
+    chat = account.open_chat(parameters)
+    source = _source(account, parameters, "forward")
+    thread = composing.thread(chat, parameters)
+    account.spend(chat, "send", moment)
+    more = {**source.more, "forward_origin": origin(source)}
+    last = source.versions[-1]
+    version = Version(formatted=last.formatted, rich=last.rich, at=moment.at)
+    message = account.add(
+        chat, account.me, version, moment, thread=thread, media=source.media, more=more
+    )
+    return shapes.message(message)
+
+
+def copy_message(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `copyMessage`: the same again, which does not say where it comes from."""
+    chat = account.open_chat(parameters)
+    source = _source(account, parameters, "copy")
+    formatted = source.versions[-1].formatted
+    if source.media and parameters.has("caption"):
+        formatted = composing.caption(parameters)
+    message = post(account, chat, parameters, moment, formatted, held=source.media)
+    return {"message_id": message.id}
+
+
+def origin(source: Message) -> Json:
+    """Write where a forwarded message came from."""
+    return {
+        "type": "user",
+        "date": source.date,
+        "sender_user": shapes.user(source.sender),
+    }
+
+
+def _source(account: Account, parameters: Parameters, what: str) -> Message:
+    chat = account.find_chat(parameters, "from_chat_id")
+    source = chat.by_id.get(parameters.number("message_id"))
+    if source is None or source.deleted:
+        raise bad_request(f"message to {what} not found")
+    return source
+
+
+def send_chat_action(account: Account, parameters: Parameters, _moment: Moment) -> object:
+    """Do `sendChatAction`; people see it for 5 seconds."""
+    chat = account.open_chat(parameters)
+    action = parameters.text("action")
+    if action not in ACTIONS:
+        raise bad_request("wrong parameter action in request")
+    composing.thread(chat, parameters)
+    chat.actions.append(action)
+    return True

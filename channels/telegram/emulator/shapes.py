@@ -1,0 +1,89 @@
+"""Writes what a bot is told as the Bot API's JSON objects."""
+
+from channels.telegram.emulator.chats import Chat, Message, Person, Version
+from channels.telegram.emulator.wire import Json
+
+
+def user(person: Person) -> Json:
+    """Write a `User`."""
+    shape: dict[str, object] = {
+        "id": person.id,
+        "is_bot": person.is_bot,
+        "first_name": person.first_name,
+    }
+    if person.username:
+        shape["username"] = person.username
+    if not person.is_bot:
+        shape["language_code"] = person.language
+    return shape
+
+
+def chat(one: Chat) -> Json:
+    """Write a `Chat`."""
+    shape: dict[str, object] = {"id": one.id, "type": one.kind}
+    if one.person is not None:
+        shape["first_name"] = one.person.first_name
+        if one.person.username:
+            shape["username"] = one.person.username
+    else:
+        shape["title"] = one.title
+    if one.is_forum:
+        shape["is_forum"] = True
+    return shape
+
+
+def message(one: Message, *, with_reply: bool = True) -> Json:
+    """Write a `Message`; what it answers is written without what that answers, as Telegram does."""
+    shape: dict[str, object] = {
+        "message_id": one.id,
+        "from": user(one.sender),
+        "chat": chat(one.chat),
+        "date": one.date,
+    }
+    if one.edited is not None:
+        shape["edit_date"] = one.edited
+    if one.thread:
+        shape["message_thread_id"] = one.thread
+        shape["is_topic_message"] = True
+    if one.reply_to is not None and with_reply:
+        shape["reply_to_message"] = message(one.reply_to, with_reply=False)
+    shape |= (
+        dict(one.media) | dict(one.more) | dict(_said(one.versions[-1], is_caption=bool(one.media)))
+    )
+    return shape
+
+
+def _said(version: Version, *, is_caption: bool) -> Json:
+    """Write text and markup; of markup Telegram tells a bot only inline keyboards."""
+    shape: dict[str, object] = {}
+    formatted = version.formatted
+    if version.rich:
+        shape["rich_message"] = {"blocks": [{"type": "paragraph", "text": formatted.text}]}
+    elif formatted.text:
+        shape["caption" if is_caption else "text"] = formatted.text
+        if formatted.entities:
+            name = "caption_entities" if is_caption else "entities"
+            shape[name] = [entity.to_json() for entity in formatted.entities]
+    if version.markup is not None and "inline_keyboard" in version.markup:
+        shape["reply_markup"] = version.markup
+    return shape
+
+
+def inaccessible(one: Message) -> Json:
+    """Write an `InaccessibleMessage`: of a deleted one a bot is told no more."""
+    return {"chat": chat(one.chat), "message_id": one.id, "date": 0}
+
+
+def member(person: Person, status: str) -> Json:
+    """Write a `ChatMember`."""
+    shape: dict[str, object] = {"user": user(person), "status": status}
+    if status == "kicked":
+        shape["until_date"] = 0
+    if status == "administrator":
+        rights = (
+            "can_be_edited is_anonymous can_manage_chat can_delete_messages can_manage_video_chats"
+            " can_restrict_members can_promote_members can_change_info can_invite_users"
+            " can_post_stories can_edit_stories can_delete_stories"
+        )
+        shape |= dict.fromkeys(rights.split(), False)
+    return shape

@@ -1,0 +1,115 @@
+"""The queue of updates: what waits for the bot, and how it says that it has it.
+
+An update waits for 24 hours, or until a call with a higher `offset` confirms it (Bot API, getUpdates,
+read 2026-11). Until then it is delivered again to whoever asks.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from channels.telegram.emulator.wire import Json
+
+KEPT_S = 24 * 3600.0
+MOST_AT_ONCE = 100
+LONGEST_WAIT_S = 50
+"""What the server waits at most, whatever `timeout` says; the Bot API's pages give no number."""
+# Kinds that come only when they are asked for (Bot API, getUpdates, allowed_updates, read 2026-11).
+ONLY_WHEN_ASKED = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+
+
+@dataclass(eq=False, kw_only=True)
+class Update:
+    """Something that happened, on its way to the bot.
+
+    Attributes:
+        kind: The name of its field, such as `message`.
+        body: What that field holds.
+        at: Seconds when it happened.
+        deliveries: How often it was sent.
+        confirmed: The bot said that it has it.
+    """
+
+    id: int
+    kind: str
+    body: Json
+    at: float
+    deliveries: int = 0
+    confirmed: bool = False
+
+    def to_json(self) -> Json:
+        """Write it as an `Update`."""
+        return {"update_id": self.id, self.kind: self.body}
+
+
+@dataclass(eq=False, kw_only=True)
+class Updates:
+    """The queue.
+
+    Attributes:
+        last_id: The id of the newest update.
+        allowed: The kinds asked for, None for the usual ones.
+        waiting: What is unconfirmed, oldest first.
+        dropped: How many were never wanted.
+    """
+
+    last_id: int
+    allowed: frozenset[str] | None = None
+    waiting: list[Update] = field(default_factory=list[Update])
+    dropped: int = 0
+
+    def allow(self, kinds: Iterable[str] | None) -> None:
+        """Take another list of kinds; an empty one means the usual, None keeps what holds."""
+        if kinds is not None:
+            self.allowed = frozenset(kinds) or None
+
+    def add(self, kind: str, body: Json, at: float) -> Update:
+        """Add an update; one of a kind that was not asked for is dropped, and never comes."""
+        wanted = kind not in ONLY_WHEN_ASKED if self.allowed is None else kind in self.allowed
+        if not wanted:
+            self.dropped += 1
+            return Update(id=0, kind=kind, body=body, at=at)
+        self.last_id += 1
+        update = Update(id=self.last_id, kind=kind, body=body, at=at)
+        self.waiting.append(update)
+        return update
+
+    def again(self, update: Update) -> None:
+        """Let an update wait that the bot already had, in its old place."""
+        update.confirmed = False
+        if update not in self.waiting:
+            self.waiting.append(update)
+            self.waiting.sort(key=lambda one: one.id)
+
+    def forget_old(self, at: float) -> None:
+        """Let go what nobody fetched for a day."""
+        self.waiting = [one for one in self.waiting if at - one.at < KEPT_S]
+
+    def confirm(self, offset: int) -> None:
+        """Take an offset in: what lies before it is confirmed.
+
+        Args:
+            offset: The first update that is wanted; -n for the last n, which confirms all before
+                them; 0 confirms nothing.
+        """
+        if offset < 0:
+            keep_from = max(len(self.waiting) + offset, 0)
+            done, self.waiting = self.waiting[:keep_from], self.waiting[keep_from:]
+        elif offset:
+            done = [one for one in self.waiting if one.id < offset]
+            self.waiting = [one for one in self.waiting if one.id >= offset]
+        else:
+            done = []
+        for one in done:
+            one.confirmed = True
+
+    def confirm_one(self, update: Update) -> None:
+        """Take one update as received, as a webhook's answer does."""
+        update.confirmed = True
+        self.waiting = [one for one in self.waiting if one is not update]
+
+    def take(self, limit: int) -> list[Update]:
+        """Return the oldest ones, and count that they are delivered."""
+        taken = self.waiting[: min(max(limit, 1), MOST_AT_ONCE)]
+        for one in taken:
+            one.deliveries += 1
+        return taken

@@ -1,0 +1,121 @@
+"""What a call of the Bot API carries: its parameters, however they were sent.
+
+A value comes as text, from a query or a form, or as JSON; Telegram takes either everywhere, and reads
+numbers and flags leniently: what is none is 0 or false.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+Json = Mapping[str, object]
+
+
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether parsed JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[object]]:
+    """Whether parsed JSON is an array."""
+    return isinstance(value, list)
+
+
+def is_number(value: object) -> TypeGuard[int]:
+    """Whether parsed JSON is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def text_of(body: Json, key: str) -> str:
+    """Return a text, empty where there is none."""
+    value = body.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def number_of(body: Json, key: str) -> int:
+    """Return a whole number, 0 where there is none."""
+    value = body.get(key)
+    if isinstance(value, str):
+        return whole(value)
+    return value if is_number(value) else 0
+
+
+def whole(text: str) -> int:
+    """Read a whole number; 0 for anything else."""
+    digits = text.strip().removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file as a form brought it."""
+
+    name: str
+    content: bytes
+    media_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """The parameters of one call.
+
+    Attributes:
+        values: By name; texts, or whatever a JSON body held.
+        files: Uploads by the name of their part.
+    """
+
+    values: Json = field(default_factory=dict[str, object])
+    files: Mapping[str, Upload] = field(default_factory=dict[str, Upload])
+
+    def has(self, name: str) -> bool:
+        """Whether a parameter was sent and is not empty."""
+        return self.values.get(name) not in (None, "")
+
+    def text(self, name: str) -> str:
+        """Return a text; a number as its digits, anything else that is none as an empty one."""
+        value = self.values.get(name)
+        return str(value) if isinstance(value, str | int) else ""
+
+    def number(self, name: str) -> int:
+        """Return a whole number, 0 where there is none."""
+        return number_of(self.values, name)
+
+    def flag(self, name: str) -> bool:
+        """Return a flag: `true`, `yes` and `1` are set, whatever their case."""
+        return self.text(name).lower() in ("true", "yes", "1")
+
+    def json(self, name: str) -> object:
+        """Return what a parameter holds as JSON; None where there is none.
+
+        Raises:
+            ValueError: It is no JSON.
+        """
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            return value
+        return json.loads(value) if value else None
+
+    def json_object(self, name: str) -> dict[str, object] | None:
+        """Return a JSON object; None where there is none.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        value = self.json(name)
+        if value is None or is_object(value):
+            return value
+        message = "expected an Object"
+        raise ValueError(message)
+
+    def json_array(self, name: str) -> list[object] | None:
+        """Return a JSON array; None where there is none.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        value = self.json(name)
+        if value is None or is_array(value):
+            return value
+        message = "expected an Array"
+        raise ValueError(message)
