@@ -102,7 +102,9 @@ def fetch(target: Path) -> None:
     """
     if is_whole(target):
         return
-    print(f"model: fetching {FILE} ({BYTES // 1_000_000} MB) once, into {target.parent}")
+    print(
+        f"model: fetching {FILE} ({BYTES // 1_000_000} MB) once, into {target.parent}", flush=True
+    )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:

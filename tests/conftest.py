@@ -51,13 +51,35 @@ def model_file() -> Path:
     return data / "zeroclaw" / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+def is_free(port: int) -> bool:
+    """Whether a daemon could listen on a loopback port."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 # Each name, how its presence is seen, and how to get it.
 REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
+    "attachments": (
+        lambda: find_spec("pypdf") is not None and find_spec("PIL") is not None,
+        "install the extra `attachments`",
+    ),
     "bwrap": (lambda: shutil.which("bwrap") is not None, "apt-get install bubblewrap"),
+    "checkout": (
+        (Path(__file__).parents[1] / ".git").exists,
+        "run the tests in a clone of the repository",
+    ),
     "chromium": (lambda: shutil.which("chromium") is not None, "apt-get install chromium"),
+    "debootstrap": (lambda: shutil.which("debootstrap") is not None, "apt-get install debootstrap"),
+    "default port": (lambda: is_free(8420), "end what listens on 127.0.0.1:8420"),
     "llama": (lambda: find_spec("xllamacpp") is not None, "install the extra `local`"),
     "model": (lambda: model_file().is_file(), "python deploy/fetch_model.py"),
     "openssl": (lambda: shutil.which("openssl") is not None, "apt-get install openssl"),
+    "root": (lambda: os.geteuid() == 0, "run the tests as root, on a machine made for tests"),
     "unshare": (lambda: shutil.which("unshare") is not None, "apt-get install util-linux"),
     "platform": (
         lambda: find_spec("zeroclaw_test_platform") is not None,
