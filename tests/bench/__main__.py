@@ -22,6 +22,7 @@ from pathlib import Path
 
 from tests.bench import parts
 from tests.bench.figures import Report
+from tests.bench.local import local_model
 
 BOUND_S = 300.0
 Progress = Callable[[str], None]
@@ -69,7 +70,7 @@ class _Asked(argparse.Namespace):
     load: float = 0.0
 
 
-PARTS = ("start", "text", "tool", "stream", "burst", "admissions", "policy")
+PARTS = ("start", "text", "tool", "stream", "burst", "admissions", "policy", "local")
 
 
 def _arguments() -> _Asked:
@@ -100,6 +101,7 @@ async def _all(
             "burst": ("200 conversations at once", lambda: parts.burst(place, times(5))),
             "admissions": ("admissions alone", lambda: parts.admissions(place, times(50))),
             "policy": ("policy decisions", lambda: parts.decisions(place, times(2000))),
+            "local": ("the local model", lambda: local_model(place, times(3))),
         }
         for name, (what, work) in steps.items():
             if name in only:

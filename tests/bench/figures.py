@@ -14,16 +14,18 @@ class Figure:
         samples: How many measurements are behind the median.
         p95: The 95th percentile by nearest rank; None for a figure with a single value.
         aim: What is aimed at, in words; empty for a figure without an aim.
+        skipped: Why there is nothing measured, empty when there is.
     """
 
     name: str
-    unit: str
-    median: float
+    unit: str = ""
+    median: float | None = None
     samples: int = 1
     least: float | None = None
     p95: float | None = None
     most: float | None = None
     aim: str = ""
+    skipped: str = ""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -52,15 +54,22 @@ class Report:
             )
         )
 
+    def skipped(self, name: str, reason: str) -> None:
+        """Add what could not be measured here."""
+        self.figures.append(Figure(name=name, samples=0, skipped=reason))
+
     def as_json(self) -> list[dict[str, object]]:
         """Return the figures for a file."""
         return [asdict(figure) for figure in self.figures]
 
     def table(self) -> Iterator[str]:
         """Return the lines for people."""
-        wide = max(len(figure.name) for figure in self.figures)
+        wide = max((len(figure.name) for figure in self.figures), default=0)
         yield f"{'':{wide}}  {'median':>9} {'min':>9} {'p95':>9} {'max':>9}  unit, samples, aim"
         for figure in self.figures:
+            if figure.skipped:
+                yield f"{figure.name:{wide}}  skipped: {figure.skipped}"
+                continue
             columns = (figure.median, figure.least, figure.p95, figure.most)
             numbers = " ".join(f"{_short(value):>9}" for value in columns)
             count = f", {figure.samples}" if figure.samples > 1 else ""

@@ -52,6 +52,11 @@ class Daemon:
         self.ready_s = 0.0
         self.ready_cpu_s = 0.0
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
     def cpu_s(self) -> float:
         """Return the processor seconds of all its threads, in steps of 10 ms."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
@@ -60,18 +65,11 @@ class Daemon:
 
     def pss_mib(self) -> float:
         """Return its proportional share of memory."""
-        return self._memory("smaps_rollup", "Pss:")
+        return pss_mib(self.process.pid)
 
     def peak_rss_mib(self) -> float:
         """Return the most that it ever had resident."""
-        return self._memory("status", "VmHWM:")
-
-    def _memory(self, file: str, name: str) -> float:
-        for line in Path(f"/proc/{self.process.pid}/{file}").read_text().splitlines():
-            if line.startswith(name):
-                return int(line.split()[1]) / 1024
-        message = f"`{file}` has no `{name}`"
-        raise LookupError(message)
+        return _memory_mib(self.process.pid, "status", "VmHWM:")
 
     async def written(self) -> Written:
         """Return what its store has written until now."""
@@ -81,6 +79,19 @@ class Daemon:
         return Written(
             commits=int(told["commits"]), groups=int(told["groups"]), commit_s=told["commit_s"]
         )
+
+
+def pss_mib(pid: int) -> float:
+    """Return a process's proportional share of memory."""
+    return _memory_mib(pid, "smaps_rollup", "Pss:")
+
+
+def _memory_mib(pid: int, file: str, name: str) -> float:
+    for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) / 1024
+    message = f"`{file}` has no `{name}`"
+    raise LookupError(message)
 
 
 @asynccontextmanager
@@ -94,7 +105,7 @@ async def running(
         config: Without the places.
         program: Start `zeroclaw run`, which tells nothing about its store.
     """
-    path = _prepared(directory, config)
+    path = written_config(directory, config)
     told = [sys.executable, "-m", "tests.bench.root", str(path)]
     command = [PROGRAM, "run", "--config", str(path)] if program else told
     environment = {
@@ -134,7 +145,8 @@ async def running(
             await process.wait()
 
 
-def _prepared(directory: Path, config: dict[str, object]) -> Path:
+def written_config(directory: Path, config: dict[str, object]) -> Path:
+    """Write a configuration that keeps everything in a directory; returns its file."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "zeroclaw.toml"
     places = {"data_dir": str(directory / "data"), "workspace_dir": str(directory / "workspaces")}
