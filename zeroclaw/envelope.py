@@ -285,9 +285,14 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The event is stored, and `text` may be shown to its sender alone (it may be lost)."""
+    """The event is stored, and `text` may be shown to its sender alone (it may be lost).
+
+    Attributes:
+        reply_wanted: The text asks for a reason; the press counts when it comes again with one.
+    """
 
     text: str
+    reply_wanted: bool = False
 
 
 Admission = Accepted | Duplicate | Ignored | Answered

@@ -69,7 +69,7 @@ def _is_near(host: str) -> bool:
 
 MANIFEST = ChannelManifest(
     kind="telegram",
-    adapter="channels.telegram.adapter:open_channel",
+    adapter="channels.telegram.opening:open_channel",
     settings="channels.telegram:TelegramSettings",
-    check="channels.telegram.checking:check",
+    check="channels.telegram.opening:check",
 )

@@ -84,12 +84,15 @@ def view(outcome: Outcome) -> View:
     )
 
 
-def question(call_number: int, url: str) -> Styled:
-    """Return what asks for the reason of a denial; the link tells whose reason the reply is."""
+def question(asked: str, url: str) -> Styled:
+    """Return what asks for the reason of a denial; its link tells whose reason the reply is.
+
+    Args:
+        asked: As the runtime asks it, of one line.
+        url: The link.
+    """
     writer = Writer()
-    writer.write("Why is call ")
-    writer.write(str(call_number) if call_number else "this one", "text_link", url=url)
-    writer.write(" denied? Reply to this message; until then it stays open.")
+    writer.write(visible(asked), "text_link", url=url)
     return writer.written()
 
 

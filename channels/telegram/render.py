@@ -16,9 +16,11 @@ from zeroclaw import Rendered
 MOST_UNITS = 4096
 """Bot API, sendMessage: 1-4096 after entities parsing, in UTF-16 units, read 2026-11."""
 
-_KINDS = frozenset(
-    {"blockquote", "bold", "code", "italic", "pre", "spoiler", "strikethrough", "underline"}
+KINDS = frozenset(
+    {"blockquote", "bold", "code", "italic", "pre", "spoiler", "strikethrough", "text_link"}
+    | {"underline"}
 )
+"""All styles that are ever sent."""
 _LINKS = ("http://", "https://")
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
 # Telegram drops these: signs that turn the reading direction round, and controls.
@@ -90,8 +92,8 @@ def _allowed(found: Iterable[Mark]) -> tuple[Mark, ...]:
     kept: list[Mark] = []
     quoted_to = 0
     for mark in marks:
-        is_link = mark.kind == "text_link" and mark.url.startswith(_LINKS)
-        if mark.kind not in _KINDS and not is_link:
+        is_page = mark.url.startswith(_LINKS)
+        if mark.kind not in KINDS or (mark.kind == "text_link" and not is_page):
             continue
         if mark.kind == "blockquote":
             if mark.offset < quoted_to:

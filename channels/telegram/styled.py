@@ -69,18 +69,21 @@ def cut(text: str, most: int) -> str:
 
 
 def to_body(styled: Styled) -> str:
-    """Write a styled text as one string, for `Rendered.body`."""
+    """Write a styled text as one string, for `Rendered.body`: the text, NUL, and its marks."""
+    if not styled.marks:
+        return styled.text
     marks = [[one.kind, one.offset, one.length, one.url, one.language] for one in styled.marks]
-    return json.dumps([styled.text, marks], ensure_ascii=False)
+    return f"{styled.text}\x00{json.dumps(marks)}"
 
 
 def from_body(body: str) -> Styled:
     """Read what `to_body` wrote."""
-    text, marks = cast("tuple[str, list[tuple[str, int, int, str, str]]]", json.loads(body))
+    text, nul, marks = body.partition("\x00")
+    found = cast("list[tuple[str, int, int, str, str]]", json.loads(marks)) if nul else []
     return Styled(
         text=text,
         marks=tuple(
             Mark(kind=kind, offset=offset, length=length, url=url, language=language)
-            for kind, offset, length, url, language in marks
+            for kind, offset, length, url, language in found
         ),
     )

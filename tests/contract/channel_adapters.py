@@ -4,12 +4,14 @@ from tests.contract.channel_suite import Adapter
 from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
 from tests.contract.loopback_harness import loopback
 from tests.contract.scripted_harness import BARE, FULL, scripted
+from tests.contract.telegram_harness import TELEGRAM
 from tests.contract.terminal_harness import TERMINAL, terminal_opened
 from tests.contract.web_harness import WEB, web_opened
 
 ADAPTERS = (
     Adapter(name="terminal", capabilities=TERMINAL, opened=terminal_opened),
     Adapter(name="web", capabilities=WEB, opened=web_opened),
+    TELEGRAM,
     loopback("loopback"),
     loopback("loopback, of few capabilities", **BARE_LOOPBACK),
     loopback("loopback, buttons without edits", can_edit=False),

@@ -2,11 +2,13 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
 from pydantic import BaseModel
 
+from channels.telegram import TelegramSettings
 from channels.terminal import TerminalSettings
 from channels.web import WebSettings
 from zeroclaw.config import (
@@ -17,10 +19,13 @@ from zeroclaw.config import (
     parse,
 )
 from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.reference import SecretReference
 
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
 UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")
 KINDS = {"web": WebSettings, "terminal": TerminalSettings}
+COMMENTED = {"telegram": TelegramSettings}
+"""Kinds that need something of a person's before they run."""
 
 
 def shown(text: str) -> dict[str, object]:
@@ -45,7 +50,12 @@ def table_of(value: object) -> dict[str, object] | None:
     return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
 
-VALUES = {"provider.options", "provider.api_key", "policy.statement.when"}
+VALUES = {
+    "provider.options",
+    "provider.api_key",
+    "policy.statement.when",
+    "channels.telegram.token",
+}
 """Tables that are a value of one key."""
 
 
@@ -64,12 +74,12 @@ def of_model(model: type[BaseModel], path: str = "") -> dict[str, object]:
     return found
 
 
-def every_key() -> dict[str, object]:
-    """What the models say: the keys of the house, and of each channel that comes with it."""
+def every_key(kinds: Mapping[str, type[BaseModel]] = KINDS) -> dict[str, object]:
+    """What the models say: the keys of the house, and of channels that come with it."""
     keys = of_model(Config)
     for several in ("channels", "people", "policy.statement"):
         del keys[several]
-    for name, model in KINDS.items():
+    for name, model in kinds.items():
         keys |= of_model(ChannelSettings, f"channels.{name}.")
         keys |= of_model(model, f"channels.{name}.")
     return keys
@@ -94,7 +104,7 @@ def test_every_key_is_there_and_no_other() -> None:
     """Those without a default, and those of lists, are there as comments that can be used."""
     statement = {f"policy.statement.{key}" for key in Statement.__slots__}
     people = {f"people.{key}" for key in PersonSettings.model_fields}
-    assert set(shown(UNCOMMENTED)) == set(every_key()) | statement | people
+    assert set(shown(UNCOMMENTED)) == set(every_key(KINDS | COMMENTED)) | statement | people
 
 
 def test_the_commented_examples_are_valid() -> None:
@@ -102,6 +112,13 @@ def test_the_commented_examples_are_valid() -> None:
     config = parse(UNCOMMENTED)
     assert [one.id for one in configured(config.policy.statement)] == ["notes-are-mine"]
     assert [one.name for one in config.people] == ["ann"]
+    settings, faults = channel_settings(config, KINDS | COMMENTED)
+    assert faults == ()
+    token = SecretReference(env="TELEGRAM_TOKEN")
+    assert settings["telegram"] == TelegramSettings(token=token)
+    assert config.channels["telegram"].model_dump(include=set(ChannelSettings.model_fields)) == (
+        ChannelSettings().model_dump()
+    )
 
 
 def test_every_key_says_why() -> None:

@@ -137,7 +137,7 @@ class Door:
                 # Put out between the look at who it is and the commit; what it began is ended.
                 self._put_out()
             await self._answer_rest(channel, plan)
-            return Answered(text=plan.toast) if plan.toast else Accepted()
+            return _admitted(plan)
         raise _too_many(channel)
 
     async def _stranger(self, envelope: Envelope) -> Admission:
@@ -360,3 +360,9 @@ class Door:
 
 def _too_many(channel: str) -> Conflict:
     return Conflict(f"`{channel}` could not store an event: too many writers")
+
+
+def _admitted(plan: Plan) -> Admission:
+    if not plan.toast:
+        return Accepted()
+    return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)

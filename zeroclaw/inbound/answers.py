@@ -24,7 +24,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import from_row
-from zeroclaw.gate.approval import Answered, Approval, Late, Result
+from zeroclaw.gate.approval import Answered, Approval, Late, ReasonWanted, Result
 from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.policy import PolicySet
@@ -118,6 +118,7 @@ class Answers:
                     conversation=conversation,
                     writes=touched,
                     toast=wording.toast(result),
+                    reply_wanted=isinstance(result, ReasonWanted),
                 )
 
     async def by_number(

@@ -21,6 +21,7 @@ class Plan:
         writes: Committed together with the claim.
         here: The conversation that a command was said in, where that is not the scope.
         toast: May be shown to the sender alone; it may be lost.
+        reply_wanted: The toast asks for a reason.
         wake: Conversations with something new in their inbox.
         switched: The halt switch was moved.
         halt: Its new position, None for off.
@@ -32,6 +33,7 @@ class Plan:
     writes: tuple[Write, ...] = ()
     here: ConversationId | None = None
     toast: str = ""
+    reply_wanted: bool = False
     wake: tuple[ConversationId, ...] = ()
     switched: bool = False
     halt: Halt | None = None

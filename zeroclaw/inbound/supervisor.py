@@ -18,7 +18,7 @@ from typing import Literal, cast
 
 from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.errors import ChannelUnauthorized, ZeroclawError
+from zeroclaw.errors import ChannelUnauthorized, ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 
 FIRST_WAIT_S = 1.0
@@ -92,7 +92,7 @@ class Supervisor:
                 failures, wait_s = 0, FIRST_WAIT_S
             failures += 1
             why = fault_line(error)
-            if isinstance(error, ChannelUnauthorized):
+            if isinstance(error, ChannelUnauthorized | ConfigError):
                 self._note(name, "down", why)
                 self._log("channel_went_down", channel=name, why=why)
                 await self._tell_operators(name, f"`{name}` is down until you act: {why}")

@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Admission, Envelope
-from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable
+from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError
 from zeroclaw.inbound.supervisor import LONGEST_WAIT_S, STEADY_S, Supervisor, contain, fault_line
 
 
@@ -121,6 +121,13 @@ async def test_a_channel_whose_key_was_refused_waits_for_a_person() -> None:
     await rig.keep(Frail(rig.clock, ChannelUnauthorized("the token was refused")))
     assert rig.state() == ("down", "the token was refused")
     assert rig.told == [("chat", "`chat` is down until you act: the token was refused")]
+
+
+async def test_a_channel_that_lacks_something_waits_for_a_person() -> None:
+    """A package that is missing does not come by trying again."""
+    rig = Rig()
+    await rig.keep(Frail(rig.clock, ConfigError(("channels.chat: install the extra",))))
+    assert rig.state() == ("down", "channels.chat: install the extra")
 
 
 async def test_a_fault_in_a_channels_code_is_told_by_its_kind() -> None:

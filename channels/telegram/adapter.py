@@ -1,0 +1,225 @@
+"""One Telegram bot account as a channel: what goes out, and what follows what comes in."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from channels.telegram import (
+    ACCOUNT,
+    CAPABILITIES,
+    CHAT,
+    EDIT_INTERVAL_S,
+    TelegramSettings,
+    buttons,
+    cards,
+    render,
+)
+from channels.telegram.calls import Calls
+from channels.telegram.decode import Me, Passed, Taken
+from channels.telegram.polling import Poller
+from channels.telegram.styled import Styled, from_body
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    Attachment,
+    Capabilities,
+    Card,
+    ChannelContext,
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    MessageRef,
+    Outcome,
+    Outgoing,
+    Pressed,
+    Rendered,
+    ZeroclawError,
+)
+
+MOST_ANSWERS = 64
+"""Presses that are answered at the same time; a toast beyond that is lost, its effect is not."""
+FASTEST_EDIT_S = 0.05
+"""Where no limits are kept: as often as an eye can follow."""
+
+
+class TelegramChannel:
+    """One bot account."""
+
+    def __init__(self, context: ChannelContext, settings: TelegramSettings) -> None:
+        """Open nothing yet.
+
+        Raises:
+            ChannelUnauthorized: The token has another form than Telegram's.
+        """
+        token = context.secrets.get("token", "").strip()
+        account, colon, _ = token.partition(":")
+        if not account.isdecimal() or not colon:
+            message = (
+                f"`{context.name}`: that is no bot's token; @BotFather gives one such as "
+                "`123456:ABC…`"
+            )
+            raise ChannelUnauthorized(message)
+        self._context = context
+        self._settings = settings
+        self._account = account
+        self._calls = Calls(
+            name=context.name,
+            token=token,
+            base_url=settings.api_base_url,
+            link_previews=settings.link_previews,
+        )
+        self._me = Me(channel=context.name, id=int(account), username="", groups=settings.groups)
+
+    @property
+    def name(self) -> str:
+        """The name in the configuration."""
+        return self._context.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a bot can do, within the limits that are kept."""
+        return capabilities(self._settings)
+
+    # --- inward ----------------------------------------------------------------------------------
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        """Poll until cancelled; see `Channel.receive`."""
+        await self._meet()
+        async with asyncio.TaskGroup() as group:
+            answering = asyncio.Semaphore(MOST_ANSWERS)
+
+            def then(event: Taken | Passed, admission: Admission | None) -> None:
+                if (event.query or isinstance(admission, Answered)) and not answering.locked():
+                    group.create_task(self._answer(event, admission, answering))
+
+            poller = Poller(
+                fetch=self._calls.updates,
+                admit=admit,
+                then=then,
+                me=self._me,
+                clock=self._context.clock,
+                log=self._context.log,
+            )
+            ready()
+            await poller.run()
+
+    async def _meet(self) -> None:
+        """Learn who we are, and see that updates come here."""
+        user = await self._calls.me()
+        if str(user.id) != self._account:
+            message = f"`{self.name}`: the server says that the token is of another bot"
+            raise ChannelUnavailable(message)
+        self._me = replace(self._me, username=user.username or "")
+        if (await self._calls.webhook()).url:
+            # Polling is what the configuration says; while a webhook is set every poll is refused.
+            await self._calls.forget_webhook()
+            self._context.log("webhook_removed", level="warning")
+
+    async def _answer(
+        self, event: Taken | Passed, admission: Admission | None, slot: asyncio.Semaphore
+    ) -> None:
+        """Show a sender what came of their press, or of their reason; it may be lost."""
+        said = admission.text if isinstance(admission, Answered) else ""
+        async with slot:
+            try:
+                if event.query:
+                    await self._calls.toast(event.query, said)
+                body = event.envelope.body if isinstance(event, Taken) else None
+                if not isinstance(admission, Answered) or not isinstance(body, Pressed):
+                    return
+                if admission.reply_wanted and body.card is not None:
+                    await self._ask_why(said, body, body.card)
+                elif not event.query and body.card is not None:
+                    await self._calls.send(body.card.address, Styled(text=said))
+            except ZeroclawError as error:
+                self._context.log("press_not_answered", why=str(error))
+
+    async def _ask_why(self, said: str, pressed: Pressed, card: MessageRef) -> None:
+        asked = buttons.Question(approval=pressed.approval, card=card.message)
+        url = buttons.question_url(self._me.username, asked)
+        await self._calls.ask_why(card, cards.question(said, url))
+
+    # --- outward ---------------------------------------------------------------------------------
+
+    def render(self, markdown: str) -> Rendered:
+        """Return a text as Telegram takes it."""
+        return render.markdown(markdown)
+
+    def measure(self, rendered: Rendered) -> int:
+        """Return the length in UTF-16 units."""
+        return render.measure(rendered)
+
+    async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
+        """Post a message; in a group it shows what it answers."""
+        reply_to = "" if to.direct else outgoing.reply_to or ""
+        return await self._calls.send(self._ours(to), _styled(outgoing), reply_to=reply_to)
+
+    async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
+        """Replace a message's text."""
+        await self._calls.edit(self._known(ref), _styled(outgoing))
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Remove a message."""
+        await self._calls.delete(self._known(ref))
+
+    async def ask(self, to: Address, card: Card) -> MessageRef:
+        """Post a card with its buttons."""
+        asked = cards.view(Outcome(card=card, endings=()))
+        return await self._calls.send_card(self._ours(to), asked)
+
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
+        """Show on the card how its calls ended."""
+        await self._calls.edit_card(self._known(ref), cards.view(outcome))
+
+    async def typing(self, to: Address) -> None:
+        """Show that the bot is at work."""
+        await self._calls.typing(self._ours(to))
+
+    def direct_address(self, sender: str) -> Address | None:
+        """Return a person's private chat, whose id is theirs; they must have opened it."""
+        if not sender.isdecimal():
+            return None
+        return Address(channel=self.name, account=self._account, chat=sender, direct=True)
+
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Get an attachment's bytes."""
+        return await self._calls.download(attachment.reference, max_bytes=max_bytes)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._calls.aclose()
+
+    # --- whose it is -----------------------------------------------------------------------------
+
+    def _ours(self, place: Address) -> Address:
+        chat, thread = place.chat.removeprefix("-"), place.thread
+        if not chat.isdecimal() or not (thread is None or thread.isdecimal()):
+            message = f"`{self.name}` has no chat `{place.chat}`"
+            raise ChannelRejected(message)
+        return place
+
+    def _known(self, ref: MessageRef) -> MessageRef:
+        self._ours(ref.address)
+        if not ref.message.isdecimal():
+            message = f"`{self.name}` has no message `{ref.message}`"
+            raise ChannelRejected(message, gone=True)
+        return ref
+
+
+def capabilities(settings: TelegramSettings) -> Capabilities:
+    """Return what an account can do, within the limits that are kept."""
+    if settings.limits == "off":
+        return replace(CAPABILITIES, min_edit_interval_s=FASTEST_EDIT_S)
+    return replace(
+        CAPABILITIES,
+        min_edit_interval_s=EDIT_INTERVAL_S,
+        chat_budget=CHAT,
+        account_budget=ACCOUNT,
+    )
+
+
+def _styled(outgoing: Outgoing) -> Styled:
+    rendered = outgoing.rendered
+    return Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)

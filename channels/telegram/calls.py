@@ -1,0 +1,309 @@
+"""Make single calls of the Bot API, and raise this house's errors."""
+
+import mimetypes
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from telegram import (
+    Bot,
+    BotCommand,
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    Message,
+    MessageEntity,
+    ReplyParameters,
+    User,
+    WebhookInfo,
+)
+from telegram.constants import ChatAction
+from telegram.error import ChatMigrated, TelegramError
+from telegram.request import HTTPXRequest
+
+from channels.telegram.cards import FILE_NAME, Button, View
+from channels.telegram.styled import Mark, Styled
+from channels.telegram.troubles import is_as_wanted, translated
+from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown, MessageRef
+
+T = TypeVar("T")
+
+# Else the first file that is sent reads the machine's tables of types while everybody waits.
+mimetypes.init()
+
+POLL_S = 25
+"""Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
+MOST_CONNECTIONS = 64
+_CONNECT_S, _READ_S, _WRITE_S = 10.0, 20.0, 20.0
+_POLL_SLACK_S = 10.0
+MOST_TOAST_CHARS = 200
+"""Bot API, answerCallbackQuery, read 2026-11."""
+
+
+class Calls:
+    """One bot account's calls; safe to make concurrently."""
+
+    def __init__(self, *, name: str, token: str, base_url: str, link_previews: bool) -> None:
+        """Open nothing yet.
+
+        Args:
+            name: The channel's, for errors.
+            token: Of the bot.
+            base_url: Without a slash at its end.
+            link_previews: Whether Telegram looks behind links.
+        """
+        self._name = name
+        self._request = HTTPXRequest(
+            connection_pool_size=MOST_CONNECTIONS,
+            connect_timeout=_CONNECT_S,
+            read_timeout=_READ_S,
+            write_timeout=_WRITE_S,
+            pool_timeout=_CONNECT_S,
+        )
+        self._bot = Bot(
+            token,
+            base_url=f"{base_url}/bot",
+            base_file_url=f"{base_url}/file/bot",
+            request=self._request,
+            get_updates_request=self._request,  # one pool, one set of certificates
+        )
+        self._polled = f"{base_url}/bot{token}/getUpdates"
+        self._previews = LinkPreviewOptions(is_disabled=not link_previews)
+
+    async def aclose(self) -> None:
+        """Close every connection; safe twice."""
+        await self._request.shutdown()
+
+    # --- the account -----------------------------------------------------------------------------
+
+    async def me(self) -> User:
+        """Return the bot."""
+        return await self._read(self._bot.get_me)
+
+    async def webhook(self) -> WebhookInfo:
+        """Return where updates are sent to, if they are."""
+        return await self._read(self._bot.get_webhook_info)
+
+    async def forget_webhook(self) -> None:
+        """Let updates be polled for; what waits stays."""
+        await self._read(lambda: self._bot.delete_webhook(drop_pending_updates=False))
+
+    async def set_menu(self, commands: Mapping[str, str]) -> None:
+        """Say which commands there are."""
+        menu = [BotCommand(command, does) for command, does in commands.items()]
+        await self._read(lambda: self._bot.set_my_commands(menu))
+
+    async def updates(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
+        """Wait for updates from `offset` on, and confirm those before it.
+
+        They are left as JSON: what the library can't read yet must not stop all that follows it.
+        """
+        asked: dict[str, object] = {
+            "timeout": POLL_S,
+            "allowed_updates": "[" + ",".join(f'"{one}"' for one in allowed) + "]",
+        }
+        if offset is not None:
+            asked["offset"] = offset
+        url = f"{self._polled}?{urlencode(asked)}"
+        answer: object = await self._read(
+            lambda: self._request.post(url, read_timeout=POLL_S + _POLL_SLACK_S)
+        )
+        return list(answer) if isinstance(answer, list) else []
+
+    # --- messages --------------------------------------------------------------------------------
+
+    async def send(
+        self,
+        to: Address,
+        text: Styled,
+        *,
+        rows: Sequence[Sequence[Button]] = (),
+        reply_to: str = "",
+    ) -> MessageRef:
+        """Post a text."""
+        return await self._posted(
+            to,
+            lambda chat: self._bot.send_message(
+                chat,
+                text.text,
+                entities=_entities(text.marks),
+                message_thread_id=_thread(to),
+                reply_markup=_keyboard(rows),
+                reply_parameters=_answering(reply_to),
+                link_preview_options=self._previews,
+            ),
+        )
+
+    async def send_card(self, to: Address, card: View) -> MessageRef:
+        """Post a card: a text, or a file with a caption."""
+        if not card.attached:
+            return await self.send(to, card.shown, rows=card.rows)
+        return await self._posted(
+            to,
+            lambda chat: self._bot.send_document(
+                chat,
+                InputFile(card.attached.encode(), filename=FILE_NAME),
+                caption=card.shown.text,
+                caption_entities=_entities(card.shown.marks),
+                message_thread_id=_thread(to),
+                reply_markup=_keyboard(card.rows),
+                disable_content_type_detection=True,
+            ),
+        )
+
+    async def edit(
+        self, ref: MessageRef, text: Styled, *, rows: Sequence[Sequence[Button]] = ()
+    ) -> None:
+        """Replace a text and its buttons; the same again is no error."""
+        await self._changed(
+            lambda: self._bot.edit_message_text(
+                text.text,
+                chat_id=int(ref.address.chat),
+                message_id=int(ref.message),
+                entities=_entities(text.marks),
+                reply_markup=_keyboard(rows),
+                link_preview_options=self._previews,
+            )
+        )
+
+    async def edit_card(self, ref: MessageRef, card: View) -> None:
+        """Show a card as it is now; its file stays."""
+        if not card.attached:
+            await self.edit(ref, card.shown, rows=card.rows)
+            return
+        await self._changed(
+            lambda: self._bot.edit_message_caption(
+                chat_id=int(ref.address.chat),
+                message_id=int(ref.message),
+                caption=card.shown.text,
+                caption_entities=_entities(card.shown.marks),
+                reply_markup=_keyboard(card.rows),
+            )
+        )
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Remove a message; one that is gone is no error."""
+        await self._changed(
+            lambda: self._bot.delete_message(int(ref.address.chat), int(ref.message))
+        )
+
+    async def ask_why(self, card: MessageRef, question: Styled) -> None:
+        """Ask for a reason, in reply to a card; the person's next message becomes a reply to it."""
+        await self._called(
+            lambda: self._bot.send_message(
+                int(card.address.chat),
+                question.text,
+                entities=_entities(question.marks),
+                message_thread_id=_thread(card.address),
+                reply_parameters=_answering(card.message),
+                reply_markup=ForceReply(selective=True),
+                link_preview_options=LinkPreviewOptions(is_disabled=True),
+            )
+        )
+
+    async def toast(self, query: str, text: str) -> None:
+        """Answer a press; the text is shown to whoever pressed."""
+        short = text if len(text) <= MOST_TOAST_CHARS else f"{text[: MOST_TOAST_CHARS - 1]}…"
+        await self._called(lambda: self._bot.answer_callback_query(query, text=short or None))
+
+    async def typing(self, to: Address) -> None:
+        """Show that the bot is at work."""
+        await self._called(
+            lambda: self._bot.send_chat_action(
+                int(to.chat), ChatAction.TYPING, message_thread_id=_thread(to)
+            )
+        )
+
+    async def download(self, file_id: str, *, max_bytes: int) -> bytes:
+        """Get a file.
+
+        Raises:
+            ChannelRejected: It is larger, gone, or no file of this account.
+        """
+        file = await self._read(lambda: self._bot.get_file(file_id))
+        if (file.file_size or 0) > max_bytes:
+            raise self._too_large(max_bytes)
+        path = file.file_path or ""
+        if not path.startswith(("http://", "https://")):
+            message = (
+                f"`{self._name}`: the server keeps its files to itself; start it without --local"
+            )
+            raise ChannelRejected(message)
+        content = await self._read(lambda: self._request.retrieve(path))
+        if len(content) > max_bytes:
+            raise self._too_large(max_bytes)
+        return content
+
+    def _too_large(self, max_bytes: int) -> ChannelRejected:
+        return ChannelRejected(f"`{self._name}`: the file is larger than {max_bytes} bytes")
+
+    # --- what may go wrong -----------------------------------------------------------------------
+
+    async def _posted(self, to: Address, post: Callable[[int], Awaitable[Message]]) -> MessageRef:
+        """Post into a chat, or into the one that it has become."""
+        try:
+            message = await post(int(to.chat))
+        except ChatMigrated as moved:
+            chat = moved.new_chat_id
+            message = await self._called(lambda: post(chat))
+            to = replace(to, chat=str(chat))
+        except TelegramError as error:
+            raise translated(self._name, error) from error
+        return MessageRef(address=to, message=str(message.message_id))
+
+    async def _changed(self, call: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await call()
+        except TelegramError as error:
+            if not is_as_wanted(error):
+                raise translated(self._name, error) from error
+
+    async def _called(self, call: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await call()
+        except TelegramError as error:
+            raise translated(self._name, error) from error
+
+    async def _read(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call that changes nothing, or nothing more the second time."""
+        try:
+            return await self._called(call)
+        except DeliveryUnknown as error:
+            raise ChannelUnavailable(str(error)) from error
+
+
+# --- as the library wants it ---------------------------------------------------------------------
+
+
+def _thread(place: Address) -> int | None:
+    return None if place.thread is None else int(place.thread)
+
+
+def _entities(marks: Sequence[Mark]) -> list[MessageEntity]:
+    return [
+        MessageEntity(
+            one.kind,
+            one.offset,
+            one.length,
+            url=one.url or None,
+            language=one.language or None,
+        )
+        for one in marks
+    ]
+
+
+def _keyboard(rows: Sequence[Sequence[Button]]) -> InlineKeyboardMarkup | None:
+    if not rows:
+        return None
+    return InlineKeyboardMarkup(
+        [[InlineKeyboardButton(one.label, callback_data=one.data) for one in row] for row in rows]
+    )
+
+
+def _answering(message: str) -> ReplyParameters | None:
+    if not message.isdigit():
+        return None
+    return ReplyParameters(int(message), allow_sending_without_reply=True)

@@ -1,0 +1,81 @@
+"""Open a bot account, or ask Telegram about one, where the extra `telegram` is installed.
+
+Nothing of its libraries is imported before it is known to be there.
+"""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from pydantic import BaseModel
+
+from channels.telegram import TelegramSettings
+from zeroclaw import Channel, ChannelContext, ChannelUnauthorized, ConfigError
+
+EXTRA = ("telegram", "telegramify_markdown")
+
+
+def open_channel(context: ChannelContext) -> Channel:
+    """Make the adapter; it opens nothing before it is used.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The token can't be one.
+    """
+    _needs_extra(context.name)
+    from channels.telegram.adapter import TelegramChannel
+
+    return TelegramChannel(context, _settings(context.settings))
+
+
+async def check(settings: BaseModel, secrets: Mapping[str, str]) -> str:
+    """Ask Telegram who the bot is and what it may hear; changes nothing.
+
+    Raises:
+        ConfigError: The extra is not installed.
+        ChannelUnauthorized: The token is not accepted.
+        ChannelUnavailable: Telegram can't be reached.
+    """
+    _needs_extra("telegram")
+    from channels.telegram.calls import Calls
+
+    own = _settings(settings)
+    token = secrets.get("token", "").strip()
+    if ":" not in token:
+        message = "that is no bot's token; @BotFather gives one such as `123456:ABC…`"
+        raise ChannelUnauthorized(message)
+    calls = Calls(
+        name="telegram",
+        token=token,
+        base_url=own.api_base_url,
+        link_previews=own.link_previews,
+    )
+    try:
+        user = await calls.me()
+        hook = await calls.webhook()
+    finally:
+        await calls.aclose()
+    hears = "every message" if user.can_read_all_group_messages else "what is meant for it"
+    facts = [f"@{user.username} answers; in groups it hears {hears}"]
+    if own.groups == "all" and not user.can_read_all_group_messages:
+        facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
+    if hook.url:
+        facts.append("a webhook is set, and is removed when the daemon starts")
+    if hook.pending_update_count:
+        facts.append(f"{hook.pending_update_count} updates wait")
+    return "; ".join(facts)
+
+
+def _needs_extra(channel: str) -> None:
+    if not all(find_spec(module) for module in EXTRA):
+        fault = (
+            f"channels.{channel}: Telegram needs more packages; install the extra `telegram`: "
+            "pip install 'zeroclaw[telegram]'"
+        )
+        raise ConfigError((fault,))
+
+
+def _settings(settings: object) -> TelegramSettings:
+    if not isinstance(settings, TelegramSettings):
+        message = "the settings of a Telegram channel must be `TelegramSettings`"
+        raise TypeError(message)
+    return settings

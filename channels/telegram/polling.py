@@ -1,0 +1,107 @@
+"""Fetch updates and show them to the door, at least once: what was not stored is fetched again.
+
+Telegram forgets an update when a later poll asks for what comes after it. So a poll is only made
+once everything before it is stored, refused or passed over; updates of one chat are shown one after
+another, those of different chats at once.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from channels.telegram.decode import (
+    ALLOWED_UPDATES,
+    Me,
+    Passed,
+    Taken,
+    chat_of,
+    decoded,
+    update_id,
+)
+from zeroclaw import Admission, Admit, ChannelLog, Clock, RateLimited, ZeroclawError
+
+AGAIN_S = 1.0
+"""Seconds until what could not be stored is fetched again."""
+
+Fetch = Callable[[int | None, Sequence[str]], Awaitable[list[object]]]
+
+
+class Then(Protocol):
+    """What follows an admission."""
+
+    def __call__(self, event: Taken | Passed, admission: Admission | None) -> None:
+        """Begin what the sender is to see; never waits. None for what was passed over."""
+        ...
+
+
+class Poller:
+    """Receives for one account."""
+
+    def __init__(
+        self, *, fetch: Fetch, admit: Admit, then: Then, me: Me, clock: Clock, log: ChannelLog
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            fetch: Polls, from an update's number on.
+            admit: The door.
+            then: Told of each event after the door was.
+            me: Who decodes.
+            clock: For waits.
+            log: For facts.
+        """
+        self._fetch = fetch
+        self._admit = admit
+        self._then = then
+        self._me = me
+        self._clock = clock
+        self._log = log
+        self.passed: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Receive until cancelled, or until Telegram can't be reached."""
+        # No position is kept: without one the server begins with what it was not told to forget.
+        offset: int | None = None
+        while True:
+            try:
+                updates = await self._fetch(offset, ALLOWED_UPDATES)
+            except RateLimited as error:
+                await self._clock.sleep(error.retry_after_s)
+                continue
+            numbers = [number for one in updates if (number := update_id(one)) is not None]
+            failed = await self._show(updates)
+            if numbers:
+                offset = min(failed, default=max(numbers) + 1)
+            if failed or len(numbers) < len(updates):
+                await self._clock.sleep(AGAIN_S)
+
+    async def _show(self, updates: Sequence[object]) -> list[int]:
+        """Show updates to the door; return the numbers of those that must come again."""
+        chats: dict[str, list[object]] = {}
+        for one in updates:
+            chats.setdefault(chat_of(one), []).append(one)
+        failed: list[int] = []
+        async with asyncio.TaskGroup() as group:
+            for lane in chats.values():
+                group.create_task(self._show_lane(lane, failed))
+        return failed
+
+    async def _show_lane(self, lane: Sequence[object], failed: list[int]) -> None:
+        """Show updates in their order; after one that could not be stored none is shown."""
+        for one in lane:
+            number = update_id(one)
+            event = decoded(one, self._me)
+            admission: Admission | None = None
+            if isinstance(event, Taken):
+                try:
+                    admission = await self._admit(event.envelope)
+                except ZeroclawError as error:
+                    self._log("event_not_admitted", why=str(error), level="warning")
+                    if number is not None:
+                        failed.append(number)
+                    return
+            else:
+                self.passed[event.why] += 1
+                self._log("update_passed_over", why=event.why, level="debug")
+            self._then(event, admission)

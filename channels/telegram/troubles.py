@@ -1,0 +1,102 @@
+"""Say what the Bot API refused, and whether a call may have arrived, in this house's errors.
+
+What the server says of a refusal is told; what the library says of the connection is not, because
+each address that it may name holds the token.
+"""
+
+from datetime import timedelta
+
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+)
+
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    RateLimited,
+    ZeroclawError,
+)
+
+MOST_CHARS = 200
+
+# httpx's errors before a byte of the request is written. Named, because only `zeroclaw.host.http`
+# imports httpx; python-telegram-bot raises its own error from them.
+_BEFORE_WRITING = frozenset(
+    {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
+)
+# Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
+_GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
+_MARKUP = ("can't parse", "entity begins", "entity ends", "entity beginning", "entities")
+_NOT_MODIFIED = "message is not modified"
+_NOT_THERE = "message to delete not found"
+
+
+def is_as_wanted(error: TelegramError) -> bool:
+    """Whether a refusal says that things are as the call wanted them already."""
+    said = error.message.lower()
+    return isinstance(error, BadRequest) and (_NOT_MODIFIED in said or _NOT_THERE in said)
+
+
+def translated(name: str, error: TelegramError) -> ZeroclawError:
+    """Return what to raise instead.
+
+    Args:
+        name: The channel's.
+        error: As python-telegram-bot raised it.
+    """
+    match error:
+        case RetryAfter():
+            return RateLimited(f"`{name}`: too many calls", retry_after_s=_seconds(error))
+        case InvalidToken():
+            message = (
+                f"`{name}`: Telegram does not accept the token; get a valid one from @BotFather"
+            )
+            return ChannelUnauthorized(message)
+        case Conflict():
+            message = (
+                f"`{name}`: another program receives with the same token, and Telegram lets only "
+                "one; stop it, or give this daemon a bot of its own"
+            )
+            return ChannelUnavailable(message)
+        case ChatMigrated():
+            return ChannelRejected(f"`{name}`: the group became another one")
+        case BadRequest() | Forbidden():
+            return _refused(name, error)
+        case NetworkError():
+            return _network(name, error)
+        case _:
+            return DeliveryUnknown(f"`{name}`: an answer that can't be read")
+
+
+def _seconds(error: RetryAfter) -> float:
+    wait = error.retry_after
+    return wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
+
+
+def _refused(name: str, error: TelegramError) -> ChannelRejected:
+    said = error.message.lower()
+    return ChannelRejected(
+        f"`{name}`: {said[:MOST_CHARS]}",
+        gone=any(words in said for words in _GONE),
+        markup=any(words in said for words in _MARKUP),
+    )
+
+
+def _network(name: str, error: NetworkError) -> ZeroclawError:
+    cause = type(error.__cause__).__name__
+    if cause in _BEFORE_WRITING:
+        return ChannelUnavailable(f"`{name}`: Telegram can't be reached ({cause})")
+    if error.__cause__ is None:
+        # An answer with a status of 500 or more: the proxy before the Bot API answers so too, and
+        # whether the server behind it has done its work is not said.
+        return DeliveryUnknown(f"`{name}`: Telegram failed ({error.message[:MOST_CHARS].lower()})")
+    return DeliveryUnknown(f"`{name}`: the connection ended without an answer ({cause})")

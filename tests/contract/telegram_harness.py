@@ -1,0 +1,174 @@
+"""Telegram under the contract suite: the real library against our own Bot API server."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from channels.telegram import TelegramSettings, buttons
+from channels.telegram.adapter import capabilities
+from channels.telegram.emulator import Actor, Deed, Emulator, Message
+from channels.telegram.opening import open_channel
+from channels.telegram.render import KINDS
+from channels.telegram.styled import Mark, Styled, to_body
+from tests.contract.channel_suite import Adapter, Standing, receiving
+from tests.contract.loopback_harness import NoMount, no_log, no_transcript
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import (
+    Address,
+    Admission,
+    Admit,
+    Answered,
+    ApprovalId,
+    Channel,
+    ChannelContext,
+    Choice,
+    Envelope,
+    MessageRef,
+    Pressed,
+    SecretReference,
+    ZeroclawError,
+)
+
+SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
+AGAIN_S = 1.0
+
+
+def telegram_context(
+    telegram: Emulator, clock: ManualClock, settings: TelegramSettings = SETTINGS
+) -> ChannelContext:
+    return ChannelContext(
+        name="telegram",
+        settings=settings.model_copy(update={"api_base_url": telegram.url}),
+        secrets={"token": telegram.token},
+        clock=clock,
+        mount=NoMount(),
+        log=no_log,
+        positions={},
+        transcript=no_transcript,
+    )
+
+
+@dataclass(kw_only=True)
+class TelegramHarness:
+    """One person's private chat."""
+
+    telegram: Emulator
+    ann: Actor
+    channel: Channel
+    clock: ManualClock
+    refused: asyncio.Event
+    newest: Deed | None = None
+
+    @property
+    def address(self) -> Address:
+        account = str(self.telegram.account.me.id)
+        return Address(channel="telegram", account=account, chat=self.person, direct=True)
+
+    @property
+    def person(self) -> str:
+        return str(self.ann.id)
+
+    async def say(self, text: str) -> bool:
+        return await self._told(self.ann.says(text))
+
+    async def redeliver(self) -> bool:
+        assert self.newest is not None
+        if self.newest.update.confirmed:
+            self.telegram.redeliver(self.newest)
+        else:
+            await self.clock.advance(AGAIN_S)
+        return await self._told(self.newest)
+
+    async def press(
+        self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
+    ) -> bool:
+        card = self.telegram.message(self.ann.chat, int(ref.message))
+        pressed: Choice = "deny_with_reason" if reason else choice
+        told = await self._told(self.ann.presses(card, data=buttons.data(approval, pressed)))
+        if not reason:
+            return told
+        asked = await self.telegram.until(lambda: self._questions(card))
+        return await self._told(self.ann.says(reason, reply_to=asked[-1]))
+
+    def _questions(self, card: Message) -> Sequence[Message]:
+        return [one for one in self.ann.chat.from_bot if one.reply_to is card]
+
+    async def messages(self) -> tuple[Standing, ...]:
+        return tuple(standing(one) for one in self.ann.chat.from_bot if not one.thread)
+
+    async def sees_typing(self) -> bool:
+        return bool(self.ann.chat.actions)
+
+    async def _told(self, deed: Deed) -> bool:
+        """Wait until the bot has confirmed an update, or could not store it."""
+        self.newest = deed
+        self.refused.clear()
+        over = asyncio.Event()
+
+        async def confirmed() -> None:
+            await self.telegram.confirmed(deed)
+            over.set()
+
+        async def refused() -> None:
+            await self.refused.wait()
+            over.set()
+
+        async with asyncio.TaskGroup() as group:
+            sides = (group.create_task(confirmed()), group.create_task(refused()))
+            await over.wait()
+            for side in sides:
+                side.cancel()
+        return deed.update.confirmed
+
+
+def standing(message: Message) -> Standing:
+    formatted = message.versions[-1].formatted
+    marks = tuple(
+        Mark(
+            kind=one.type,
+            offset=one.offset,
+            length=one.length,
+            url=str(dict(one.more).get("url", "")),
+            language=str(dict(one.more).get("language", "")),
+        )
+        for one in formatted.entities
+        if one.type in KINDS  # Telegram adds others of its own, such as addresses
+    )
+    pressable = (buttons.read(one.data) for one in message.buttons)
+    return Standing(
+        text=to_body(Styled(text=formatted.text, marks=marks)),
+        buttons=frozenset(approval for approval, _ in filter(None, pressable)),
+    )
+
+
+@asynccontextmanager
+async def telegram_opened(admit: Admit, directory: Path) -> AsyncGenerator[TelegramHarness]:
+    clock = ManualClock()
+    refused = asyncio.Event()
+
+    async def admitted(envelope: Envelope) -> Admission:
+        """The door, which asks for a reason as the runtime does."""
+        body = envelope.body
+        if isinstance(body, Pressed) and body.choice == "deny_with_reason":
+            return Answered(text="why is it denied?", reply_wanted=True)
+        try:
+            return await admit(envelope)
+        except ZeroclawError:
+            refused.set()
+            raise
+
+    async with Emulator(clock=clock) as telegram:
+        ann = telegram.person("Ann")
+        telegram.topic(ann.chat, "aside")
+        channel = open_channel(telegram_context(telegram, clock))
+        async with receiving(channel, admitted):
+            yield TelegramHarness(
+                telegram=telegram, ann=ann, channel=channel, clock=clock, refused=refused
+            )
+
+
+TELEGRAM = Adapter(
+    name="telegram", capabilities=capabilities(SETTINGS), opened=telegram_opened, thread="1"
+)

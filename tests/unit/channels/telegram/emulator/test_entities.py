@@ -1,0 +1,137 @@
+"""Marks are counted in UTF-16 units, put in order, and found where nobody set them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.telegram.emulator.entities import (
+    MOST_ENTITIES,
+    Entity,
+    Formatted,
+    from_list,
+    read_text,
+    settled,
+    utf16,
+    with_found,
+)
+from channels.telegram.emulator.refusals import Refused
+
+Mark = tuple[str, int, int]
+NO_MARKS: list[Mark] = []
+
+
+def entity(kind: str, offset: int, length: int) -> Entity:
+    return Entity(type=kind, offset=offset, length=length)
+
+
+def settle(text: str, *marks: Mark) -> tuple[str, list[Mark]]:
+    formatted = settled(text, [entity(*mark) for mark in marks])
+    return formatted.text, [(one.type, one.offset, one.length) for one in formatted.entities]
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
+def test_lengths_are_those_of_utf_16(text: str) -> None:
+    assert utf16(text) == len(text.encode("utf-16-le")) // 2
+    assert Formatted(text=text).length == utf16(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "marks", "expected"),
+    [
+        ("ab", [("bold", 1, 1), ("italic", 0, 1)], ("ab", [("italic", 0, 1), ("bold", 1, 1)])),
+        (" ab ", [("bold", 0, 4)], ("ab", [("bold", 0, 2)])),
+        ("  a", [("bold", 0, 1)], ("a", NO_MARKS)),
+        ("a", [("bold", 0, 0)], ("a", NO_MARKS)),
+        ("abc", [("code", 0, 3), ("bold", 1, 1)], ("abc", [("code", 0, 3)])),
+        ("abc", [("bold", 0, 3), ("bold", 1, 1)], ("abc", [("bold", 0, 3)])),
+        (
+            "abc",
+            [("blockquote", 0, 3), ("expandable_blockquote", 1, 1)],
+            ("abc", [("blockquote", 0, 3)]),
+        ),
+        ("abc", [("bold", 0, 2), ("italic", 1, 2)], ("abc", [("bold", 0, 2), ("italic", 1, 1)])),
+        ("ab", [("bold", 0, 2), ("italic", 0, 2)], ("ab", [("italic", 0, 2), ("bold", 0, 2)])),
+        ("😀a", [("bold", 2, 1)], ("😀a", [("bold", 2, 1)])),
+    ],
+)
+def test_marks_are_put_in_order(
+    text: str, marks: list[Mark], expected: tuple[str, list[Mark]]
+) -> None:
+    assert settle(text, *marks) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "mark", "why"),
+    [
+        ("ab", (0, 3), "ends after the end of the text at UTF-16 offset 2"),
+        ("ab", (-1, 1), "incorrect offset or length"),
+        ("ab", (0, -1), "incorrect offset or length"),
+        ("😀", (1, 1), "begins in a middle of a UTF-16 symbol"),
+        ("😀", (0, 1), "ends in a middle of a UTF-16 symbol"),
+        ("\ud800", (0, 1), "strings must be encoded in UTF-8"),
+    ],
+)
+def test_a_mark_outside_of_the_text_is_refused(text: str, mark: tuple[int, int], why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        settled(text, [entity("bold", *mark)])
+
+
+def test_a_hundred_marks_are_kept() -> None:
+    marks = [entity("bold", at, 1) for at in range(0, 240, 2)]
+    assert len(settled("a " * 120, marks).entities) == MOST_ENTITIES
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("bold", "expected an Object"),
+        ({"type": "bold", "offset": "0", "length": 1}, "must be whole numbers"),
+        ({"type": "bold", "offset": 0, "length": True}, "must be whole numbers"),
+        ({"type": "loud", "offset": 0, "length": 1}, "unsupported type"),
+    ],
+)
+def test_a_list_of_marks_is_checked(value: object, why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        from_list([value])
+
+
+def test_a_mark_keeps_what_belongs_to_it() -> None:
+    value = {"type": "text_link", "offset": 0, "length": 1, "url": "http://x.org/", "else": 1}
+    (one,) = from_list([value])
+    assert one.to_json() == {
+        "type": "text_link",
+        "offset": 0,
+        "length": 1,
+        "url": "http://x.org/",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "found"),
+    [
+        ("see https://x.org/a?b=1.", "url", "https://x.org/a?b=1"),
+        ("ann@example.com", "email", "ann@example.com"),
+        ("/start now", "bot_command", "/start"),
+        ("/stop@zero_bot", "bot_command", "/stop@zero_bot"),
+        ("hey @zero_bot!", "mention", "@zero_bot"),
+        ("😀 #news", "hashtag", "#news"),
+    ],
+)
+def test_what_telegram_finds_by_itself_is_marked(text: str, kind: str, found: str) -> None:
+    (one,) = with_found(Formatted(text=text)).entities
+    assert one == entity(kind, utf16(text[: text.index(found)]), utf16(found))
+
+
+def test_nothing_is_found_in_code_and_links() -> None:
+    marks = (entity("code", 0, 6),)
+    assert with_found(Formatted(text="/start", entities=marks)).entities == marks
+    assert with_found(Formatted(text="a/b 1@2 #1")).entities == ()
+
+
+def test_markup_beats_a_list_and_finding_can_be_left_out() -> None:
+    listed: list[object] = [{"type": "bold", "offset": 0, "length": 1}]
+    plain = read_text("/a", listed=listed, parse=None, detect=False)
+    assert plain.entities == (entity("bold", 0, 1),)
+    parsed = read_text("/a", listed=listed, parse=lambda text: (text, ()), detect=False)
+    assert parsed.entities == ()
+    assert read_text("/a", listed=None, parse=None).entities == (entity("bot_command", 0, 2),)

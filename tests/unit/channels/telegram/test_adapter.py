@@ -1,0 +1,210 @@
+"""What the adapter receives from our own Bot API server: all of it, in order, once stored."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from channels.telegram import buttons
+from channels.telegram.emulator import Refuse, TooMany
+from channels.telegram.emulator.account import Toast
+from channels.telegram.opening import open_channel
+from tests.contract.channel_suite import Desk, receiving
+from tests.contract.channel_words import CARD, FIRST
+from tests.contract.telegram_harness import telegram_context
+from tests.unit.channels.telegram.stage import Stage, stage
+from zeroclaw import (
+    Admission,
+    Answered,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    Envelope,
+    Pressed,
+    Said,
+    ZeroclawError,
+)
+
+# All open real sockets.
+pytestmark = pytest.mark.slow
+
+
+async def ended(on: Stage, desk: Desk) -> ZeroclawError:
+    """Receive until it ends by itself."""
+    with pytest.raises(ExceptionGroup) as caught:
+        await on.channel.receive(desk.admit, lambda: None)
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ZeroclawError)
+    return error
+
+
+# --- inward --------------------------------------------------------------------------------------
+
+
+async def test_what_arrived_while_it_was_away_comes_in_order() -> None:
+    """Nothing is dropped at a start, and chats do not wait for each other. S2-02."""
+    desk = Desk()
+    async with stage() as on:
+        ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
+        deeds = [ann.says("one"), bob.says("two"), ann.says("three")]
+        async with receiving(on.channel, desk.admit):
+            await on.telegram.confirmed(*deeds)
+    by_ann = [one.body for one in desk.stored if one.sender.display == "Ann"]
+    assert by_ann == [Said(text="one"), Said(text="three")]
+    assert len(desk.stored) == 3
+
+
+async def test_only_what_was_stored_is_confirmed() -> None:
+    """When one message can't be stored, its chat's later ones wait, and others are kept (P1)."""
+    desk = Desk()
+    async with stage() as on:
+        ann, bob = on.telegram.person("Ann"), on.telegram.person("Bob")
+        deeds = [bob.says("zero"), ann.says("one"), ann.says("two"), bob.says("three")]
+        is_away = asyncio.Event()
+
+        async def admit(envelope: Envelope) -> Admission:
+            if envelope.body == Said(text="one") and not is_away.is_set():
+                is_away.set()
+                message = "the store is away"
+                raise ChannelUnavailable(message)
+            return await desk.admit(envelope)
+
+        async with receiving(on.channel, admit):
+            await is_away.wait()
+            await on.clock.advance(1.0)
+            await on.telegram.confirmed(*deeds)
+    said = [one.body for one in desk.stored]
+    assert sorted(said, key=str) == sorted(
+        (Said(text=t) for t in ("zero", "one", "two", "three")), key=str
+    )
+    assert said.index(Said(text="one")) < said.index(Said(text="two"))
+
+
+async def test_updates_of_no_use_are_confirmed_and_forgotten() -> None:
+    desk = Desk()
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        odd = on.telegram.happen("message_reaction", {"odd": [1]})
+        async with receiving(on.channel, desk.admit):
+            await on.telegram.confirmed(ann.says("hello"))
+        assert odd.update.confirmed or odd.update not in on.telegram.account.updates.waiting
+    assert [one.body for one in desk.stored] == [Said(text="hello")]
+
+
+async def test_a_second_poller_is_reported_as_that() -> None:
+    async with stage() as on:
+        conflict = "Conflict: terminated by other getUpdates request"
+        on.telegram.will("getUpdates", Refuse(code=409, description=conflict))
+        error = await ended(on, Desk())
+    assert isinstance(error, ChannelUnavailable)
+    assert "another program receives with the same token" in str(error)
+
+
+async def test_a_token_that_is_refused_needs_the_operator_and_is_not_told() -> None:
+    async with stage() as on:
+        on.telegram.revoke_token()
+        with pytest.raises(ChannelUnauthorized) as caught:
+            await on.channel.receive(Desk().admit, lambda: None)
+        assert on.telegram.token not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["", "abc", "abc:def", "123"])
+async def test_what_can_be_no_token_is_told_before_anything_is_asked(token: str) -> None:
+    async with stage() as on:
+        context = replace(telegram_context(on.telegram, on.clock), secrets={"token": token})
+        with pytest.raises(ChannelUnauthorized, match="BotFather"):
+            open_channel(context)
+
+
+async def test_a_webhook_that_is_set_is_removed_and_what_waits_is_kept() -> None:
+    """The configuration says that updates are fetched; a webhook would refuse every poll."""
+    desk = Desk()
+    async with stage() as on:
+        on.telegram.hold()
+        deed = on.telegram.person("Ann").says("hello")
+        await _set_webhook(on)
+        async with receiving(on.channel, desk.admit):
+            on.telegram.release()
+            await on.telegram.confirmed(deed)
+    assert [one.body for one in desk.stored] == [Said(text="hello")]
+
+
+async def _set_webhook(on: Stage) -> None:
+    from telegram import Bot
+
+    bot = Bot(on.telegram.token, base_url=on.telegram.base_url)
+    async with bot:
+        await bot.set_webhook("https://example.org/hook")
+
+
+async def test_a_poll_that_is_too_early_is_repeated_when_it_may_be() -> None:
+    desk = Desk()
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        on.telegram.will("getUpdates", TooMany(retry_after_s=7))
+        deed = ann.says("hello")
+        async with receiving(on.channel, desk.admit):
+            await on.telegram.until(lambda: on.telegram.called("getUpdates"))
+            await on.clock.advance(6.9)
+            assert desk.stored == []
+            await on.clock.advance(0.2)
+            await on.telegram.confirmed(deed)
+    assert len(desk.stored) == 1
+
+
+async def test_a_server_that_goes_away_ends_receiving() -> None:
+    """The supervisor begins anew; a poller that died is never taken for one that waits."""
+    async with stage() as on, asyncio.TaskGroup() as group:
+        task = group.create_task(ended(on, Desk()))
+        await on.telegram.until(lambda: on.telegram.is_polled)
+        await on.telegram.down()
+        assert isinstance(await task, ChannelUnavailable)
+
+
+# --- presses -------------------------------------------------------------------------------------
+
+
+async def test_whoever_presses_is_told_what_came_of_it() -> None:
+    """A toast for that person alone; a stranger's press is answered without a word (P4)."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        answers: list[Admission] = [Answered(text="only an operator may answer this")]
+
+        async def admit(_envelope: Envelope) -> Admission:
+            return answers[0]
+
+        async with receiving(on.channel, admit):
+            ref = await on.channel.ask(on.place(ann.id), CARD)
+            card = on.telegram.message(ann.chat, int(ref.message))
+            pressed = ann.presses(card, "1 ✓ once")
+            toast = await on.telegram.until(lambda: ann.toast(pressed))
+            assert toast == Toast(text="only an operator may answer this")
+            foreign = ann.presses(card, data="buy")
+            toast = await on.telegram.until(lambda: ann.toast(foreign))
+            assert toast == Toast()
+    assert len(ann.chat.from_bot) == 1
+
+
+async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
+    """The question is a forced reply to the card; the reply carries call and card (P5)."""
+    desk: list[Pressed] = []
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+
+        async def admit(envelope: Envelope) -> Admission:
+            assert isinstance(envelope.body, Pressed)
+            desk.append(envelope.body)
+            if envelope.body.reason:
+                return Answered(text="denied: `shell`")
+            return Answered(text="why is `shell` denied?", reply_wanted=True)
+
+        async with receiving(on.channel, admit):
+            ref = await on.channel.ask(on.place(ann.id), CARD)
+            card = on.telegram.message(ann.chat, int(ref.message))
+            ann.presses(card, data=buttons.data(FIRST, "deny_with_reason"))
+            asked = await on.telegram.until(
+                lambda: [one for one in ann.chat.from_bot if one.asks_for_reply]
+            )
+            assert asked[0].text == "why is `shell` denied?"
+            ann.says("too early", reply_to=asked[0])
+            await on.telegram.until(lambda: "denied: `shell`" in ann.chat.texts)
+    assert desk[-1] == Pressed(approval=FIRST, choice="deny", reason="too early", card=ref)

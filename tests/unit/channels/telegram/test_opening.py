@@ -1,0 +1,97 @@
+"""Settings, and what is told about a bot before anything runs."""
+
+import pytest
+from pydantic import ValidationError
+
+from channels.telegram import TelegramSettings
+from channels.telegram.adapter import capabilities
+from channels.telegram.emulator import Emulator
+from channels.telegram.opening import check, open_channel
+from tests.contract.telegram_harness import SETTINGS, telegram_context
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
+
+TOKEN = SecretReference(env="TOKEN")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8081",
+        "http://10.1.2.3:8081",
+        "http://telegram-bot-api:8081",
+        "http://[::1]:8081",
+        "http://bots.internal",
+        "https://bots.example.org/api/",
+    ],
+)
+def test_an_address_that_keeps_the_token_safe_is_taken(url: str) -> None:
+    settings = TelegramSettings(token=TOKEN, api_base_url=url)
+    assert settings.api_base_url == url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://bots.example.org", "http://8.8.8.8", "ftp://x", "https://", "x", "https://x/?a"]
+)
+def test_an_address_that_would_give_the_token_away_is_not(url: str) -> None:
+    """The token is part of each address, so plain HTTP stays in one's own network (P8)."""
+    with pytest.raises(ValidationError):
+        TelegramSettings(token=TOKEN, api_base_url=url)
+
+
+def test_a_server_without_limits_can_be_written_to_as_fast_as_eyes_follow() -> None:
+    free = capabilities(SETTINGS.model_copy(update={"limits": "off"}))
+    kept = capabilities(SETTINGS)
+    assert (free.chat_budget.per_s, free.account_budget.per_s, free.min_edit_interval_s) == (
+        0,
+        0,
+        0.05,
+    )
+    assert (kept.chat_budget.per_s, kept.account_budget.per_s, kept.min_edit_interval_s) == (
+        1,
+        28,
+        1,
+    )
+
+
+@pytest.mark.slow
+async def test_a_check_tells_who_the_bot_is_and_what_it_hears() -> None:
+    async with Emulator(clock=ManualClock(), privacy=True) as telegram:
+        telegram.hold()
+        telegram.person("Ann").says("hello")
+        settings = SETTINGS.model_copy(update={"api_base_url": telegram.url, "groups": "all"})
+        line = await check(settings, {"token": telegram.token})
+    assert line == (
+        "@zero_bot answers; in groups it hears what is meant for it; "
+        '`groups = "all"` needs privacy mode off (@BotFather, /setprivacy); 1 updates wait'
+    )
+
+
+@pytest.mark.slow
+async def test_a_check_of_a_bad_token_or_of_nowhere_says_so() -> None:
+    async with Emulator(clock=ManualClock()) as telegram:
+        settings = SETTINGS.model_copy(update={"api_base_url": telegram.url})
+        with pytest.raises(ChannelUnauthorized):
+            await check(settings, {"token": "12:wrong"})
+        with pytest.raises(ChannelUnauthorized, match="BotFather"):
+            await check(settings, {"token": "wrong"})
+        await telegram.down()
+        with pytest.raises(ChannelUnavailable):
+            await check(settings, {"token": telegram.token})
+
+
+async def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("channels.telegram.opening.EXTRA", ("no_such_module",))
+    context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
+    with pytest.raises(ConfigError, match=r"pip install 'zeroclaw\[telegram\]'"):
+        open_channel(context)
+    with pytest.raises(ConfigError):
+        await check(SETTINGS, {})
+
+
+def test_settings_of_another_channel_are_a_fault_in_the_code() -> None:
+    from dataclasses import replace
+
+    context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
+    with pytest.raises(TypeError):
+        open_channel(replace(context, settings=object()))

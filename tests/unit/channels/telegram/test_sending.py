@@ -1,0 +1,178 @@
+"""What goes out by the adapter stands on Telegram, and each way to fail is told apart."""
+
+from dataclasses import replace
+
+import pytest
+
+from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
+from tests.contract.channel_suite import Desk, receiving
+from tests.contract.channel_words import APPROVED, CARD, DENIED
+from tests.unit.channels.telegram.stage import stage
+from zeroclaw import (
+    Attachment,
+    ChannelRejected,
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    MessageRef,
+    Outcome,
+    RateLimited,
+    ZeroclawError,
+)
+
+# All open real sockets.
+pytestmark = pytest.mark.slow
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (TooMany(retry_after_s=7), RateLimited),
+        (BadGateway(), DeliveryUnknown),
+        (BadGateway(carried_out=True), DeliveryUnknown),
+        (Lose(carried_out=False), DeliveryUnknown),
+        (Lose(carried_out=True), DeliveryUnknown),
+        (Refuse(code=500, description="Internal Server Error"), DeliveryUnknown),
+        (Refuse(code=403, description="Forbidden: bot was blocked by the user"), ChannelRejected),
+        (Refuse(code=400, description="Bad Request: chat not found"), ChannelRejected),
+        (Refuse(code=401, description="Unauthorized"), ChannelUnauthorized),
+    ],
+)
+async def test_each_way_that_a_send_can_fail_is_told_apart(
+    fault: TooMany | BadGateway | Lose | Refuse, kind: type[ZeroclawError]
+) -> None:
+    """Nobody is told that nothing arrived where something may have (P1)."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        on.telegram.will("sendMessage", fault)
+        with pytest.raises(ZeroclawError) as caught:
+            await on.channel.send(on.place(ann.id), on.outgoing("hello"))
+    assert type(caught.value) is kind
+    assert on.telegram.token not in str(caught.value)
+
+
+async def test_what_the_platform_asks_to_wait_is_passed_on_to_the_letter() -> None:
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        on.telegram.will("sendMessage", TooMany(retry_after_s=7))
+        with pytest.raises(RateLimited) as caught:
+            await on.channel.send(on.place(ann.id), on.outgoing("hello"))
+    assert caught.value.retry_after_s == 7.0
+
+
+async def test_where_nobody_answers_nothing_arrived() -> None:
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        await on.telegram.down()
+        with pytest.raises(ChannelUnavailable):
+            await on.channel.send(on.place(ann.id), on.outgoing("hello"))
+
+
+async def test_markup_that_is_refused_is_told_as_that() -> None:
+    """Then plain text may do."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        on.telegram.will("sendMessage", BadMarkup())
+        with pytest.raises(ChannelRejected) as caught:
+            await on.channel.send(on.place(ann.id), on.outgoing("*hello*"))
+    assert (caught.value.markup, caught.value.gone) == (True, False)
+
+
+async def test_an_edit_of_a_message_that_is_gone_says_so() -> None:
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        ref = await on.channel.send(on.place(ann.id), on.outgoing("hello"))
+        await on.channel.delete(ref)
+        await on.channel.delete(ref)
+        with pytest.raises(ChannelRejected) as caught:
+            await on.channel.edit(ref, on.outgoing("bye"))
+    assert caught.value.gone
+
+
+async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> None:
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        old = on.telegram.group("Team", ann)
+        ann.upgrades(old)
+        ref = await on.channel.send(on.place(old.id), on.outgoing("hello"))
+        assert ref.address == on.place(old.upgraded_to)
+        assert on.telegram.account.chats[old.upgraded_to].texts == ["hello"]
+
+
+async def test_in_a_group_an_answer_shows_what_it_answers() -> None:
+    """In private it is clear, and a quote under each answer would be noise."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        team = on.telegram.supergroup("Team", ann)
+        asked = ann.says("@zero_bot hello", chat=team)
+        number = str(team.messages[-1].id)
+        answer = replace(on.outgoing("hi"), reply_to=number)
+        await on.channel.send(on.place(team.id), answer)
+        await on.channel.send(on.place(ann.id), answer)
+        assert asked.update.kind == "message"
+        assert team.from_bot[-1].reply_to is team.messages[0]
+        assert ann.chat.from_bot[-1].reply_to is None
+
+
+async def test_a_long_card_is_a_file_that_stays_when_it_ends() -> None:
+    """The whole call can be read before it is answered, and after (P5)."""
+    long = replace(CARD, calls=(replace(CARD.calls[0], arguments="x" * 5000), CARD.calls[1]))
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        ref = await on.channel.ask(on.place(ann.id), long)
+        (card,) = ann.chat.from_bot
+        assert "document" in card.media
+        assert len(card.buttons) == 6
+        ends = Outcome(card=long, endings=(DENIED, APPROVED))
+        await on.channel.settle(ref, ends)
+        await on.channel.settle(ref, ends)
+        assert card.buttons == []
+        assert "document" in card.media
+        assert "denied by the operator" in card.text
+
+
+@pytest.mark.parametrize(("previews", "is_off"), [(False, True), (True, False)])
+async def test_links_are_not_looked_behind_unless_it_is_asked_for(
+    previews: bool, is_off: bool
+) -> None:
+    async with stage(link_previews=previews) as on:
+        ann = on.telegram.person("Ann")
+        await on.channel.send(on.place(ann.id), on.outgoing("https://example.org"))
+        (call,) = on.telegram.called("sendMessage")
+        assert ('"is_disabled": true' in call.parameters.text("link_preview_options")) is is_off
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+async def test_a_file_is_fetched_within_its_bound() -> None:
+    desk = Desk()
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        async with receiving(on.channel, desk.admit):
+            await on.telegram.confirmed(ann.sends("document", b"12345", name="a.txt"))
+            (envelope,) = desk.stored
+            (attachment,) = envelope.attachments
+            assert await on.channel.fetch(attachment, max_bytes=5) == b"12345"
+            with pytest.raises(ChannelRejected, match="larger than 4 bytes"):
+                await on.channel.fetch(attachment, max_bytes=4)
+            foreign = Attachment(reference="x", name="x", media_type="x")
+            with pytest.raises(ChannelRejected):
+                await on.channel.fetch(foreign, max_bytes=5)
+
+
+# --- whose it is ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chat", ["", "x", "--1", "1x"])
+async def test_what_is_no_chat_is_refused_here(chat: str) -> None:
+    async with stage() as on:
+        place = replace(on.place(1), chat=chat)
+        with pytest.raises(ChannelRejected):
+            await on.channel.send(place, on.outgoing("hello"))
+        with pytest.raises(ChannelRejected):
+            await on.channel.delete(MessageRef(address=on.place(1), message="x"))
+        assert on.channel.direct_address("@ann") is None
