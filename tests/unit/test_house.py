@@ -24,6 +24,14 @@ BREACHES = {
     "the house does not know its channels": ("zeroclaw/daemon.py", "import channels.web"),
     "channels come in by the front door": ("channels/web/adapter.py", "import zeroclaw.redact"),
     "no channel imports another": ("channels/terminal/adapter.py", "import channels.web"),
+    "no emulator knows its adapter": (
+        "channels/telegram/emulator/http.py",
+        "import channels.telegram.decode",
+    ),
+    "no adapter knows its emulator": (
+        "channels/telegram/decode.py",
+        "import channels.telegram.emulator",
+    ),
     "no provider imports another": (
         "zeroclaw/providers/scripted.py",
         "import zeroclaw.providers.openai",

@@ -1,6 +1,5 @@
 """Everything that one bot account sees: its people, chats, files, updates and open questions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from channels.telegram.emulator.buckets import Buckets
@@ -181,11 +180,6 @@ class Account:
             chat.end_draft(thread)
         return message
 
-    def messages(self) -> Iterator[Message]:
-        """Yield every message of every chat."""
-        for chat in self.chats.values():
-            yield from chat.messages
-
     # --- limits ----------------------------------------------------------------------------------
 
     def spend(self, chat: Chat, kind: str, moment: Moment, count: int = 1) -> None:
@@ -200,11 +194,6 @@ class Account:
         Raises:
             Refused: It is one too many.
         """
-        limits = self.buckets.limits
-        if limits is None or (kind == "edit" and not limits.edits):
-            return
-        if kind == "draft" and not limits.drafts:
-            return
-        wait_s = self.buckets.take(chat.id, moment.at, is_group=chat.is_group, count=count)
+        wait_s = self.buckets.take(kind, chat.id, moment.at, is_group=chat.is_group, count=count)
         if wait_s:
             raise too_many(wait_s)

@@ -41,6 +41,10 @@ class Limits:
     edits: bool = True
     drafts: bool = False
 
+    def counts(self, kind: str) -> bool:
+        """Whether a call counts: `send` always, `edit` and `draft` as told."""
+        return kind == "send" or (self.edits if kind == "edit" else self.drafts)
+
 
 @dataclass(eq=False, kw_only=True)
 class _Bucket:
@@ -57,7 +61,11 @@ class _Bucket:
             return max(1, math.ceil(self.closed_until - at - _TOLERANCE))
         # More than fit at all, such as a large album, pass when the bucket is full.
         lacking = min(count, self.rate.burst) - self.left
-        return math.ceil(lacking / self.rate.per_s) if lacking > _TOLERANCE else 0
+        if lacking <= _TOLERANCE:
+            return 0
+        wait_s = math.ceil(lacking / self.rate.per_s)
+        self.closed_until = at + wait_s
+        return wait_s
 
 
 @dataclass(eq=False, kw_only=True)
@@ -73,29 +81,28 @@ class Buckets:
     refused: int = 0
     _buckets: dict[Hashable, _Bucket] = field(default_factory=dict[Hashable, _Bucket])
 
-    def take(self, chat: int, at: float, *, is_group: bool, count: int = 1) -> int:
-        """Count messages; return 0, or the seconds to wait when they are too many.
+    def take(self, kind: str, chat: int, at: float, *, is_group: bool, count: int = 1) -> int:
+        """Count a call; return 0, or the seconds to wait when it is one too many.
 
         Args:
+            kind: `send`, `edit` or `draft`.
             chat: Where.
             at: Seconds on a clock that never goes back.
             is_group: The chat is no private one.
-            count: How many; an album counts its pictures.
+            count: For how many messages it counts; an album counts its pictures.
         """
-        if self.limits is None:
-            return 0
         limits = self.limits
+        if limits is None or not limits.counts(kind):
+            return 0
         asked = [
             self._bucket("account", limits.account, at),
             self._bucket(("chat", chat), limits.chat, at),
         ]
         if is_group:
             asked.append(self._bucket(("group", chat), limits.group, at))
-        waits = [(one.wait_s(count, at), one) for one in asked]
-        longest, slowest = max(waits, key=lambda pair: pair[0])
+        longest = max(one.wait_s(count, at) for one in asked)
         if longest:
             self.refused += 1
-            slowest.closed_until = max(slowest.closed_until, at + longest)
             return longest
         for one in asked:
             one.left -= count

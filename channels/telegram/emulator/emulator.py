@@ -280,6 +280,15 @@ class Emulator:
 
     # --- faults ----------------------------------------------------------------------------------
 
+    @property
+    def latency_s(self) -> float:
+        """How long every answer takes; 0 unless it is set."""
+        return self._api.latency_s
+
+    @latency_s.setter
+    def latency_s(self, seconds: float) -> None:
+        self._api.latency_s = seconds
+
     def will(
         self,
         method: str,

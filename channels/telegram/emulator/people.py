@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from channels.telegram.emulator import shapes
 from channels.telegram.emulator.account import Account, Press
@@ -44,14 +45,18 @@ def pieces(text: str) -> list[str]:
     """Cut a long text as clients do when it is pasted: where a message is full, at a word."""
     cut: list[str] = []
     while utf16(text) > LONGEST_TEXT:
-        end = LONGEST_TEXT
-        while utf16(text[:end]) > LONGEST_TEXT:
-            end -= 1
+        end = _fitting(text)
         at_word = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end))
         end = at_word if at_word > 0 else end
         cut.append(text[:end])
         text = text[end:].lstrip(" \n")
     return [*cut, text]
+
+
+def _fitting(text: str) -> int:
+    """Return how many characters of a text fit into one message."""
+    units = accumulate(utf16(character) for character in text)
+    return next(count for count, so_far in enumerate(units) if so_far > LONGEST_TEXT)
 
 
 def say(
@@ -83,7 +88,7 @@ def say(
         person.started = True
         if chat.bot == "kicked":
             chat.bot = "member"
-    elif chat.is_group:
+    else:
         chat.members.setdefault(person.id, "member")
     message = account.add(
         chat,

@@ -4,8 +4,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from channels.telegram.emulator.refusals import bad_request, conflict
-from channels.telegram.emulator.updates import LONGEST_WAIT_S, MOST_AT_ONCE, Update, Updates
+from channels.telegram.emulator.refusals import conflict
+from channels.telegram.emulator.updates import (
+    LONGEST_WAIT_S,
+    MOST_AT_ONCE,
+    Update,
+    Updates,
+    allowed_updates,
+)
 from channels.telegram.emulator.wire import Json, Parameters
 from zeroclaw import Clock
 
@@ -22,19 +28,6 @@ class _Poll:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     ended_by: str = ""
     rung: bool = False
-
-
-def allowed_updates(parameters: Parameters) -> list[str] | None:
-    """Read `allowed_updates`; None where none are named.
-
-    Raises:
-        Refused: It is no list.
-    """
-    try:
-        kinds = parameters.json_array("allowed_updates")
-    except ValueError as error:
-        raise bad_request("can't parse allowed updates JSON array") from error
-    return None if kinds is None else [str(kind) for kind in kinds]
 
 
 class Polling:

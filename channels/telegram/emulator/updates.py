@@ -7,7 +7,8 @@ read 2026-11). Until then it is delivered again to whoever asks.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from channels.telegram.emulator.wire import Json
+from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.wire import Json, Parameters
 
 KEPT_S = 24 * 3600.0
 MOST_AT_ONCE = 100
@@ -15,6 +16,19 @@ LONGEST_WAIT_S = 50
 """What the server waits at most, whatever `timeout` says; the Bot API's pages give no number."""
 # Kinds that come only when they are asked for (Bot API, getUpdates, allowed_updates, read 2026-11).
 ONLY_WHEN_ASKED = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+
+
+def allowed_updates(parameters: Parameters) -> list[str] | None:
+    """Read `allowed_updates`; None where none are named.
+
+    Raises:
+        Refused: It is no list.
+    """
+    try:
+        kinds = parameters.json_array("allowed_updates")
+    except ValueError as error:
+        raise bad_request("can't parse allowed updates JSON array") from error
+    return None if kinds is None else [str(kind) for kind in kinds]
 
 
 @dataclass(eq=False, kw_only=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from channels.telegram.emulator.account import Account, Webhook
-from channels.telegram.emulator.polling import allowed_updates
 from channels.telegram.emulator.refusals import bad_request
+from channels.telegram.emulator.updates import allowed_updates
 from channels.telegram.emulator.wire import Parameters
 
 LONGEST_RETRY_S = 60.0

@@ -1,0 +1,133 @@
+"""Updates are posted to a webhook, with its secret, until it takes them."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from telegram.error import BadRequest, Conflict
+
+from channels.telegram.emulator.http import Answer, Request, Response, Server
+from tests.emulators.telegram.bots import telegram_and_bot
+from tests.fakes.manual_clock import ManualClock
+
+
+@dataclass(kw_only=True)
+class Receiver:
+    """A bot's public address, which answers with the statuses that it is told."""
+
+    statuses: list[int] = field(default_factory=list[int])
+    posted: list[Request] = field(default_factory=list[Request])
+    url: str = ""
+
+    async def take(self, request: Request) -> Answer:
+        self.posted.append(request)
+        return Response(status=self.statuses.pop(0) if self.statuses else 200)
+
+    @property
+    def texts(self) -> list[str]:
+        return [json.loads(request.body)["message"]["text"] for request in self.posted]
+
+
+@asynccontextmanager
+async def receiver(*statuses: int) -> AsyncGenerator[Receiver]:
+    one = Receiver(statuses=[*statuses])
+    server = Server(one.take)
+    await server.up()
+    one.url = f"http://127.0.0.1:{server.port}/telegram?hook=1"
+    try:
+        yield one
+    finally:
+        await server.down()
+
+
+async def test_updates_are_posted_in_order_with_the_secret() -> None:
+    async with receiver() as hook, telegram_and_bot() as (telegram, bot):
+        ann = telegram.person("Ann")
+        early = ann.says("one")
+        await bot.set_webhook(hook.url, secret_token="s3cret", max_connections=1)
+        late = ann.says("two")
+        await telegram.confirmed(early, late)
+        assert hook.texts == ["one", "two"]
+        first = hook.posted[0]
+        assert (first.method, first.path, first.query) == ("POST", "/telegram", "hook=1")
+        assert first.headers["x-telegram-bot-api-secret-token"] == "s3cret"
+        assert first.headers["content-type"] == "application/json"
+
+
+async def test_an_update_that_is_not_taken_is_posted_again_later() -> None:
+    """Anything but a 2xx is a failure, and so is a connection that fails; it waits ever longer."""
+    clock = ManualClock()
+    async with receiver(500, 503) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
+        ann = telegram.person("Ann")
+        await bot.set_webhook(hook.url, allowed_updates=["message"])
+        deed = ann.says("hello")
+        await telegram.until(lambda: clock.sleeping() == (1.0,))
+        info = await bot.get_webhook_info()
+        assert info.last_error_message == "Wrong response from the webhook: 500"
+        assert (info.pending_update_count, info.allowed_updates) == (1, ("message",))
+        assert (info.url, info.max_connections) == (hook.url, 40)
+        await clock.advance(1)
+        await telegram.until(lambda: clock.sleeping() == (2.0,))
+        await clock.advance(2)
+        await telegram.confirmed(deed)
+        assert (hook.texts, deed.update.deliveries) == (["hello"] * 3, 3)
+
+
+async def test_an_address_where_nobody_listens_is_told() -> None:
+    clock = ManualClock()
+    async with telegram_and_bot(clock=clock) as (telegram, bot):
+        async with receiver() as hook:
+            pass
+        await bot.set_webhook(hook.url)
+        deed = telegram.person("Ann").says("hello")
+        await telegram.until(lambda: deed.update.deliveries == 1 and clock.sleeping())
+        info = await bot.get_webhook_info()
+        assert (info.last_error_message or "").startswith("Connection failed: ")
+        await bot.delete_webhook()
+        await clock.advance(1)
+        (update,) = await bot.get_updates(timeout=5)
+        assert update.update_id == deed.update.id
+
+
+async def test_polling_and_a_webhook_exclude_each_other() -> None:
+    async with receiver() as hook, telegram_and_bot() as (telegram, bot):
+        async with asyncio.TaskGroup() as group:
+            polling = group.create_task(_conflict(bot.get_updates(timeout=30)))
+            await telegram.until(lambda: telegram.is_polled)
+            await bot.set_webhook(hook.url)
+            assert "terminated by setWebhook request" in await polling
+        conflict = await _conflict(bot.get_updates(timeout=30))
+        assert "can't use getUpdates method while webhook is active" in conflict
+        await bot.set_webhook("")
+        assert await bot.get_updates(timeout=0) == ()
+        assert (await bot.get_webhook_info()).url == ""
+
+
+async def _conflict(polling: object) -> str:
+    with pytest.raises(Conflict) as raised:
+        await polling  # pyright: ignore[reportGeneralTypeIssues]  # any call
+    return str(raised.value)
+
+
+async def test_what_waits_can_be_dropped() -> None:
+    async with telegram_and_bot() as (telegram, bot):
+        deed = telegram.person("Ann").says("hello")
+        await bot.delete_webhook(drop_pending_updates=True)
+        assert deed.update.confirmed
+        assert await bot.get_updates(timeout=0) == ()
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com/hook", "http:///hook", "hook"])
+async def test_a_webhook_needs_an_address(url: str) -> None:
+    async with telegram_and_bot() as (_, bot):
+        with pytest.raises(BadRequest, match="Bad webhook"):
+            await bot.set_webhook(url)
+
+
+async def test_a_secret_has_few_characters() -> None:
+    async with telegram_and_bot() as (_, bot):
+        with pytest.raises(BadRequest, match="unallowed characters"):
+            await bot.set_webhook("http://127.0.0.1/hook", secret_token="sécret")
