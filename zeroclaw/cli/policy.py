@@ -69,7 +69,6 @@ def explain(
     from zeroclaw.cli.asked import ask
     from zeroclaw.cli.loading import load
     from zeroclaw.cli.statements import explanation, explanation_json, in_force
-    from zeroclaw.host.clock import SystemClock
 
     loaded = load(config)
     asked = asyncio.run(
@@ -80,7 +79,6 @@ def explain(
             arguments=arguments,
             resources=resources,
             workspaces=loaded.places.workspaces,
-            now=SystemClock().now(),
         )
     )
     policy = in_force(loaded.config)

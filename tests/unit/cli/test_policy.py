@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from zeroclaw.cli import root
-from zeroclaw.cli.asked import principal
 from zeroclaw.config import parse
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError
+from zeroclaw.inbound.explaining import principal
 
 CONFIG = """
 [[people]]
