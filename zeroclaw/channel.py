@@ -17,6 +17,7 @@ from zeroclaw.envelope import (
     Outgoing,
     Rendered,
 )
+from zeroclaw.language import Language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,7 @@ class Card:
         calls: In request order, at least one.
         deadline_at: When silence becomes a denial.
         choices: What may be answered, in the order of buttons.
+        language: What is read where it is shown; `words_of` has its fixed words.
     """
 
     key: str
@@ -103,6 +105,7 @@ class Card:
     calls: tuple[CardCall, ...]
     deadline_at: datetime
     choices: tuple[Choice, ...] = ("once", "for_a_time", "deny")
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ from typing import Literal, Protocol, get_args
 
 Language = Literal["en", "de"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
+ENGLISH: Language = "en"
+"""What is spoken where nobody knows what is read."""
 NAMES: Mapping[Language, str] = {"en": "English", "de": "Deutsch"}
 """What each language calls itself."""
 
@@ -90,3 +92,9 @@ def language_of(text: str) -> Language | None:
     """Return the language that a person names, `de` or `Deutsch`; None for none that is spoken."""
     word = text.strip().casefold()
     return next((one for one in LANGUAGES if word in (one, NAMES[one].casefold())), None)
+
+
+def decimal(number: float, language: Language) -> str:
+    """Return a number with one digit behind its decimal sign, as it is written there."""
+    shown = f"{number:.1f}"
+    return shown.replace(".", ",") if language == "de" else shown

@@ -19,3 +19,604 @@ LANGUAGES_SPOKEN = Sentence(
     en="My own sentences can be in {choices}. Now they are in {name}.",
     de="Meine eigenen Sätze gibt es auf {choices}. Im Moment auf {name}.",
 )
+
+
+# --- people who are named by what they may do ----------------------------------------------------
+
+AN_OPERATOR = Sentence(en="an operator", de="ein Operator")
+A_ROLE = Sentence(en="a {role}", de="jemand mit der Rolle {role}")
+AN_ROLE = Sentence(en="an {role}", de="jemand mit der Rolle {role}")
+OR = Sentence(en=" or ", de=" oder ")
+NOBODY = Sentence(en="nobody", de="niemand")
+BY = Sentence(en=" by {who}", de=" von {who}")
+
+# --- how a turn ends: notes below what was said, in italics, with a full stop --------------------
+
+STOPPED = Sentence(en="stopped{by}", de="abgebrochen{by}")
+STOPPED_FOR_NEW = Sentence(
+    en="stopped: a new conversation was begun{by}",
+    de="abgebrochen{by}: ein neues Gespräch hat begonnen",
+)
+STOPPED_BY_HALT = Sentence(
+    en="stopped: everything was halted{by}",
+    de="abgebrochen{by}: alles ist angehalten",
+)
+STOPPED_AS_REVOKED = Sentence(
+    en="stopped: you may no longer talk to me{by}",
+    de="abgebrochen{by}: du darfst nicht mehr mit mir sprechen",
+)
+INTERRUPTED = Sentence(
+    en="interrupted by a newer message",
+    de="unterbrochen durch eine neuere Nachricht",
+)
+INTERRUPTED_BY = Sentence(
+    en="interrupted by a newer message of {who}",
+    de="unterbrochen durch eine neuere Nachricht von {who}",
+)
+MOST_ROUNDS = Sentence(
+    en=(
+        "stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls "
+        "may already have completed successfully"
+    ),
+    de=(
+        "nach {rounds} Runden von Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
+        "erlaubt; was bis dahin aufgerufen wurde, kann schon gewirkt haben"
+    ),
+)
+MOST_TOKENS = Sentence(
+    en=(
+        "stopped at {used} tokens, the limit of one turn is {limit}; earlier tool calls may "
+        "already have completed successfully"
+    ),
+    de=(
+        "bei {used} Tokens beendet, für eine Antwort sind {limit} erlaubt; was bis dahin "
+        "aufgerufen wurde, kann schon gewirkt haben"
+    ),
+)
+BROKE_OFF_TWICE = Sentence(
+    en="the model's answer broke off twice; send `/retry` to ask again",
+    de="die Antwort des Modells ist zweimal abgebrochen; mit `/retry` wird es noch einmal gefragt",
+)
+TOO_LONG = Sentence(
+    en="the conversation is too long for the model; use `/new`",
+    de="das Gespräch ist zu lang für das Modell; `/new` beginnt ein neues",
+)
+TOO_LONG_BECAUSE = Sentence(
+    en="the conversation is too long for the model: {why}; use `/new`",
+    de="das Gespräch ist zu lang für das Modell: {why}; `/new` beginnt ein neues",
+)
+NO_SUMMARY = Sentence(
+    en="older messages can't be summarised",
+    de="ältere Nachrichten lassen sich nicht zusammenfassen",
+)
+CUT_AT_THE_LIMIT = Sentence(
+    en="the answer was cut off at the model's output limit",
+    de="die Antwort wurde an der Ausgabegrenze des Modells abgeschnitten",
+)
+CUT_BY_A_FILTER = Sentence(
+    en="the model's content filter cut the answer off",
+    de="der Inhaltsfilter des Modells hat die Antwort abgeschnitten",
+)
+NO_TEXT = Sentence(
+    en="the model finished without a text",
+    de="das Modell hat keinen Text geliefert",
+)
+MODEL_IS_BUSY = Sentence(
+    en="the model is busy and did not answer; send `/retry` in a while",
+    de="das Modell ist überlastet und hat nicht geantwortet; versuch es später mit `/retry`",
+)
+MODEL_REFUSED_THE_KEY = Sentence(
+    en="the model refused the key; the operator has to look at `[provider] api_key`",
+    de="das Modell hat den Schlüssel abgelehnt; ein Operator muss sich `[provider] api_key` ansehen",
+)
+MODEL_CANNOT_ANSWER = Sentence(
+    en="the model can't answer: {why}",
+    de="das Modell kann nicht antworten: {why}",
+)
+MODEL_HAS_A_FAULT = Sentence(
+    en="the model can't answer: a fault in its provider ({why})",
+    de="das Modell kann nicht antworten: ein Fehler in seiner Anbindung ({why})",
+)
+CUT_OFF_AGAIN = Sentence(
+    en="I was cut off again and again while I worked on this; send `/retry` to try anew",
+    de="ich wurde dabei immer wieder unterbrochen; mit `/retry` versuche ich es von vorn",
+)
+NOTHING_TO_SAY = Sentence(en="_Nothing to say._", de="_Nichts zu sagen._")
+RESTARTED = Sentence(
+    en="_I was restarted while writing this; the answer follows._",
+    de="_Ich wurde beim Schreiben neu gestartet; die Antwort folgt._",
+)
+
+# --- about turns ---------------------------------------------------------------------------------
+
+NOTHING_RUNNING = Sentence(en="Nothing is running.", de="Es läuft nichts.")
+FIRST_THAT_ANSWER = Sentence(
+    en="First the answer to {who} goes on to its end; {who} or an operator may stop it.",
+    de="Erst wird die Antwort an {who} fertig; {who} oder ein Operator darf sie abbrechen.",
+)
+ONLY_THEY_MAY_STOP = Sentence(
+    en="Only {who} or an operator may stop this.",
+    de="Das darf nur {who} oder ein Operator abbrechen.",
+)
+NOTHING_TO_RETRY = Sentence(
+    en="There is nothing to retry: no message of this conversation failed or was stopped.",
+    de=(
+        "Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Nachricht gescheitert oder "
+        "abgebrochen worden."
+    ),
+)
+RETRY_IS_NOT_YOURS = Sentence(
+    en="What would be retried is a `/tool` call, and `/tool` is not for you: {why}",
+    de="Wiederholt würde ein Aufruf mit `/tool`, und `/tool` ist nicht für dich: {why}",
+)
+WAITING_FOR = Sentence(
+    en="Waiting for {who} to approve {tools}.",
+    de="Das wartet: {who} muss {tools} erst freigeben.",
+)
+WAITING_AND_NEXT = Sentence(
+    en="Waiting for {who} to approve {tools}; your message is next.",
+    de="Das wartet: {who} muss {tools} erst freigeben; danach ist deine Nachricht an der Reihe.",
+)
+HALTED_AND_NEXT = Sentence(
+    en="Halted by {who}; your message waits for `/resume`.",
+    de="Alles ist angehalten, von {who}; deine Nachricht wartet auf `/resume`.",
+)
+
+# --- trouble, told to operators ------------------------------------------------------------------
+
+TURN_GIVEN_UP = Sentence(
+    en="A turn in `{where}` failed: I was cut off again and again while I worked on it.",
+    de="Eine Antwort in `{where}` ist gescheitert: ich wurde dabei immer wieder unterbrochen.",
+)
+MAY_HAVE_RUN = Sentence(
+    en="`{tool}` had started when I was cut off, and may have run. I did not repeat it.",
+    de=(
+        "`{tool}` war gestartet, als ich unterbrochen wurde, und ist vielleicht gelaufen. Ich habe "
+        "es nicht wiederholt."
+    ),
+)
+PLATFORM_REFUSED = Sentence(
+    en="{what} in `{where}` was refused by the platform: {why}.",
+    de="{what} in `{where}` wurde von der Plattform abgelehnt: {why}.",
+)
+A_MESSAGE = Sentence(en="A message", de="Eine Nachricht")
+AN_ANSWER = Sentence(en="An answer", de="Eine Antwort")
+A_CARD = Sentence(en="An approval card", de="Eine Freigabekarte")
+MODEL_UNUSABLE = Sentence(
+    en="The model can't be used: {why}",
+    de="Das Modell ist nicht zu gebrauchen: {why}",
+)
+CHANNEL_DOWN = Sentence(
+    en="`{channel}` is down until you act: {why}",
+    de="`{channel}` steht still, bis du etwas tust: {why}",
+)
+CHANNEL_KEEPS_FAILING = Sentence(
+    en="`{channel}` keeps failing: {why}. I go on trying.",
+    de="`{channel}` fällt immer wieder aus: {why}. Ich versuche es weiter.",
+)
+DISK_NEARLY_FULL = Sentence(
+    en=(
+        "The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "
+        "there, or I can take no more messages."
+    ),
+    de=(
+        "Die Festplatte ist fast voll: wo ich alles aufhebe, sind {megabytes} MB frei. Schaff dort "
+        "Platz, sonst kann ich keine Nachrichten mehr annehmen."
+    ),
+)
+
+# --- why a person is asked, or may not do something ----------------------------------------------
+
+STATEMENT_ASKS = Sentence(en="`{id}` asks{note}", de="`{id}` fragt nach{note}")
+STATEMENT_DENIES = Sentence(en="`{id}` denies it{note}", de="`{id}` verbietet es{note}")
+NO_STATEMENT_ALLOWS = Sentence(
+    en="no statement allows `{action}` for `{principal}`",
+    de="keine Regel erlaubt `{action}` für `{principal}`",
+)
+IT_DOES_MORE_THAN_READ = Sentence(en="it does more than read", de="es tut mehr als lesen")
+ITS_RISK_IS_NOT_LOW = Sentence(en="its risk is not low", de="sein Risiko ist nicht gering")
+IT_IS_UNDECLARED = Sentence(
+    en="it does not declare what it does",
+    de="es sagt nicht, was es tut",
+)
+
+# --- an approval, from its question to its end ---------------------------------------------------
+
+ONLY_THEY_MAY_ANSWER = Sentence(
+    en="only {who} may answer this",
+    de="das darf nur {who} beantworten",
+)
+NOT_THE_ONE_WHO_ASKS = Sentence(
+    en="whoever asks may not approve; somebody else has to answer this",
+    de="wer fragt, darf nicht selbst freigeben; das muss jemand anders beantworten",
+)
+ANSWER_NOT_OFFERED = Sentence(
+    en="this answer is not offered here",
+    de="diese Antwort steht hier nicht zur Wahl",
+)
+APPROVED_NOW = Sentence(en="approved: `{tool}`", de="freigegeben: `{tool}`")
+DENIED_NOW = Sentence(en="denied: `{tool}`", de="abgelehnt: `{tool}`")
+REASON_WANTED = Sentence(
+    en="why is `{tool}` denied? reply with the reason",
+    de="warum wird `{tool}` abgelehnt? antworte mit dem Grund",
+)
+OPEN_UNTIL = Sentence(en="open until {at}", de="offen bis {at}")
+EXPIRED_AT = Sentence(
+    en="too late: it expired at {at}",
+    de="zu spät: die Frist ist um {at} abgelaufen",
+)
+ALREADY_APPROVED = Sentence(
+    en="already approved by {who}{because}",
+    de="schon freigegeben von {who}{because}",
+)
+ALREADY_DENIED = Sentence(
+    en="already denied by {who}{because}",
+    de="schon abgelehnt von {who}{because}",
+)
+ITS_TURN_WAS_STOPPED = Sentence(
+    en="too late: the turn was stopped{by}",
+    de="zu spät: die Antwort wurde abgebrochen{by}",
+)
+NO_SUCH_CALL = Sentence(
+    en="`{number}` is no call in this chat.",
+    de="`{number}` ist kein Aufruf in diesem Chat.",
+)
+SAY_WHICH_CALL = Sentence(
+    en="Say which, for example `/{command} 1`; `/pending` lists them.",
+    de="Sag, welchen, zum Beispiel `/{command} 1`; `/pending` zeigt sie.",
+)
+WAITING_FOR_WHOM = Sentence(en=", waiting for {who}", de=", wartet auf: {who}")
+NOTHING_WAITS = Sentence(en="Nothing waits for an answer.", de="Nichts wartet auf eine Antwort.")
+
+# --- commands ------------------------------------------------------------------------------------
+
+UNKNOWN_COMMAND = Sentence(
+    en="I don't know `/{name}`; `/help` lists what I know.",
+    de="`/{name}` kenne ich nicht; `/help` zeigt, was ich kenne.",
+)
+COMMAND_IS_NOT_YOURS = Sentence(
+    en="`/{name}` is not for you: {why}",
+    de="`/{name}` ist nicht für dich: {why}",
+)
+NAME_THE_TOOL = Sentence(en="Name the tool: `{usage}`", de="Nenne das Werkzeug: `{usage}`")
+WHO_YOU_ARE = Sentence(
+    en="You are `{id}`, sender `{sender}` on `{channel}`. Roles: {roles}.",
+    de="Du bist `{id}`, Absender `{sender}` auf `{channel}`. Rollen: {roles}.",
+)
+NO_ROLES = Sentence(en="none", de="keine")
+NEW_CONVERSATION = Sentence(
+    en="A new conversation; the old one is kept.",
+    de="Ein neues Gespräch; das alte bleibt erhalten.",
+)
+HALTED = Sentence(
+    en="Halted: nothing runs and nothing starts, until `/resume`.",
+    de="Angehalten: nichts läuft und nichts beginnt, bis `/resume`.",
+)
+GOING_ON = Sentence(
+    en="Going on: what waited is answered now.",
+    de="Es geht weiter: was gewartet hat, wird jetzt beantwortet.",
+)
+TOO_MANY_WAIT = Sentence(
+    en=(
+        "I am busy: {count} messages wait here already. I did not take this one, nor those that "
+        "follow it; send it again later."
+    ),
+    de=(
+        "Ich bin beschäftigt: hier warten schon {count} Nachrichten. Diese habe ich nicht "
+        "angenommen, und die nächsten auch nicht; schick sie später noch einmal."
+    ),
+    one=Sentence(
+        en=(
+            "I am busy: a message waits here already. I did not take this one, nor those that "
+            "follow it; send it again later."
+        ),
+        de=(
+            "Ich bin beschäftigt: hier wartet schon eine Nachricht. Diese habe ich nicht "
+            "angenommen, und die nächsten auch nicht; schick sie später noch einmal."
+        ),
+    ),
+)
+
+# What `/help` says each command does.
+
+DOES_HELP = Sentence(en="this list", de="diese Liste")
+DOES_STOP = Sentence(
+    en="end the answer that is being written",
+    de="die Antwort abbrechen, die gerade entsteht",
+)
+DOES_RETRY = Sentence(
+    en="try the newest failed or stopped message again",
+    de="die letzte gescheiterte oder abgebrochene Nachricht noch einmal versuchen",
+)
+DOES_NEW = Sentence(
+    en="begin a new conversation; the old one is kept",
+    de="ein neues Gespräch beginnen; das alte bleibt erhalten",
+)
+DOES_QUEUE = Sentence(
+    en="what messages do that come while I answer; `/queue` explains",
+    de="was mit Nachrichten geschieht, die kommen, während ich antworte; `/queue` erklärt es",
+)
+DOES_STATUS = Sentence(
+    en="what runs, what waits, which channels are up",
+    de="was läuft, was wartet, welche Kanäle da sind",
+)
+DOES_PENDING = Sentence(
+    en="calls that wait for an answer",
+    de="Aufrufe, die auf eine Antwort warten",
+)
+DOES_APPROVE = Sentence(
+    en="let these calls run, once",
+    de="diese Aufrufe freigeben, einmal",
+)
+DOES_DENY = Sentence(en="refuse these calls", de="diese Aufrufe ablehnen")
+DOES_GRANTS = Sentence(
+    en="what runs without asking, for how long, and by whom",
+    de="was ohne Nachfrage läuft, wie lange und durch wen",
+)
+DOES_REVOKE = Sentence(
+    en="let these ask again, at once",
+    de="bei diesen ab sofort wieder nachfragen",
+)
+DOES_TOOL = Sentence(en="call a tool yourself", de="selbst ein Werkzeug aufrufen")
+DOES_HALT = Sentence(en="stop everything, until /resume", de="alles anhalten, bis /resume")
+DOES_RESUME = Sentence(en="go on after /halt", de="nach /halt weitermachen")
+DOES_PAIR = Sentence(
+    en="who wants in and who is in; `/pair approve CODE`, `deny`, `revoke`",
+    de="wer herein will und wer drin ist; `/pair approve CODE`, `deny`, `revoke`",
+)
+DOES_FORGET = Sentence(
+    en="remove what you said to this bot; asks once more",
+    de="löschen, was du diesem Bot gesagt hast; fragt noch einmal nach",
+)
+DOES_LANGUAGE = Sentence(
+    en="what language my own sentences are in; `/language` lists them",
+    de="in welcher Sprache ich selbst spreche; `/language` zeigt die Auswahl",
+)
+DOES_WHOAMI = Sentence(
+    en="who you are to this bot",
+    de="wer du für diesen Bot bist",
+)
+
+# What `/queue` says becomes of messages that come while an answer is being written.
+
+QUEUE_CHOICES = Sentence(
+    en="While I answer, what you write here can do one of these:",
+    de="Was du hier schreibst, während ich antworte, kann eines davon tun:",
+)
+QUEUE_IS_NOW = Sentence(en=" (now)", de=" (jetzt)")
+QUEUE_CHOSEN = Sentence(en="From now on: {does}", de="Ab jetzt: {does}")
+QUEUE_QUEUE = Sentence(
+    en="each message waits, and gets an answer of its own.",
+    de="jede Nachricht wartet und bekommt eine eigene Antwort.",
+)
+QUEUE_COLLECT = Sentence(
+    en="what is written in a row is answered together.",
+    de="was nacheinander geschrieben wird, wird zusammen beantwortet.",
+)
+QUEUE_STEER = Sentence(
+    en="I take it into the running answer, after the next tool calls; else it waits.",
+    de="ich nehme es in die laufende Antwort auf, nach den nächsten Aufrufen; sonst wartet es.",
+)
+QUEUE_INTERRUPT = Sentence(
+    en="it ends the running answer, and I answer the newer one.",
+    de="es beendet die laufende Antwort, und ich beantworte die neuere Nachricht.",
+)
+
+# --- /status -------------------------------------------------------------------------------------
+
+STATUS = Sentence(
+    en=(
+        "- zeroclaw {version}, model {model}\n"
+        "- channels: {channels}\n"
+        "- here {here} waiting; everywhere {waiting} waiting, {busy} at work, {pending} to approve\n"
+        "- disk: {mebibytes} MiB{halted}"
+    ),
+    de=(
+        "- zeroclaw {version}, Modell {model}\n"
+        "- Kanäle: {channels}\n"
+        "- hier wartend: {here}; überall wartend: {waiting}, in Arbeit: {busy}, freizugeben: "
+        "{pending}\n"
+        "- Festplatte: {mebibytes} MiB{halted}"
+    ),
+)
+STATUS_HALTED = Sentence(
+    en="\n- halted by {who}; `/resume` goes on",
+    de="\n- angehalten von {who}; mit `/resume` geht es weiter",
+)
+CHANNEL_IS_STARTING = Sentence(en="starting", de="startet")
+CHANNEL_IS_UP = Sentence(en="up", de="läuft")
+CHANNEL_IS_WAITING = Sentence(en="waiting", de="wartet")
+CHANNEL_IS_DOWN = Sentence(en="down", de="steht still")
+
+# --- /forget -------------------------------------------------------------------------------------
+
+FORGETTING_ALREADY = Sentence(
+    en="I am at it already; you are told when it is done.",
+    de="Ich bin schon dabei; du erfährst, wenn es geschehen ist.",
+)
+FORGETTING_NOW = Sentence(
+    en="I am removing it; you are told when it is done. What runs is stopped first.",
+    de="Ich lösche es; du erfährst, wenn es geschehen ist. Was läuft, wird zuerst abgebrochen.",
+)
+FORGET_ONLY_YOURS = Sentence(
+    en="You may have only your own words forgotten: `/forget`.",
+    de="Du darfst nur deine eigenen Worte löschen lassen: `/forget`.",
+)
+FORGET_ASKS_YOU = Sentence(
+    en=(
+        "This removes what you said to me, what I answered, and what I noted of it, for good; only "
+        "the audit stays, which holds no words. Files in workspaces stay too. To go on, repeat it "
+        "within ten minutes as `/forget {code}`."
+    ),
+    de=(
+        "Das löscht für immer, was du mir gesagt hast, was ich geantwortet und was ich mir davon "
+        "notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
+        "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
+        "Minuten als `/forget {code}`."
+    ),
+)
+FORGET_ASKS_ABOUT = Sentence(
+    en=(
+        "This removes what `{whom}` said to me, what I answered, and what I noted of it, for good; "
+        "only the audit stays, which holds no words. Files in workspaces stay too. To go on, "
+        "repeat it within ten minutes as `/forget {code}`."
+    ),
+    de=(
+        "Das löscht für immer, was `{whom}` mir gesagt hat, was ich geantwortet und was ich mir "
+        "davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
+        "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
+        "Minuten als `/forget {code}`."
+    ),
+)
+FORGOTTEN_YOU = Sentence(
+    en="Done: what you said to me is removed.",
+    de="Erledigt: was du mir gesagt hast, ist gelöscht.",
+)
+FORGOTTEN_OTHER = Sentence(
+    en="Done: what `{whom}` said to me is removed.",
+    de="Erledigt: was `{whom}` mir gesagt hat, ist gelöscht.",
+)
+
+# --- /grants and /revoke -------------------------------------------------------------------------
+
+NOTHING_GRANTED = Sentence(
+    en="Nothing is granted: every call that needs an answer asks for it.",
+    de="Nichts ist vorab freigegeben: jeder Aufruf, der eine Antwort braucht, fragt nach.",
+)
+GRANT_LINE = Sentence(
+    en="`{tool}` on {what}{exact}, until {until}, by {who}",
+    de="`{tool}` auf {what}{exact}, bis {until}, von {who}",
+)
+GRANT_HELD_BY = Sentence(
+    en="{grant}, for `{holder}`, {where}",
+    de="{grant}, für `{holder}`, {where}",
+)
+GRANT_WITHOUT_NAMES = Sentence(
+    en="nothing that has a name",
+    de="nichts, was einen Namen hat",
+)
+GRANT_AND_MORE = Sentence(en="{number} more", de="{number} weitere")
+GRANT_EXACT = Sentence(
+    en=", with the arguments `{hash}` only",
+    de=", nur mit den Argumenten `{hash}`",
+)
+GRANT_HERE = Sentence(en="in this conversation", de="in diesem Gespräch")
+GRANT_ELSEWHERE = Sentence(
+    en="in the conversation `{conversation}`",
+    de="im Gespräch `{conversation}`",
+)
+GRANT_IN_CHAT = Sentence(en="in `{chat}`", de="im Chat `{chat}`")
+SAY_WHICH_GRANT = Sentence(
+    en="Say which, for example `/revoke 1`; `/grants` lists them.",
+    de="Sag, welche, zum Beispiel `/revoke 1`; `/grants` zeigt sie.",
+)
+NO_SUCH_GRANT = Sentence(
+    en="`{name}` is no grant that holds; `{lists}` shows those that do.",
+    de="`{name}` ist keine Freigabe, die gilt; `{lists}` zeigt die, die gelten.",
+)
+GRANT_IS_NOT_YOURS = Sentence(
+    en="`{name}` is not yours to revoke; an operator can.",
+    de="`{name}` darfst du nicht widerrufen; ein Operator darf es.",
+)
+GRANT_REVOKED = Sentence(
+    en="`{name}`: revoked; `{tool}` asks again.",
+    de="`{name}`: widerrufen; `{tool}` fragt wieder nach.",
+)
+
+# --- strangers -----------------------------------------------------------------------------------
+
+YOUR_CODE = Sentence(
+    en="Your code is `{code}`. Tell it to whoever runs this bot; it holds for {span}.",
+    de="Dein Code ist `{code}`. Nenne ihn der Person, die diesen Bot betreibt; er gilt {span}.",
+)
+SECONDS = Sentence(en="{number} seconds", de="{number} Sekunden")
+MINUTES = Sentence(
+    en="{count} minutes",
+    de="{count} Minuten",
+    one=Sentence(en="a minute", de="eine Minute"),
+)
+YOU_ARE_LET_IN = Sentence(en="You may talk to me now.", de="Du darfst jetzt mit mir sprechen.")
+YOU_ARE_AN_OPERATOR = Sentence(
+    en="You are an operator of this bot now; `/help` lists what you can do.",
+    de="Du bist jetzt Operator dieses Bots; `/help` zeigt, was du tun kannst.",
+)
+STRANGER_FACTS = Sentence(
+    en="name: {name}\nchannel: {channel}\nsender id: {sender}",
+    de="Name: {name}\nKanal: {channel}\nAbsender-Kennung: {sender}",
+)
+STRANGER_CODE = Sentence(en="\ncode: {code}", de="\nder Code: {code}")
+STRANGER_ASKS = Sentence(
+    en="{name} wants to talk to this bot on `{channel}`",
+    de="{name} möchte auf `{channel}` mit diesem Bot sprechen",
+)
+STRANGER_WHY = Sentence(
+    en="nobody of that id is known; approve only who tells you this code",
+    de="niemand mit dieser Kennung ist bekannt; gib nur frei, wer dir diesen Code nennt",
+)
+STRANGER_LINE = Sentence(
+    en="{number}{name} (`{id}`) wants to talk to this bot, {until}",
+    de="{number}{name} (`{id}`) möchte mit diesem Bot sprechen, {until}",
+)
+STRANGER_APPROVED = Sentence(en="approved: {name}", de="freigegeben: {name}")
+STRANGER_DENIED = Sentence(en="denied: {name}", de="abgelehnt: {name}")
+ONLY_AN_OPERATOR = Sentence(
+    en="only an operator may answer this",
+    de="das darf nur ein Operator beantworten",
+)
+
+# --- /pair ---------------------------------------------------------------------------------------
+
+PAIR_USAGE = Sentence(
+    en=(
+        "Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
+        "person is `person:<name>` or `<channel>:<sender id>`."
+    ),
+    de=(
+        "So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; "
+        "eine Person ist `person:<name>` oder `<channel>:<sender id>`."
+    ),
+)
+PAIR_NO_SUCH_CODE = Sentence(
+    en="nobody has the code `{code}`",
+    de="niemand hat den Code `{code}`",
+)
+PAIR_NOBODY_WAITS_SO = Sentence(
+    en="`{name}` is nobody who waits; `pair list` shows who does",
+    de="`{name}` wartet nicht; `pair list` zeigt, wer wartet",
+)
+PAIR_NOBODY_IS_CALLED_SO = Sentence(
+    en="nobody is called `{name}`. {usage}",
+    de="niemand heißt `{name}`. {usage}",
+)
+PAIR_NOT_YOURSELF = Sentence(
+    en="you can't revoke yourself; another operator can, or the console",
+    de="dich selbst kannst du nicht ausschließen; ein anderer Operator kann es, oder die Konsole",
+)
+PAIR_ALREADY_REVOKED = Sentence(
+    en="`{name}` is already revoked by {who}",
+    de="`{name}` ist schon ausgeschlossen, von {who}",
+)
+PAIR_REVOKED = Sentence(
+    en="revoked: `{name}`; what they had running is stopped",
+    de="ausgeschlossen: `{name}`; was für diese Person lief, wird abgebrochen",
+)
+PAIR_NOTHING_TO_APPROVE = Sentence(
+    en="`{name}` neither waits nor is revoked; `pair list` shows who is",
+    de="`{name}` wartet nicht und ist nicht ausgeschlossen; `pair list` zeigt, wer es ist",
+)
+PAIR_LET_IN_AGAIN = Sentence(
+    en="approved: `{name}` is let in again",
+    de="freigegeben: `{name}` ist wieder dabei",
+)
+PAIR_NOBODY = Sentence(
+    en="Nobody waits, and nobody was let in or put out.",
+    de="Niemand wartet, und niemand wurde aufgenommen oder ausgeschlossen.",
+)
+PAIR_ADMITTED = Sentence(
+    en="{name}{roles}: admitted by {who}, {at}",
+    de="{name}{roles}: aufgenommen von {who}, {at}",
+)
+PAIR_PUT_OUT = Sentence(
+    en="{name}{roles}: revoked by {who}, {at}",
+    de="{name}{roles}: ausgeschlossen von {who}, {at}",
+)

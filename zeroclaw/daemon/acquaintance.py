@@ -7,7 +7,7 @@ from zeroclaw.config import Config
 from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
-from zeroclaw.envelope import Address, ConversationId
+from zeroclaw.envelope import ConversationId, Reader
 from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.known import known_of
 from zeroclaw.inbound.language_command import chosen_of
@@ -31,7 +31,7 @@ class Acquaintance:
         *,
         group: asyncio.TaskGroup,
         policy: PolicyInForce,
-        operators: Callable[[], tuple[Address, ...]],
+        operators: Callable[[], tuple[Reader, ...]],
         numbers: Numbers,
         wake: Callable[[ConversationId], None],
         announce: Callable[[Plan], None],
@@ -44,6 +44,7 @@ class Acquaintance:
         self._policy = policy
         self.questions = Questions(
             store=parts.store,
+            people=people,
             policy=policy,
             clock=parts.clock,
             ids=parts.ids,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
+from zeroclaw import sentences
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
 from zeroclaw.daemon.watched import Watched
 from zeroclaw.daemon.wiring import Answer, Wired
@@ -31,7 +32,6 @@ from zeroclaw.tool import Spawned
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
 _LIFELINE_BYTES = 4096
-PAUSED = "_I was restarted while writing this; the answer follows._"
 
 
 class Stopped(Exception):
@@ -227,7 +227,7 @@ class Daemon:
             async with asyncio.timeout(grace_s):
                 await rooms.mailboxes.at_rest()
         except TimeoutError:
-            rooms.runner.pause(PAUSED)
+            rooms.runner.pause(sentences.RESTARTED)
         try:
             async with asyncio.timeout(STOP_S):
                 await rooms.runner.at_rest()

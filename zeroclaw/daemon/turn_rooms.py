@@ -93,7 +93,7 @@ def turn_rooms(
             max_tokens=config.runtime.max_session_tokens or None,
         ),
         approvers=operators.approvers,
-        operators=operators.addresses,
+        operators=operators.readers,
         policy=policy,
         halted=lambda: policy.halted_by,
         revoked=lambda principal: people.revoked_by(principal.id),

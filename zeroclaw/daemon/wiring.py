@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from zeroclaw import sentences
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts, ReadyFacts
@@ -107,7 +108,7 @@ class Wired:
             self.people,
             group=group,
             policy=self.policy,
-            operators=self.operators.addresses,
+            operators=self.operators.readers,
             numbers=rooms.numbers,
             wake=self.mailboxes.wake,
             announce=announce,
@@ -161,7 +162,7 @@ class Wired:
         self.supervisor = Supervisor(
             admit=self.door.admit,
             clock=parts.clock,
-            tell_operators=lambda name, text: self.notices.tell(text, but_channel=name),
+            tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),
         )
         self.transcript = Transcript(parts.store, self.live)
@@ -236,7 +237,7 @@ class Wired:
         loaded = await call(provider.start)
         if isinstance(loaded, Raised):
             self._parts.log("model_failed", why=loaded.line, level="error")
-            await self.notices.tell(f"The model can't be used: {loaded.line}")
+            await self.notices.tell(sentences.MODEL_UNUSABLE.about(why=loaded.line))
 
     def _facts_of(self, tool: str) -> ToolFacts | None:
         found = self._parts.tools.get(tool)
@@ -244,12 +245,13 @@ class Wired:
 
     def _waiting_note(self, item: Item) -> Put | None:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""
+        language = item.principal.language
         if self.policy.halted_by:
-            text = f"Halted by {self.policy.halted_by}; your message waits for `/resume`."
+            text = sentences.HALTED_AND_NEXT.to(language, who=self.policy.halted_by)
         elif tools := self.runner.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
-            approvers = who(self._parts.start.config.approvals.approvers)
-            text = f"Waiting for {approvers} to approve {names}; your message is next."
+            approvers = who(self._parts.start.config.approvals.approvers, language)
+            text = sentences.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
         else:
             return None
         return note_row(

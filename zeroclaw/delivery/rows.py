@@ -12,7 +12,8 @@ from typing import Literal
 from zeroclaw import record
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.delivery.draft import message_key
-from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
+from zeroclaw.envelope import Address, ConversationId, MessageRef, Reader, TurnId
+from zeroclaw.language import Says
 from zeroclaw.store import Put, Row, RowKind
 
 State = Literal["pending", "sending", "delivered", "refused"]
@@ -161,17 +162,18 @@ def note_row(
 
 
 def quiet_notes(
-    text: str, addresses: Iterable[Address], new_key: Callable[[], str]
+    says: Says, readers: Iterable[Reader], new_key: Callable[[], str]
 ) -> tuple[Put, ...]:
     """Return the writes that tell operators one sentence about trouble, each in their own chat.
 
     Args:
-        text: Whole; not blank.
-        addresses: Where they are.
+        says: The sentence; each reads it in their own language.
+        readers: Where they are.
         new_key: Makes a new ulid each time.
     """
     return tuple(
-        note_row(key=new_key(), address=address, text=text, quiet=True) for address in addresses
+        note_row(key=new_key(), address=one.address, text=says.to(one.language), quiet=True)
+        for one in readers
     )
 
 

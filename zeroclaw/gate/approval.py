@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw import record
+from zeroclaw import record, sentences
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import (
     ActionId,
@@ -27,6 +27,8 @@ from zeroclaw.envelope import (
     Principal,
     TurnId,
 )
+from zeroclaw.gate.reasons import Reason, why_asked
+from zeroclaw.language import ENGLISH, Language
 from zeroclaw.store import Put, RowKind
 
 State = Literal["pending", "approved", "denied", "expired", "stopped"]
@@ -39,10 +41,12 @@ class Numbered:
     Attributes:
         place: The chat's address key.
         number: From 1.
+        language: What is read there.
     """
 
     place: str
     number: int
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,8 @@ class Approval:
         requester_may_answer: Whether the requester may be the approver.
         summary: The tool's line about the call; redacted.
         arguments: The whole call for people; redacted.
-        why: Why it needs approval.
+        why: Why it needs approval; in English.
+        reasons: The same as far as a policy said it, for readers of every language.
         card: The key of the card that shows it; the asks of a batch share one.
         order: Its place on the card.
         choices: What may be answered.
@@ -91,6 +96,7 @@ class Approval:
     requester_may_answer: bool = True
     order: int = 0
     choices: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
+    reasons: tuple[Reason, ...] = ()
     numbers: tuple[Numbered, ...] = ()
     refs: tuple[MessageRef, ...] = ()
     state: State = "pending"
@@ -183,24 +189,30 @@ def answer(
 
 def _refusal(approval: Approval, principal: Principal, choice: Choice, *, may_approve: bool) -> str:
     """Return why this is not theirs to answer, empty when it is."""
+    language = principal.language
     if not may_approve:
-        return f"only {who(approval.approvers)} may answer this"
+        whom = who(approval.approvers, language)
+        return sentences.ONLY_THEY_MAY_ANSWER.to(language, who=whom)
     if not approval.requester_may_answer and _same_person(approval.requester, principal):
-        return "whoever asks may not approve; somebody else has to answer this"
+        return sentences.NOT_THE_ONE_WHO_ASKS.to(language)
     if choice not in approval.choices:
-        return "this answer is not offered here"
+        return sentences.ANSWER_NOT_OFFERED.to(language)
     return ""
 
 
-def who(approvers: Iterable[str]) -> str:
+def who(approvers: Iterable[str], language: Language) -> str:
     """Return approvers as people read them: `role:operator` is `an operator`."""
-    return " or ".join(map(_who, approvers)) or "nobody"
+    names = [_who(one, language) for one in approvers]
+    return sentences.OR.to(language).join(names) or sentences.NOBODY.to(language)
 
 
-def _who(approver: str) -> str:
+def _who(approver: str, language: Language) -> str:
     kind, _, name = approver.partition(":")
+    if approver == "role:operator":
+        return sentences.AN_OPERATOR.to(language)
     if kind == "role":
-        return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+        vowel = name[:1] in "aeiou"
+        return (sentences.AN_ROLE if vowel else sentences.A_ROLE).to(language, role=name)
     return name if kind == "person" else approver
 
 
@@ -274,6 +286,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
     """
     ordered = sorted(approvals, key=lambda approval: approval.order)
     first = ordered[0]
+    language = language_in(first, place)
     return Card(
         key=first.card,
         asked_by=first.requester.display or first.requester.id,
@@ -284,7 +297,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
                 tool=approval.tool,
                 summary=approval.summary,
                 arguments=approval.arguments,
-                why=approval.why,
+                why=why_asked(approval.reasons, language) or approval.why,
                 hash8=approval.action_hash[:8],
             )
             for approval in ordered
@@ -295,6 +308,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
             for choice in first.choices
             if all(choice in approval.choices for approval in ordered)
         ),
+        language=language,
     )
 
 
@@ -323,3 +337,9 @@ def ending_of(approval: Approval) -> Ending | None:
 def number_of(approval: Approval, place: str) -> int:
     """Return its number in a chat, 0 where it has none."""
     return next((given.number for given in approval.numbers if given.place == place), 0)
+
+
+def language_in(approval: Approval, place: str) -> Language:
+    """Return what is read in a chat where it was asked, English elsewhere."""
+    known: dict[str, Language] = {given.place: given.language for given in approval.numbers}
+    return known.get(place, ENGLISH)

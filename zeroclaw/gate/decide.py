@@ -37,6 +37,7 @@ from zeroclaw.gate.conditions import Query, facts_of
 from zeroclaw.gate.grant import covers
 from zeroclaw.gate.policy import Decision, PolicySet
 from zeroclaw.gate.protection import Blocked, Protected, protect
+from zeroclaw.gate.reasons import reasons_of
 from zeroclaw.gate.refusal import NAME_CHARS, Refusals, invalid_arguments, unknown_tool
 from zeroclaw.gate.verdict import (
     Allowed,
@@ -290,6 +291,7 @@ class Gate:
             summary=self._redactor.redact(summary),
             arguments=self._redactor.redact(whole),
             why=decision.why,
+            reasons=reasons_of(self._policy(), decision),
             card=case.card,
             order=case.order,
             deadline_at=at + timedelta(seconds=self._settings.approval_timeout_s),

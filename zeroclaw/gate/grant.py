@@ -9,11 +9,12 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from zeroclaw import record
+from zeroclaw import record, sentences
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind
 
 SHORT = 8
@@ -99,16 +100,20 @@ def _hash(action: Action) -> str:
     return hashlib.sha256(action.canonical_arguments.encode()).hexdigest()
 
 
-def describe(grant: Grant) -> str:
+def describe(grant: Grant, language: Language) -> str:
     """Return one line for people."""
     named = [_quoted(resource) for resource in grant.resources[:MOST_NAMED]]
     if more := grant.resources[MOST_NAMED:]:
-        named.append(f"{len(more)} more")
-    what = ", ".join(named) or "nothing that has a name"
+        named.append(sentences.GRANT_AND_MORE.to(language, number=len(more)))
     bound = grant.arguments_hash
-    exact = f", with the arguments `{bound[:8]}` only" if bound else ""
-    until = f"{grant.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"`{grant.tool}` on {what}{exact}, until {until}, by {grant.granted_by}"
+    return sentences.GRANT_LINE.to(
+        language,
+        tool=grant.tool,
+        what=", ".join(named) or sentences.GRANT_WITHOUT_NAMES,
+        exact=sentences.GRANT_EXACT.about(hash=bound[:8]) if bound else "",
+        until=f"{grant.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        who=grant.granted_by,
+    )
 
 
 def _quoted(resource: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal, assert_never
 
+from zeroclaw import sentences
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.statement import Statement
 
@@ -90,7 +91,7 @@ def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
                     principals=_ANYONE,
                     actions=_ALL_TOOLS,
                     when={"effects_any_of": ["write", "network", "exec"]},
-                    note="it does more than read",
+                    note=sentences.IT_DOES_MORE_THAN_READ.en,
                 ),
                 Statement(
                     id="supervised.risk",
@@ -98,7 +99,7 @@ def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
                     principals=_ANYONE,
                     actions=_ALL_TOOLS,
                     when={"risk_at_least": "medium"},
-                    note="its risk is not low",
+                    note=sentences.ITS_RISK_IS_NOT_LOW.en,
                 ),
                 _undeclared("supervised"),
             )
@@ -136,7 +137,7 @@ def _undeclared(autonomy: Autonomy) -> Statement:
         principals=_ANYONE,
         actions=_ALL_TOOLS,
         when={"declared": False},
-        note="it does not declare what it does",
+        note=sentences.IT_IS_UNDECLARED.en,
     )
 
 

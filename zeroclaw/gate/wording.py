@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
+from zeroclaw import sentences
 from zeroclaw.gate.approval import (
     AlreadyEnded,
     Answered,
@@ -16,36 +17,41 @@ from zeroclaw.gate.approval import (
     Result,
     number_of,
 )
+from zeroclaw.language import Language
 
 
-def toast(result: Result) -> str:
+def toast(result: Result, language: Language) -> str:
     """Return what the person who answered reads; one line."""
     match result:
+        case Answered(approval=approval) if approval.state == "approved":
+            return sentences.APPROVED_NOW.to(language, tool=approval.tool)
         case Answered(approval=approval):
-            return f"{approval.state}: `{approval.tool}`"
+            return sentences.DENIED_NOW.to(language, tool=approval.tool)
         case ReasonWanted(approval=approval):
-            return f"why is `{approval.tool}` denied? reply with the reason"
+            return sentences.REASON_WANTED.to(language, tool=approval.tool)
         case Late(approval=approval) | AlreadyEnded(approval=approval):
-            return ended(approval)
+            return ended(approval, language)
         case NotAllowed(why=why):
             return why
         case _:
             assert_never(result)
 
 
-def ended(approval: Approval) -> str:
+def ended(approval: Approval, language: Language) -> str:
     """Return how a question ended, for people; one line."""
+    because = f" ({approval.reason})" if approval.reason else ""
     match approval.state:
         case "pending":
-            return f"open until {_clock(approval.deadline_at)}"
+            return sentences.OPEN_UNTIL.to(language, at=_clock(approval.deadline_at))
         case "expired":
-            return f"too late: it expired at {_clock(approval.deadline_at)}"
-        case "approved" | "denied":
-            because = f" ({approval.reason})" if approval.reason else ""
-            return f"already {approval.state} by {approval.by}{because}"
+            return sentences.EXPIRED_AT.to(language, at=_clock(approval.deadline_at))
+        case "approved":
+            return sentences.ALREADY_APPROVED.to(language, who=approval.by, because=because)
+        case "denied":
+            return sentences.ALREADY_DENIED.to(language, who=approval.by, because=because)
         case "stopped":
-            by = f" by {approval.by}" if approval.by else ""
-            return f"too late: the turn was stopped{by}"
+            by = sentences.BY.about(who=approval.by) if approval.by else ""
+            return sentences.ITS_TURN_WAS_STOPPED.to(language, by=by)
         case _:
             assert_never(approval.state)
 

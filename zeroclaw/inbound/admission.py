@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
@@ -272,10 +273,7 @@ class Door:
         failed = item_put(item, "failed", expect=0)
         if newest.state == "failed":
             return (failed,)  # whoever goes on writing was told
-        text = (
-            f"I am busy: {len(waiting)} messages wait here already. I did not take this one, nor "
-            "those that follow it; send it again later."
-        )
+        text = sentences.TOO_MANY_WAIT.to(item.principal.language, count=len(waiting))
         note = note_row(
             key=self._ids.ulid(),
             conversation=item.conversation,

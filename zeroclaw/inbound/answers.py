@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from zeroclaw import sentences
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.rows import note_row, settle_rows
 from zeroclaw.envelope import (
@@ -109,7 +110,7 @@ class Answers:
                 return Plan(
                     conversation=conversation,
                     writes=writes,
-                    toast=wording.toast(result),
+                    toast=wording.toast(result, principal.language),
                     wake=(conversation,),
                 )
             case _:
@@ -117,7 +118,7 @@ class Answers:
                 return Plan(
                     conversation=conversation,
                     writes=touched,
-                    toast=wording.toast(result),
+                    toast=wording.toast(result, principal.language),
                     reply_wanted=isinstance(result, ReasonWanted),
                 )
 
@@ -133,21 +134,21 @@ class Answers:
 
         Calls of another conversation than the first one's are left for a plan after it.
         """
-        read = await self._in_chat(address)
+        read, language = await self._in_chat(address), principal.language
         numbers = wording.parse_numbers(command.rest)
         picked = wording.pick((one.approval for one in read), address.key(), numbers.numbers)
         strangers = await self._questions.by_number(address, picked.unknown, principal)
         told: list[str] = [
-            f"`{number}` is no call in this chat."
+            sentences.NO_SUCH_CALL.to(language, number=number)
             for number in picked.unknown
             if number not in strangers
         ]
         told += [
-            f"`{approvals.number_of(one, address.key())}`: {wording.ended(one)}."
+            f"`{approvals.number_of(one, address.key())}`: {wording.ended(one, language)}."
             for one in picked.ended
         ]
         if not numbers.numbers:
-            told.append(f"Say which, for example `/{command.name} 1`; `/pending` lists them.")
+            told.append(sentences.SAY_WHICH_CALL.to(language, command=command.name))
         scope = picked.open[0].conversation if picked.open else None
         versions = {one.approval.id: one for one in read}
         writes: list[Write] = []
@@ -159,7 +160,8 @@ class Answers:
             if isinstance(result, Answered | Late):
                 ended = result.approval
                 writes += await self._ending(versions[one.id], ended, address, principal, at)
-            told.append(f"`{approvals.number_of(one, address.key())}`: {wording.toast(result)}.")
+            number = approvals.number_of(one, address.key())
+            told.append(f"`{number}`: {wording.toast(result, language)}.")
         for number, one in strangers.items():
             yes = command.name == "approve"
             more, toast = await self._questions.answer(one, yes=yes, principal=principal)
@@ -189,17 +191,19 @@ class Answers:
     async def pending(self, address: Address, principal: Principal, at: datetime) -> str:
         """List the open questions that this person may answer, and those they set off."""
         lines: list[str] = []
+        language = principal.language
         async for row in find_all(self._store, RowKind.APPROVAL, state="pending"):
             one = approvals.decode(row.body)
             may = self._may(one, principal, at)
             if may or one.requester.id == principal.id:
                 number = approvals.number_of(one, address.key())
                 name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
-                until = wording.ended(one)
-                whom = "" if may else f", waiting for {approvals.who(one.approvers)}"
+                until = wording.ended(one, language)
+                who = approvals.who(one.approvers, language)
+                whom = "" if may else sentences.WAITING_FOR_WHOM.to(language, who=who)
                 lines.append(f"- {name} `{one.tool}`: {one.summary}, {until}{whom}")
         lines += [f"- {line}" for line in await self._questions.lines(address, principal)]
-        return "\n".join(lines) or "Nothing waits for an answer."
+        return "\n".join(lines) or sentences.NOTHING_WAITS.to(language)
 
     async def overdue(self, now: datetime) -> tuple[Plan, ...]:
         """Return the endings of all questions whose deadline has passed, for the start."""

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config import WhileBusy
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.reasons import why_refused
 from zeroclaw.inbound import language_command
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.conversations import Conversations, Found
@@ -23,6 +25,7 @@ from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put
+from zeroclaw.language import Language, Sentence
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Again, Cause, Item, Opening, Stop, UseTool, item_put
 
@@ -32,51 +35,43 @@ class CommandHelp:
     """How a command is written, and what it does."""
 
     usage: str
-    does: str
+    does: Sentence
 
 
 COMMANDS: dict[str, CommandHelp] = {
-    "help": CommandHelp(usage="/help", does="this list"),
-    "stop": CommandHelp(usage="/stop", does="end the answer that is being written"),
-    "retry": CommandHelp(usage="/retry", does="try the newest failed or stopped message again"),
-    "new": CommandHelp(usage="/new", does="begin a new conversation; the old one is kept"),
-    "queue": CommandHelp(
-        usage="/queue steer", does="what messages do that come while I answer; `/queue` explains"
-    ),
-    "status": CommandHelp(usage="/status", does="what runs, what waits, which channels are up"),
-    "pending": CommandHelp(usage="/pending", does="calls that wait for an answer"),
-    "approve": CommandHelp(usage="/approve 1 3", does="let these calls run, once"),
-    "deny": CommandHelp(usage="/deny 2 because …", does="refuse these calls"),
-    "grants": CommandHelp(
-        usage="/grants", does="what runs without asking, for how long, and by whom"
-    ),
-    "revoke": CommandHelp(usage="/revoke 1 3", does="let these ask again, at once"),
-    "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does="call a tool yourself"),
-    "halt": CommandHelp(usage="/halt", does="stop everything, until /resume"),
-    "resume": CommandHelp(usage="/resume", does="go on after /halt"),
-    "pair": CommandHelp(
-        usage="/pair", does="who wants in and who is in; `/pair approve CODE`, `deny`, `revoke`"
-    ),
-    "forget": CommandHelp(usage="/forget", does="remove what you said to this bot; asks once more"),
-    "language": CommandHelp(
-        usage="/language de", does="what language my own sentences are in; `/language` lists them"
-    ),
-    "whoami": CommandHelp(usage="/whoami", does="who you are to this bot"),
+    "help": CommandHelp(usage="/help", does=sentences.DOES_HELP),
+    "stop": CommandHelp(usage="/stop", does=sentences.DOES_STOP),
+    "retry": CommandHelp(usage="/retry", does=sentences.DOES_RETRY),
+    "new": CommandHelp(usage="/new", does=sentences.DOES_NEW),
+    "queue": CommandHelp(usage="/queue steer", does=sentences.DOES_QUEUE),
+    "status": CommandHelp(usage="/status", does=sentences.DOES_STATUS),
+    "pending": CommandHelp(usage="/pending", does=sentences.DOES_PENDING),
+    "approve": CommandHelp(usage="/approve 1 3", does=sentences.DOES_APPROVE),
+    "deny": CommandHelp(usage="/deny 2 because …", does=sentences.DOES_DENY),
+    "grants": CommandHelp(usage="/grants", does=sentences.DOES_GRANTS),
+    "revoke": CommandHelp(usage="/revoke 1 3", does=sentences.DOES_REVOKE),
+    "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does=sentences.DOES_TOOL),
+    "halt": CommandHelp(usage="/halt", does=sentences.DOES_HALT),
+    "resume": CommandHelp(usage="/resume", does=sentences.DOES_RESUME),
+    "pair": CommandHelp(usage="/pair", does=sentences.DOES_PAIR),
+    "forget": CommandHelp(usage="/forget", does=sentences.DOES_FORGET),
+    "language": CommandHelp(usage="/language de", does=sentences.DOES_LANGUAGE),
+    "whoami": CommandHelp(usage="/whoami", does=sentences.DOES_WHOAMI),
 }
 
 
-MODES: dict[WhileBusy, str] = {
-    "queue": "each message waits, and gets an answer of its own.",
-    "collect": "what is written in a row is answered together.",
-    "steer": "I take it into the running answer, after the next tool calls; else it waits.",
-    "interrupt": "it ends the running answer, and I answer the newer one.",
+MODES: dict[WhileBusy, Sentence] = {
+    "queue": sentences.QUEUE_QUEUE,
+    "collect": sentences.QUEUE_COLLECT,
+    "steer": sentences.QUEUE_STEER,
+    "interrupt": sentences.QUEUE_INTERRUPT,
 }
 
 
 class Status(Protocol):
     """Says how the daemon is, for one conversation, in Markdown."""
 
-    async def __call__(self, conversation: ConversationId) -> str:
+    async def __call__(self, conversation: ConversationId, language: Language) -> str:
         """Return the text."""
         ...
 
@@ -114,14 +109,13 @@ class Commands:
         """Return what a command does, or the opening of a turn for the other lane."""
         found = await self._conversations.find(address, principal)
         # A conversation that does not exist yet is made with the reply, never by a read.
-        make, here = found.writes, found.conversation
+        make, here, language = found.writes, found.conversation, principal.language
         if command.name not in COMMANDS:
-            text = f"I don't know `/{command.name}`; `/help` lists what I know."
+            text = sentences.UNKNOWN_COMMAND.to(language, name=command.name)
             return self._reply(here, address, text, make)
         if not self._may(principal, command.name, address):
-            text = (
-                f"`/{command.name}` is not for you: {self._why(principal, command.name, address)}"
-            )
+            why = self._why(principal, command.name, address)
+            text = sentences.COMMAND_IS_NOT_YOURS.to(language, name=command.name, why=why)
             return self._reply(here, address, text, make)
         match command.name:
             case "retry":
@@ -130,7 +124,7 @@ class Commands:
                 tool, _, arguments = command.rest.partition(" ")
                 if tool:
                     return UseTool(tool=tool, arguments=arguments.strip() or "{}")
-                text = f"Name the tool: `{COMMANDS['tool'].usage}`"
+                text = sentences.NAME_THE_TOOL.to(language, usage=COMMANDS["tool"].usage)
                 return self._reply(here, address, text, make)
             case "new" | "queue":
                 return await self._here(command, found, address, principal)
@@ -169,21 +163,24 @@ class Commands:
     async def _told(
         self, name: str, here: ConversationId, address: Address, principal: Principal
     ) -> str:
+        language = principal.language
         match name:
             case "status":
-                return await self._status(here)
+                return await self._status(here, language)
             case "pending":
                 return await self._answers.pending(address, principal, self._clock.now())
             case "grants":
                 return await self._grants.listed(here, address, principal)
             case "whoami":
-                roles = ", ".join(sorted(principal.roles)) or "none"
-                return (
-                    f"You are `{principal.id}`, sender `{principal.sender}` on "
-                    f"`{principal.channel}`. Roles: {roles}."
+                return sentences.WHO_YOU_ARE.to(
+                    language,
+                    id=principal.id,
+                    sender=principal.sender,
+                    channel=principal.channel,
+                    roles=", ".join(sorted(principal.roles)) or sentences.NO_ROLES,
                 )
             case _:
-                lines = (f"`{one.usage}`: {one.does}" for one in COMMANDS.values())
+                lines = (f"`{one.usage}`: {one.does.to(language)}" for one in COMMANDS.values())
                 return "\n".join(f"- {line}" for line in lines)
 
     async def _here(
@@ -197,21 +194,23 @@ class Commands:
         self, wanted: str, found: Found, address: Address, principal: Principal
     ) -> Plan:
         """Tell or change what messages do that come while an answer is being written."""
+        language = principal.language
         for mode, does in MODES.items():
             if mode == wanted:
                 found = await self._conversations.choose(address, principal, mode)
-                text = f"From now on: {does}"
+                text = sentences.QUEUE_CHOSEN.to(language, does=does)
                 return self._reply(found.conversation, address, text, found.writes)
+        now = sentences.QUEUE_IS_NOW.to(language)
         lines = (
-            f"- `/queue {one}`: {does}{' (now)' if one == found.while_busy else ''}"
+            f"- `/queue {one}`: {does.to(language)}{now if one == found.while_busy else ''}"
             for one, does in MODES.items()
         )
-        text = "\n".join(("While I answer, what you write here can do one of these:", *lines))
+        text = "\n".join((sentences.QUEUE_CHOICES.to(language), *lines))
         return self._reply(found.conversation, address, text, found.writes)
 
     async def _new(self, address: Address, principal: Principal) -> Plan:
         old, new = await self._conversations.renew(address, principal)
-        text = "A new conversation; the old one is kept."
+        text = sentences.NEW_CONVERSATION.to(principal.language)
         writes: list[Write] = [*new.writes]
         if old.conversation != new.conversation:
             writes.append(self._control(old.conversation, address, principal, "new"))
@@ -230,11 +229,8 @@ class Commands:
         principal: Principal,
         make: tuple[Write, ...],
     ) -> Plan:
-        text = (
-            "Halted: nothing runs and nothing starts, until `/resume`."
-            if on
-            else "Going on: what waited is answered now."
-        )
+        says = sentences.HALTED if on else sentences.GOING_ON
+        text = says.to(principal.language)
         halt = Halt(by=principal.display or principal.id, at=self._clock.now()) if on else None
         return Plan(
             conversation=here,
@@ -282,4 +278,5 @@ class Commands:
         return self._policy().decide(self._query(principal, name, address)).effect == "allow"
 
     def _why(self, principal: Principal, name: str, address: Address) -> str:
-        return self._policy().decide(self._query(principal, name, address)).why
+        query = self._query(principal, name, address)
+        return why_refused(self._policy(), query, principal.language)

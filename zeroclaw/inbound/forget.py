@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.gate.conditions import Query
@@ -66,29 +67,28 @@ class ForgetCommand:
 
     async def plan(self, rest: str, address: Address, principal: Principal) -> Said:
         """Return the reply, and the wish as it stands after it."""
-        now = self._clock.now()
+        now, language = self._clock.now(), principal.language
         named = rest.strip()
         row = await self._rows.get(RowKind.FORGETTING, principal.id)
         if row is not None and row.state == OPEN:
-            return Said(text="I am at it already; you are told when it is done.")
+            return Said(text=sentences.FORGETTING_ALREADY.to(language))
         wish = None if row is None else wish_of(row)
         is_fresh = row is not None and row.due_at is not None and now < row.due_at
         version = 0 if row is None else row.version
         if wish is not None and is_fresh and named.upper() == wish.code:
             opened = replace(wish, address=address)
-            text = "I am removing it; you are told when it is done. What runs is stopped first."
+            text = sentences.FORGETTING_NOW.to(language)
             return Said(text=text, writes=(_put(opened, OPEN, version),))
         person = _person(named, principal)
         if person != principal.id and not self._may_others(principal, address):
-            return Said(text="You may have only your own words forgotten: `/forget`.")
+            return Said(text=sentences.FORGET_ONLY_YOURS.to(language))
         # Its end is random; nobody has to guess it, it only keeps a slip of the hand from harm.
         code = self._ids.ulid()[-CODE_CHARS:]
         asked = Wish(person=person, by=principal, address=address, code=code)
-        whose = "you" if person == principal.id else f"`{person}`"
         text = (
-            f"This removes what {whose} said to me, what I answered, and what I noted of it, for "
-            "good; only the audit stays, which holds no words. Files in workspaces stay too. "
-            f"To go on, repeat it within ten minutes as `/forget {code}`."
+            sentences.FORGET_ASKS_YOU.to(language, code=code)
+            if person == principal.id
+            else sentences.FORGET_ASKS_ABOUT.to(language, whom=person, code=code)
         )
         return Said(text=text, writes=(self._asked(asked, version),))
 

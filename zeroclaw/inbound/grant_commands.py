@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
@@ -22,12 +23,12 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.conversations import Conversation, Found
 from zeroclaw.inbound.pair_command import CONSOLE
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.language import Language
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
 from zeroclaw.turn.inbox import Item, Revoked, item_put
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
-NOTHING = "Nothing is granted: every call that needs an answer asks for it."
 AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
 TRIES = 8
 """Plans made for one wish of the console before giving up; each lost race makes one more."""
@@ -87,12 +88,19 @@ class GrantCommands:
     async def listed(self, here: ConversationId, address: Address, principal: Principal) -> str:
         """Return what holds now, a line each, as far as it concerns this person."""
         lines: list[str] = []
+        language = principal.language
         for held in await self._held():
             if self._sees(held.grant, principal, address, here):
                 name = grants.name_in(held.grant, address.key())
-                where = await self._where(held.grant.conversation, here)
-                lines.append(f"- `{name}` {self._line(held.grant)}, {where}")
-        return "\n".join(lines) or NOTHING
+                where = await self._where(held.grant.conversation, here, language)
+                line = sentences.GRANT_HELD_BY.to(
+                    language,
+                    grant=self._redact(grants.describe(held.grant, language)),
+                    holder=self._redact(held.grant.holder),
+                    where=where,
+                )
+                lines.append(f"- `{name}` {line}")
+        return "\n".join(lines) or sentences.NOTHING_GRANTED.to(language)
 
     async def revoke(
         self, command: Command, address: Address, principal: Principal, found: Found
@@ -104,9 +112,7 @@ class GrantCommands:
         outcome = await self._revoke(
             _words(command.rest), address, principal, found.conversation, "/grants"
         )
-        text = (
-            "\n".join(outcome.told) or "Say which, for example `/revoke 1`; `/grants` lists them."
-        )
+        text = "\n".join(outcome.told) or sentences.SAY_WHICH_GRANT.to(principal.language)
         note = note_row(
             key=self._ids.ulid(), conversation=found.conversation, address=address, text=text
         )
@@ -172,18 +178,18 @@ class GrantCommands:
         held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
         return tuple(one for one in held if now < one.grant.until)
 
-    def _line(self, one: Grant) -> str:
-        return self._redact(f"{grants.describe(one)}, for `{one.holder}`")
-
-    async def _where(self, conversation: ConversationId, here: ConversationId) -> str:
+    async def _where(
+        self, conversation: ConversationId, here: ConversationId, language: Language
+    ) -> str:
         if conversation == here:
-            return "in this conversation"
+            return sentences.GRANT_HERE.to(language)
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         if row is None:
-            return f"in the conversation `{conversation}`"
+            return sentences.GRANT_ELSEWHERE.to(language, conversation=conversation)
         address = decode(Conversation, row.body).address
         thread = f"/{address.thread}" if address.thread else ""
-        return f"in `{address.channel}/{address.chat}{thread}`"
+        chat = f"{address.channel}/{address.chat}{thread}"
+        return sentences.GRANT_IN_CHAT.to(language, chat=chat)
 
     def _as_json(self, one: Grant) -> dict[str, object]:
         return {
@@ -225,7 +231,7 @@ class GrantCommands:
         here: ConversationId,
         lists: str,
     ) -> _Outcome:
-        every = await self._held()
+        every, language = await self._held(), principal.language
         seen = [one for one in every if self._sees(one.grant, principal, address, here)]
         ends: dict[str, Held] = {}
         scope: ConversationId | None = None
@@ -235,15 +241,15 @@ class GrantCommands:
             meant = _meant(word, seen, address.key())
             shown = pairing.clean(word)
             if meant is None:
-                told.append(f"`{shown}` is no grant that holds; `{lists}` shows those that do.")
+                told.append(sentences.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
             elif not self._may_end(meant.grant, principal, address):
-                told.append(f"`{shown}` is not yours to revoke; an operator can.")
+                told.append(sentences.GRANT_IS_NOT_YOURS.to(language, name=shown))
             elif scope not in (None, meant.grant.conversation):
                 left.append(word)
             else:
                 scope = meant.grant.conversation
                 ends[meant.grant.id] = meant
-                told.append(f"`{shown}`: revoked; `{meant.grant.tool}` asks again.")
+                told.append(sentences.GRANT_REVOKED.to(language, name=shown, tool=meant.grant.tool))
         now = self._clock.now()
         writes: list[Write] = []
         for one in ends.values():

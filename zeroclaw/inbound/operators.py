@@ -6,9 +6,10 @@ from zeroclaw.channel import Channel
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import quiet_notes
-from zeroclaw.envelope import Address, Principal
+from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.people import People, Seat
+from zeroclaw.language import Says
 from zeroclaw.store import Commit, DurablePoint, Store
 
 
@@ -36,7 +37,7 @@ class Operators:
         self._approvers = approvers
         self._requester_may_answer = requester_may_answer
 
-    def approvers(self, principal: Principal, here: Address) -> tuple[Address, ...]:
+    def approvers(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
         """Return where a question is put: the best chats, never a group.
 
         An approver who asks in private answers in that very chat. Else the approvers on the
@@ -44,15 +45,15 @@ class Operators:
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
         if here.direct and self._requester_may_answer and not own.isdisjoint(self._approvers):
-            return (here,)
+            return (Reader(address=here, language=self._people.language_of(principal.id)),)
         seats = self._people.seats(self._approvers)
         if not self._requester_may_answer:
             seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
         reached = self._reached(seats)
-        near = tuple(address for address in reached if address.channel == here.channel)
+        near = tuple(one for one in reached if one.address.channel == here.channel)
         return near or self._best(reached)
 
-    def addresses(self, but: str = "", but_channel: str = "") -> tuple[Address, ...]:
+    def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
         """Return every operator's chat: all named people's, else this machine's.
 
         Args:
@@ -61,14 +62,14 @@ class Operators:
         """
         seats = (seat for seat in self._people.operators() if seat.channel != but_channel)
         reached = self._reached(seats)
-        return self._best(tuple(address for address in reached if address.key() != but))
+        return self._best(tuple(one for one in reached if one.address.key() != but))
 
-    def _best(self, reached: tuple[Address, ...]) -> tuple[Address, ...]:
-        far = tuple(address for address in reached if address.channel not in self._people.local)
+    def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
+        far = tuple(one for one in reached if one.address.channel not in self._people.local)
         return far or reached[:1]
 
-    def _reached(self, seats: Iterable[Seat]) -> tuple[Address, ...]:
-        found: dict[str, Address] = {}
+    def _reached(self, seats: Iterable[Seat]) -> tuple[Reader, ...]:
+        found: dict[str, Reader] = {}
         for seat in seats:
             channel = self._channel_of(seat.channel)
             if channel is None:
@@ -78,7 +79,7 @@ class Operators:
                 lambda channel=channel, seat=seat: channel.direct_address(seat.sender)
             )
             if isinstance(address, Address):
-                found[address.key()] = address
+                found[address.key()] = Reader(address=address, language=seat.language)
         return tuple(found.values())
 
 
@@ -99,10 +100,10 @@ class Notices:
         self._outbox = outbox
         self._ids = ids
 
-    async def tell(self, text: str, *, but_channel: str = "") -> None:
+    async def tell(self, says: Says, *, but_channel: str = "") -> None:
         """Put a sentence into every operator's chat, but not by the channel it is about."""
-        addresses = self._operators.addresses(but_channel=but_channel)
-        notes = quiet_notes(text, addresses, self._ids.ulid)
+        readers = self._operators.readers(but_channel=but_channel)
+        notes = quiet_notes(says, readers, self._ids.ulid)
         if notes:
             await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=notes))
             self._outbox.announce_written(notes)

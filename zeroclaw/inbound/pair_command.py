@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import Conflict
@@ -21,12 +22,9 @@ from zeroclaw.inbound.known import Known, known_delete, known_of, known_put
 from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions, Read, read_all
+from zeroclaw.language import Language
 from zeroclaw.store import Commit, DurablePoint, RowKind, Rows, Store, Write, find_all
 
-USAGE = (
-    "Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
-    "person is `person:<name>` or `<channel>:<sender id>`."
-)
 CONSOLE = Principal(
     id=f"person:{OPERATOR}",
     roles=frozenset({OPERATOR}),
@@ -75,12 +73,13 @@ class PairCommand:
 
     async def plan(self, text: str, principal: Principal) -> Outcome:
         """Return what the words after `pair` come to."""
+        language = principal.language
         word, _, rest = text.strip().partition(" ")
         do = next((one for one in DOINGS if one == (word.lower() or "list")), None)
         what = rest.strip()
         match do:
             case "list":
-                return Outcome(text=await listed(self._store, self._clock.now()))
+                return Outcome(text=await listed(self._store, self._clock.now(), language))
             case "approve" if what:
                 return await self._answer(what, principal, yes=True)
             case "deny" if what:
@@ -88,7 +87,7 @@ class PairCommand:
             case "revoke" if what:
                 return await self._revoke(what, principal)
             case _:
-                return Outcome(text=USAGE)
+                return Outcome(text=sentences.PAIR_USAGE.to(language))
 
     async def console(self, asked: Mapping[str, object]) -> dict[str, object]:
         """Do what `zeroclaw pair` asks for over the control socket.
@@ -118,13 +117,12 @@ class PairCommand:
         if read is not None:
             writes, text = await self._questions.answer(read, yes=yes, principal=principal)
             return Outcome(text=text, writes=writes)
+        shown, language = pairing.clean(what), principal.language
         if pairing.read_code(what):
-            return Outcome(text=f"nobody has the code `{pairing.clean(what)}`")
+            return Outcome(text=sentences.PAIR_NO_SUCH_CODE.to(language, code=shown))
         if yes:
             return await self._take_back(what, principal)
-        return Outcome(
-            text=f"`{pairing.clean(what)}` is nobody who waits; `pair list` shows who does"
-        )
+        return Outcome(text=sentences.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
 
     async def _meant(self, what: str) -> Read | None:
         """Return the question that a code or an id names; of several the newest open one."""
@@ -145,15 +143,19 @@ class PairCommand:
         return named[-1] if named else None
 
     async def _revoke(self, what: str, principal: Principal) -> Outcome:
-        name = self._people.named(what)
+        name, language = self._people.named(what), principal.language
         if not name:
-            return Outcome(text=f"nobody is called `{pairing.clean(what)}`. {USAGE}")
+            text = sentences.PAIR_NOBODY_IS_CALLED_SO.to(
+                language, name=pairing.clean(what), usage=sentences.PAIR_USAGE
+            )
+            return Outcome(text=text)
         if name == principal.id:
-            return Outcome(text="you can't revoke yourself; another operator can, or the console")
+            return Outcome(text=sentences.PAIR_NOT_YOURSELF.to(language))
         row = await self._store.get(RowKind.PERSON, name)
         before = None if row is None else known_of(row)
         if before is not None and before.state == "revoked":
-            return Outcome(text=f"`{name}` is already revoked by {before.by}")
+            text = sentences.PAIR_ALREADY_REVOKED.to(language, name=name, who=before.by)
+            return Outcome(text=text)
         known = Known(
             id=name,
             display=before.display if before else "",
@@ -162,7 +164,7 @@ class PairCommand:
             at=self._clock.now(),
         )
         put = known_put(known, expect=row.version if row else 0)
-        text = f"revoked: `{name}`; what they had running is stopped"
+        text = sentences.PAIR_REVOKED.to(language, name=name)
         return Outcome(text=text, writes=(put, *await self._refused(name, principal)))
 
     async def _refused(self, name: str, principal: Principal) -> tuple[Write, ...]:
@@ -180,9 +182,11 @@ class PairCommand:
         row = await self._store.get(RowKind.PERSON, name) if name else None
         before = None if row is None else known_of(row)
         if row is None or before is None or before.state != "revoked":
-            shown = pairing.clean(what)
-            return Outcome(text=f"`{shown}` neither waits nor is revoked; `pair list` shows who is")
-        text = f"approved: `{name}` is let in again"
+            text = sentences.PAIR_NOTHING_TO_APPROVE.to(
+                principal.language, name=pairing.clean(what)
+            )
+            return Outcome(text=text)
+        text = sentences.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
         if self._people.is_configured(name) or name.startswith("person:"):
             return Outcome(text=text, writes=(known_delete(name),))
         again = replace(
@@ -195,20 +199,25 @@ class PairCommand:
         return Outcome(text=text, writes=(known_put(again, expect=row.version),))
 
 
-async def listed(rows: Rows, now: datetime) -> str:
+async def listed(rows: Rows, now: datetime, language: Language) -> str:
     """List who waits for an answer, and what was decided about people."""
     waiting = [
-        f"- {pairing.line(one.stranger)}"
+        f"- {pairing.line(one.stranger, language)}"
         for one in await read_all(rows)
         if pairing.is_open(one.stranger, now)
     ]
-    known = [f"- {_line(known_of(row))}" async for row in find_all(rows, RowKind.PERSON)]
-    return "\n".join((*waiting, *known)) or "Nobody waits, and nobody was let in or put out."
+    decided = [known_of(row) async for row in find_all(rows, RowKind.PERSON)]
+    known = [f"- {_line(one, language)}" for one in decided]
+    return "\n".join((*waiting, *known)) or sentences.PAIR_NOBODY.to(language)
 
 
-def _line(one: Known) -> str:
+def _line(one: Known, language: Language) -> str:
     id_ = f"`{pairing.exact(one.id)}`"
-    name = f"{one.display} ({id_})" if one.display else id_
-    roles = f", {', '.join(one.roles)}" if one.roles else ""
-    at = f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"{name}{roles}: {one.state} by {one.by}, {at}"
+    is_in = one.state == "admitted"
+    return (sentences.PAIR_ADMITTED if is_in else sentences.PAIR_PUT_OUT).to(
+        language,
+        name=f"{one.display} ({id_})" if one.display else id_,
+        roles=f", {', '.join(one.roles)}" if one.roles else "",
+        who=one.by,
+        at=f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+    )

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, assert_never
 
-from zeroclaw import record
+from zeroclaw import record, sentences
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import Address, ApprovalId, MessageRef
 from zeroclaw.gate.approval import Numbered
+from zeroclaw.language import ENGLISH, Language, Says
 from zeroclaw.store import Put, Row, RowKind
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -260,19 +261,17 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
         place: The address key of the chat that it is for; its number is shown.
         code: What the stranger was told; empty once the question has ended.
     """
-    lines = (
-        f"name: {one.name}",
-        f"channel: {one.channel}",
-        f"sender id: {exact(one.sender)}",
-        *([f"code: {code}"] if code else []),
+    language = language_in(one, place)
+    facts = sentences.STRANGER_FACTS.to(
+        language, name=one.name, channel=one.channel, sender=exact(one.sender)
     )
     call = CardCall(
         approval=one.id,
         number=number_of(one, place),
         tool="pairing",
-        summary=f"{one.name} wants to talk to this bot on `{one.channel}`",
-        arguments="\n".join(lines),
-        why="nobody of that id is known; approve only who tells you this code",
+        summary=sentences.STRANGER_ASKS.to(language, name=one.name, channel=one.channel),
+        arguments=facts + (sentences.STRANGER_CODE.to(language, code=code) if code else ""),
+        why=sentences.STRANGER_WHY.to(language),
         hash8=hashlib.sha256(one.id.encode()).hexdigest()[:8],
     )
     return Card(
@@ -281,6 +280,7 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
         calls=(call,),
         deadline_at=one.deadline_at,
         choices=("once", "deny"),
+        language=language,
     )
 
 
@@ -302,6 +302,12 @@ def number_of(one: Stranger, place: str) -> int:
     return next((given.number for given in one.numbers if given.place == place), 0)
 
 
+def language_in(one: Stranger, place: str) -> Language:
+    """Return what is read in a chat where the question was put, English elsewhere."""
+    known: dict[str, Language] = {given.place: given.language for given in one.numbers}
+    return known.get(place, ENGLISH)
+
+
 # --- words ---------------------------------------------------------------------------------------
 
 
@@ -319,54 +325,61 @@ def exact(identity: str) -> str:
     return "".join(c if c.isprintable() and c != "`" else "\ufffd" for c in identity)
 
 
-def told_code(code: str, holds_s: float) -> str:
+def told_code(code: str, holds_s: float, language: Language) -> str:
     """Return all that a stranger is told."""
-    return (
-        f"Your code is `{code}`. Tell it to whoever runs this bot; it holds for {_span(holds_s)}."
-    )
+    return sentences.YOUR_CODE.to(language, code=code, span=_span(holds_s))
 
 
-def told_the_operator(one: Stranger) -> str:
+def told_the_operator(one: Stranger, language: Language) -> str:
     """Return what an operator reads who has answered."""
-    return f"{one.state}: {one.name}"
+    if one.state == "approved":
+        return sentences.STRANGER_APPROVED.to(language, name=one.name)
+    return sentences.STRANGER_DENIED.to(language, name=one.name)
 
 
-def said(result: Result) -> str:
+def said(result: Result, language: Language) -> str:
     """Return what an operator reads who has answered; one line."""
     match result:
         case Decided(stranger=one):
-            return told_the_operator(one)
+            return told_the_operator(one, language)
         case TooLate(stranger=one) | Over(stranger=one):
-            return ended(one)
+            return ended(one, language)
         case _:
             assert_never(result)
 
 
-def ended(one: Stranger) -> str:
+def ended(one: Stranger, language: Language) -> str:
     """Return how a question ended, for people; one line."""
     match one.state:
         case "waiting":
-            return f"open until {_clock(one.deadline_at)}"
+            return sentences.OPEN_UNTIL.to(language, at=_clock(one.deadline_at))
         case "expired":
-            return f"too late: it expired at {_clock(one.deadline_at)}"
-        case "approved" | "denied":
-            return f"already {one.state} by {one.by}"
+            return sentences.EXPIRED_AT.to(language, at=_clock(one.deadline_at))
+        case "approved":
+            return sentences.ALREADY_APPROVED.to(language, who=one.by, because="")
+        case "denied":
+            return sentences.ALREADY_DENIED.to(language, who=one.by, because="")
         case _:
             assert_never(one.state)
 
 
-def line(one: Stranger, place: str = "") -> str:
+def line(one: Stranger, language: Language, place: str = "") -> str:
     """Return a waiting question as one line of a list."""
     number = number_of(one, place)
-    name = f"`{number}` " if number else ""
-    return f"{name}{one.name} (`{exact(one.identity)}`) wants to talk to this bot, {ended(one)}"
+    return sentences.STRANGER_LINE.to(
+        language,
+        number=f"`{number}` " if number else "",
+        name=one.name,
+        id=exact(one.identity),
+        until=ended(one, language),
+    )
 
 
-def _span(seconds: float) -> str:
+def _span(seconds: float) -> Says:
     minutes = round(seconds / 60)
     if minutes == 0:
-        return f"{seconds:g} seconds"
-    return "a minute" if minutes == 1 else f"{minutes} minutes"
+        return sentences.SECONDS.about(number=f"{seconds:g}")
+    return sentences.MINUTES.about(count=minutes)
 
 
 def _clock(at: datetime) -> str:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.outbox import Hooks
 from zeroclaw.delivery.rows import Ask, Item, Text, note_row, settle_rows
@@ -24,6 +25,7 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.known import Known, known_of, known_put
 from zeroclaw.inbound.pairing import Decided, Result, Stranger, TooLate
+from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
     Commit,
@@ -40,7 +42,6 @@ from zeroclaw.store import (
 
 SWEEP_S = 3600.0
 """Between two looks for what is to be forgotten."""
-LET_IN = "You may talk to me now."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class Questions:
         self,
         *,
         store: Store,
+        people: People,
         policy: Callable[[], PolicySet],
         clock: Clock,
         ids: Ids,
@@ -68,6 +70,7 @@ class Questions:
 
         Args:
             store: Where questions are kept.
+            people: Who reads which language.
             policy: The one in force now.
             clock: For deadlines.
             ids: For rows.
@@ -75,6 +78,7 @@ class Questions:
             announce: Called with what has been committed here.
         """
         self._store = store
+        self._people = people
         self._policy = policy
         self._clock = clock
         self._ids = ids
@@ -89,7 +93,7 @@ class Questions:
         if row is None:
             return None
         if not self._may(principal):
-            return Plan(conversation=None, toast="only an operator may answer this")
+            return Plan(conversation=None, toast=sentences.ONLY_AN_OPERATOR.to(principal.language))
         one = pairing.of_row(row)
         if pressed.card is not None:
             one = pairing.with_ref(one, pressed.card)
@@ -111,7 +115,7 @@ class Questions:
         """
         by = principal.display or principal.id
         result = pairing.answer(read.stranger, yes=yes, by=by, at=self._clock.now())
-        return await self._ending(result, read.version), pairing.said(result)
+        return await self._ending(result, read.version), pairing.said(result, principal.language)
 
     async def by_number(
         self, place: Address, numbers: Iterable[int], principal: Principal
@@ -133,7 +137,7 @@ class Questions:
             return ()
         now = self._clock.now()
         return tuple(
-            pairing.line(read.stranger, place.key())
+            pairing.line(read.stranger, principal.language, place.key())
             for read in await self.all()
             if pairing.is_open(read.stranger, now)
         )
@@ -166,7 +170,8 @@ class Questions:
             roles=known_of(row).roles if row is not None and row.state == "admitted" else (),
         )
         put = known_put(known, expect=row.version if row else 0)
-        return (put, note_row(key=self._ids.ulid(), address=one.address, text=LET_IN))
+        text = sentences.YOU_ARE_LET_IN.to(self._people.language_of(one.identity))
+        return (put, note_row(key=self._ids.ulid(), address=one.address, text=text))
 
     def _settles(self, one: Stranger, refs: Iterable[MessageRef]) -> tuple[Put, ...]:
         return tuple(

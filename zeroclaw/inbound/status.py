@@ -3,9 +3,18 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from zeroclaw import sentences
 from zeroclaw.envelope import ConversationId
-from zeroclaw.inbound.supervisor import ChannelState
+from zeroclaw.inbound.supervisor import ChannelState, Condition
+from zeroclaw.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.store import RowKind, Store, find_all
+
+CONDITIONS: Mapping[Condition, Sentence] = {
+    "starting": sentences.CHANNEL_IS_STARTING,
+    "up": sentences.CHANNEL_IS_UP,
+    "waiting": sentences.CHANNEL_IS_WAITING,
+    "down": sentences.CHANNEL_IS_DOWN,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +102,27 @@ class StatusOf:
             dropped=dict(self._dropped()),
         )
 
-    async def __call__(self, conversation: ConversationId) -> str:
+    async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
         """Return one look in Markdown, with what waits in this conversation."""
         report = await self.report()
         waiting = await self._count(RowKind.INBOX, "queued", conversation)
         channels = ", ".join(
-            f"`{name}` {state.condition}{f' ({state.why})' if state.why else ''}"
+            f"`{name}` {CONDITIONS[state.condition].to(language)}"
+            f"{f' ({state.why})' if state.why else ''}"
             for name, state in sorted(report.channels.items())
         )
-        halted = f"\n- halted by {report.halted}; `/resume` goes on" if report.halted else ""
-        return (
-            f"- zeroclaw {report.version}, model {report.model}\n"
-            f"- channels: {channels}\n"
-            f"- here {waiting} waiting; everywhere {report.waiting} waiting, "
-            f"{report.busy} at work, {report.pending} to approve\n"
-            f"- disk: {report.disk_bytes / 1_048_576:.1f} MiB{halted}"
+        halted = sentences.STATUS_HALTED.about(who=report.halted) if report.halted else ""
+        return sentences.STATUS.to(
+            language,
+            version=report.version,
+            model=report.model,
+            channels=channels,
+            here=waiting,
+            waiting=report.waiting,
+            busy=report.busy,
+            pending=report.pending,
+            mebibytes=decimal(report.disk_bytes / 1_048_576, language),
+            halted=halted,
         )
 
     async def _count(

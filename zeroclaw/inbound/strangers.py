@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import assert_never
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import ask_row, note_row
 from zeroclaw.envelope import (
-    Address,
     ApprovalId,
     Command,
     ConversationId,
     Envelope,
+    Reader,
     Said,
 )
 from zeroclaw.gate.approval import Numbered
@@ -39,7 +40,6 @@ from zeroclaw.turn.numbers import Numbers, last_put
 
 COUNTS_FOR = ConversationId("pairing")
 """Under which the numbers of these questions are counted; they belong to no conversation."""
-MADE_OPERATOR = "You are an operator of this bot now; `/help` lists what you can do."
 
 
 class Strangers:
@@ -51,7 +51,7 @@ class Strangers:
         store: Store,
         people: People,
         holds_s: Mapping[str, float],
-        operators: Callable[[], tuple[Address, ...]],
+        operators: Callable[[], tuple[Reader, ...]],
         numbers: Numbers,
         clock: Clock,
         ids: Ids,
@@ -171,7 +171,8 @@ class Strangers:
             roles=(OPERATOR,),
         )
         put = known_put(known, expect=row.version if row else 0)
-        note = note_row(key=self._ids.ulid(), address=envelope.address, text=MADE_OPERATOR)
+        text = sentences.YOU_ARE_AN_OPERATOR.to(self._people.language_of(identity))
+        note = note_row(key=self._ids.ulid(), address=envelope.address, text=text)
         return Plan(conversation=None, writes=(put, note))
 
     async def _question(self, envelope: Envelope) -> Plan | None:
@@ -182,7 +183,8 @@ class Strangers:
             return None
         holds_s = self._holds_s[address.channel]
         code, salt = self._code(), self._ids.token()
-        places = self._operators()
+        readers = self._operators()
+        places = [one.address for one in readers]
         numbers = [await self._numbers.take(place.key(), 1) for place in places]
         keys = tuple(self._ids.ulid() for _ in (address, *places))
         one = Stranger(
@@ -196,12 +198,13 @@ class Strangers:
             asked_at=now,
             deadline_at=now + timedelta(seconds=holds_s),
             numbers=tuple(
-                Numbered(place=place.key(), number=number)
-                for place, number in zip(places, numbers, strict=True)
+                Numbered(place=one.address.key(), number=number, language=one.language)
+                for one, number in zip(readers, numbers, strict=True)
             ),
             messages=keys,
         )
-        told = pairing.told_code(code, holds_s)
+        # Nobody knows yet what they read.
+        told = pairing.told_code(code, holds_s, self._people.language)
         writes: list[Write] = [
             pairing.to_put(one, expect=0),
             # Quiet, because a stranger who can't be answered is nobody's trouble.

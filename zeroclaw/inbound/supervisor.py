@@ -16,10 +16,12 @@ from pathlib import PurePath
 from traceback import walk_tb
 from typing import Literal, cast
 
+from zeroclaw import sentences
 from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.errors import ChannelUnauthorized, ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
+from zeroclaw.language import Says
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
@@ -55,7 +57,7 @@ class Supervisor:
         *,
         admit: Admit,
         clock: Clock,
-        tell_operators: Callable[[str, str], Awaitable[None]],
+        tell_operators: Callable[[str, Says], Awaitable[None]],
         log: ChannelLog,
     ) -> None:
         """Hold what is needed.
@@ -95,12 +97,15 @@ class Supervisor:
             if isinstance(error, ChannelUnauthorized | ConfigError):
                 self._note(name, "down", why)
                 self._log("channel_went_down", channel=name, why=why)
-                await self._tell_operators(name, f"`{name}` is down until you act: {why}")
+                await self._tell_operators(
+                    name, sentences.CHANNEL_DOWN.about(channel=name, why=why)
+                )
                 return
             self._note(name, "waiting", why)
             self._log("channel_failed", channel=name, why=why, again_in_s=wait_s)
             if failures == TOLD_AFTER:
-                await self._tell_operators(name, f"`{name}` keeps failing: {why}. I go on trying.")
+                says = sentences.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
+                await self._tell_operators(name, says)
             await self._clock.sleep(wait_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 

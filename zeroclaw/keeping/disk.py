@@ -5,7 +5,9 @@ import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock
+from zeroclaw.language import Says
 
 SCARCE_BYTES = 200_000_000
 """Below this much free, people are told."""
@@ -33,7 +35,7 @@ class DiskWatch:
         self,
         directory: Path,
         clock: Clock,
-        tell_operators: Callable[[str], Awaitable[None]],
+        tell_operators: Callable[[Says], Awaitable[None]],
         free: Callable[[Path], int | None] = free_bytes,
     ) -> None:
         """Hold where to look and whom to tell.
@@ -63,9 +65,7 @@ class DiskWatch:
             return
         if free < SCARCE_BYTES and not self._told:
             self._told = True
-            await self._tell_operators(
-                f"The disk is nearly full: {free // _MB} MB are free where I keep everything. "
-                "Make room there, or I can take no more messages."
-            )
+            says = sentences.DISK_NEARLY_FULL.about(megabytes=free // _MB)
+            await self._tell_operators(says)
         elif free > AMPLE_BYTES:
             self._told = False

@@ -8,6 +8,7 @@ again, so a wish that a restart cut off is carried out from its beginning.
 from collections.abc import Callable
 from typing import Protocol
 
+from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery import rows
@@ -135,8 +136,12 @@ class Forgetting:
         if not all(done):
             self._log("forgetting_waits", person=wish.person, level="warning")
             return False
-        whose = "you" if wish.person == wish.by.id else f"`{wish.person}`"
-        text = f"Done: what {whose} said to me is removed."
+        language = wish.by.language
+        text = (
+            sentences.FORGOTTEN_YOU.to(language)
+            if wish.person == wish.by.id
+            else sentences.FORGOTTEN_OTHER.to(language, whom=wish.person)
+        )
         told = rows.note_row(key=self._ids.ulid(), address=wish.address, text=text)
         gone = Delete(kind=RowKind.FORGETTING, key=row.key)
         await self._commit(told, gone)

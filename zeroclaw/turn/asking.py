@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from zeroclaw import sentences
 from zeroclaw.errors import (
     ContextOverflow,
     NeedsOperator,
@@ -22,6 +23,7 @@ from zeroclaw.errors import (
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate import screen
 from zeroclaw.gate.screen import Lookup, Screening
+from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, FinishReason, ToolCall, Usage
 from zeroclaw.provider import (
     Finished,
@@ -65,7 +67,15 @@ class _Answer:
 class Asking:
     """Asks the model on behalf of one turn."""
 
-    def __init__(self, provider: Provider, redactor: Redactor, lookup: Lookup, tell: Tell) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        redactor: Redactor,
+        lookup: Lookup,
+        tell: Tell,
+        *,
+        language: Language = "en",
+    ) -> None:
         """Hold the way from the model to the person.
 
         Args:
@@ -73,7 +83,9 @@ class Asking:
             redactor: Stands before everything that sees text.
             lookup: Tells the receipts of this conversation from false ones.
             tell: Hands an event to the turn; may wait when the turn is busy.
+            language: What the person reads.
         """
+        self._language: Language = language
         self._provider = provider
         self._redactor = redactor
         self._lookup = lookup
@@ -84,7 +96,7 @@ class Asking:
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if isinstance(ended, Raised):
-            await self._tell(_failure(number, ended))
+            await self._tell(_failure(number, ended, self._language))
             return
         message = AssistantMessage(
             content="".join(answer.texts),
@@ -138,7 +150,7 @@ class Asking:
             await self._tell(TextArrived(request=number, text=text))
 
 
-def _failure(number: int, raised: Raised) -> RequestEvent:
+def _failure(number: int, raised: Raised, language: Language) -> RequestEvent:
     """Say what a failed request means to the turn, in a sentence for its person."""
     match raised.error:
         case ContextOverflow():
@@ -146,11 +158,11 @@ def _failure(number: int, raised: Raised) -> RequestEvent:
         case StreamBroken():
             return StreamCut(request=number)
         case ProviderOverloaded():
-            text = "the model is busy and did not answer; send `/retry` in a while"
+            text = sentences.MODEL_IS_BUSY.to(language)
         case ProviderUnauthorized():
-            text = "the model refused the key; the operator has to look at `[provider] api_key`"
+            text = sentences.MODEL_REFUSED_THE_KEY.to(language)
         case ProviderRejected() | NeedsOperator() as error:
-            text = f"the model can't answer: {error}"
+            text = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:
-            text = f"the model can't answer: a fault in its provider ({raised.line})"
+            text = sentences.MODEL_HAS_A_FAULT.to(language, why=raised.line)
     return RequestFailed(request=number, text=text)

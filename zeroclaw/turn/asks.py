@@ -7,8 +7,9 @@ only if its question is on record, and every card that is known shows how it end
 from dataclasses import replace
 from datetime import datetime
 
+from zeroclaw import sentences
 from zeroclaw.delivery.rows import ask_row, note_row, settle_rows
-from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef
+from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.action import from_row
@@ -35,16 +36,17 @@ class Asks:
     # --- asking --------------------------------------------------------------------------------
 
     async def put(
-        self, asked: tuple[Asked, ...], places: tuple[Address, ...], here: Address
+        self, asked: tuple[Asked, ...], readers: tuple[Reader, ...], here: Reader
     ) -> tuple[Write, ...]:
         """Return the rows that put the questions of a batch, numbered for each chat.
 
         Args:
             asked: All questions of the batch.
-            places: The approvers' chats, at least one.
+            readers: The approvers' chats, at least one.
             here: The chat that asked; it gets a note when it is none of them.
         """
-        numbered, counters = await self._numbered([one.approval for one in asked], places)
+        numbered, counters = await self._numbered([one.approval for one in asked], readers)
+        places = [one.address for one in readers]
         writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
         writes += counters
         writes += [
@@ -57,30 +59,36 @@ class Asks:
             )
             for place in places
         ]
-        if here.key() in {place.key() for place in places}:
+        if here.address.key() in {place.key() for place in places}:
             return tuple(writes)
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
-        who = approvals.who(numbered[0].approvers)
+        who = approvals.who(numbered[0].approvers, here.language)
         note = note_row(
             key=self._rooms.ids.ulid(),
             conversation=self._conversation,
-            address=here,
-            text=f"Waiting for {who} to approve {tools}.",
+            address=here.address,
+            text=sentences.WAITING_FOR.to(here.language, who=who, tools=tools),
         )
         return (*writes, note)
 
     async def _numbered(
-        self, asked: list[Approval], places: tuple[Address, ...]
+        self, asked: list[Approval], readers: tuple[Reader, ...]
     ) -> tuple[tuple[Approval, ...], list[Write]]:
         """Give each question a number in each chat; a number is never given twice."""
         counters: list[Write] = []
         numbered = asked
-        for place in places:
-            key = place.key()
+        for reader in readers:
+            key = reader.address.key()
             first = await self._rooms.numbers.take(key, len(asked))
             counters.append(last_put(key, self._conversation, first + len(asked) - 1))
             numbered = [
-                replace(one, numbers=(*one.numbers, Numbered(place=key, number=first + at)))
+                replace(
+                    one,
+                    numbers=(
+                        *one.numbers,
+                        Numbered(place=key, number=first + at, language=reader.language),
+                    ),
+                )
                 for at, one in enumerate(numbered)
             ]
         return tuple(numbered), counters

@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from zeroclaw import sentences
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
+from zeroclaw.language import Language
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
 from zeroclaw.turn.asks import Asks, answered_entry
@@ -145,7 +147,9 @@ class Controls:
                 await tell(self._answered(item))
             case Stop(cause=cause):
                 if cause not in ("halt", "revoked") and not self._may_stop(item.principal, owner):
-                    await tell(self._answered(item, _goes_on(cause, owner)))
+                    await tell(
+                        self._answered(item, _goes_on(cause, owner, item.principal.language))
+                    )
                     return
                 by = item.principal.display or item.principal.id
                 stopped = AbortRequested(cause=cause, by=by)
@@ -168,7 +172,7 @@ class Controls:
         """Return what an item comes to that no running turn can take."""
         match item.content:
             case Stop(cause="stop"):
-                return self._answered(item, "Nothing is running.")
+                return self._answered(item, sentences.NOTHING_RUNNING.to(item.principal.language))
             case Answer(approval=approval):
                 return await self._late_answer(item, approval)
             case Revoked(grant=grant, tool=tool):
@@ -230,12 +234,12 @@ class Controls:
         return self._rooms.policy().decide(query).effect == "allow"
 
 
-def _goes_on(cause: Cause, owner: Principal) -> str:
+def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
     """Say that a turn was not ended by somebody who may not end it."""
     who = owner.display or owner.id
     if cause == "new":
-        return f"First the answer to {who} goes on to its end; {who} or an operator may stop it."
-    return f"Only {who} or an operator may stop this."
+        return sentences.FIRST_THAT_ANSWER.to(language, who=who)
+    return sentences.ONLY_THEY_MAY_STOP.to(language, who=who)
 
 
 def _told(item: Item) -> str:

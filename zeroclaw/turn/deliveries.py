@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from zeroclaw import sentences
 from zeroclaw.delivery.rows import Ask, Item, Text, address_of, quiet_notes
 from zeroclaw.envelope import ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
@@ -47,17 +48,17 @@ class Deliveries:
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and tell the operators."""
         writes: list[Write] = []
-        what = "A message"
+        what = sentences.A_MESSAGE
         if isinstance(item, Text) and item.turn is not None:
-            what = "An answer"
+            what = sentences.AN_ANSWER
             turn = await self._rooms.store.get(RowKind.TURN, item.turn)
             if turn is not None:
                 taken = await self._rooms.store.get(RowKind.INBOX, turn_of(turn).item.id)
                 if taken is not None:
                     writes.append(item_put(item_of(taken), "failed", expect=taken.version))
         elif isinstance(item, Ask):
-            what = "An approval card"
+            what = sentences.A_CARD
         where = address_of(item).channel
-        text = f"{what} in `{where}` was refused by the platform: {why}."
-        told = quiet_notes(text, self._rooms.operators(row.place), self._rooms.ids.ulid)
+        says = sentences.PLATFORM_REFUSED.about(what=what, where=where, why=why)
+        told = quiet_notes(says, self._rooms.operators(row.place), self._rooms.ids.ulid)
         return (*writes, *told)

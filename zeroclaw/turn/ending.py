@@ -2,15 +2,15 @@
 
 from typing import Literal, assert_never
 
+from zeroclaw import sentences
 from zeroclaw.envelope import ActionId
+from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.signals import AbortRequested, CancelCalls, Effect, Finish
 from zeroclaw.turn.states import Asking, Done, DoneReason, Running
 
 Mark = Literal["", "stopped", "interrupted"]
-
-PERHAPS_DONE = "earlier tool calls may already have completed successfully"
 
 
 def joined(said: str, text: str) -> str:
@@ -40,30 +40,32 @@ def finished(done: Done, running: tuple[ActionId, ...] = ()) -> tuple[Done, tupl
     return done, (*cancel, Finish(done=done))
 
 
-def abort_note(event: AbortRequested) -> str:
+def abort_note(event: AbortRequested, language: Language) -> str:
     """Say who ended the turn, and how."""
-    by = f" by {event.by}" if event.by else ""
+    by = sentences.BY.about(who=event.by) if event.by else ""
     match event.cause:
         case "stop":
-            return f"stopped{by}"
+            return sentences.STOPPED.to(language, by=by)
         case "new":
-            return f"stopped: a new conversation was begun{by}"
+            return sentences.STOPPED_FOR_NEW.to(language, by=by)
         case "halt":
-            return f"stopped: everything was halted{by}"
+            return sentences.STOPPED_BY_HALT.to(language, by=by)
         case "revoked":
-            return f"stopped: you may no longer talk to me{by}"
+            return sentences.STOPPED_AS_REVOKED.to(language, by=by)
+        case "interrupt" if event.by:
+            return sentences.INTERRUPTED_BY.to(language, who=event.by)
         case "interrupt":
-            return f"interrupted by a newer message{f' of {event.by}' if event.by else ''}"
+            return sentences.INTERRUPTED.to(language)
         case _:
             assert_never(event.cause)
 
 
-def whole_note(message: AssistantMessage) -> str:
+def whole_note(message: AssistantMessage, language: Language) -> str:
     """Say what is missing from an answer that the model ended itself; empty for nothing."""
     match message.finish_reason:
         case "length":
-            return "the answer was cut off at the model's output limit"
+            return sentences.CUT_AT_THE_LIMIT.to(language)
         case "content_filter":
-            return "the model's content filter cut the answer off"
+            return sentences.CUT_BY_A_FILTER.to(language)
         case _:
-            return "" if message.content else "the model finished without a text"
+            return "" if message.content else sentences.NO_TEXT.to(language)

@@ -6,6 +6,7 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 
 from dataclasses import dataclass, replace
 
+from zeroclaw import sentences
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import final_row
 from zeroclaw.errors import Conflict
@@ -191,7 +192,8 @@ class Finishing:
             await verdicts.refresh()
             text = screen.screen(text, verdicts.lookup)
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
-        return "\n\n".join(part for part in (text, note) if part.strip()) or "_Nothing to say._"
+        whole = "\n\n".join(part for part in (text, note) if part.strip())
+        return whole or sentences.NOTHING_TO_SAY.to(opened.principal.language)
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:

@@ -103,10 +103,11 @@ def decode_state(body: bytes) -> State:
 
 def _opened(history: History, entry: entries.TurnOpened) -> History:
     said: tuple[Message, ...] = (entry.user,)
+    language = entry.principal.language
     if entry.call is None:
-        state, _ = begin(entry.limits, context_heavy=entry.context_heavy)
+        state, _ = begin(entry.limits, language=language, context_heavy=entry.context_heavy)
     else:
-        state, _ = begin_tool(entry.call, entry.limits)
+        state, _ = begin_tool(entry.call, entry.limits, language=language)
         said = (entry.user, AssistantMessage(tool_calls=(entry.call,), mark="runtime"))
     turn = OpenTurn(opened=entry, state=state)
     return replace(history, messages=history.messages + said, turn=turn)

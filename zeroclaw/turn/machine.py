@@ -28,11 +28,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Never, NoReturn, assert_never
 
+from zeroclaw import sentences
 from zeroclaw.envelope import ActionId
+from zeroclaw.language import Language
 from zeroclaw.message import ToolCall
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.batch import Batch
-from zeroclaw.turn.ending import PERHAPS_DONE, abort_note, finish, finished, joined, whole_note
+from zeroclaw.turn.ending import abort_note, finish, finished, joined, whole_note
 from zeroclaw.turn.signals import (
     AbortRequested,
     AppendBatch,
@@ -84,24 +86,25 @@ from zeroclaw.turn.states import (
 Step = tuple[State, tuple[Effect, ...]]
 
 
-def begin(limits: Limits, *, context_heavy: bool = False) -> Step:
+def begin(limits: Limits, *, language: Language = "en", context_heavy: bool = False) -> Step:
     """Begin a turn whose user message is in the history.
 
     Args:
         limits: What the turn may use.
+        language: What its person reads about it.
         context_heavy: Compact first, if it can be done (K11).
     """
-    progress = Progress(limits=limits)
+    progress = Progress(limits=limits, language=language)
     return _compact(progress, heavy=True) if context_heavy else _ask(progress)
 
 
-def begin_tool(call: ToolCall, limits: Limits) -> Step:
+def begin_tool(call: ToolCall, limits: Limits, *, language: Language = "en") -> Step:
     """Begin a turn without model calls: a person's own tool call, through the same gate.
 
     The history holds the user message and an assistant message with this one call. The result
     is the answer.
     """
-    return _gate(Progress(limits=limits, direct=True), (call,))
+    return _gate(Progress(limits=limits, language=language, direct=True), (call,))
 
 
 def step(state: State, event: Event) -> Step:
@@ -115,7 +118,8 @@ def step(state: State, event: Event) -> Step:
     match event:
         case AbortRequested():
             mark = "interrupted" if event.cause == "interrupt" else "stopped"
-            return finish(state, "user_abort", abort_note(event), mark)
+            note = abort_note(event, state.progress.language)
+            return finish(state, "user_abort", note, mark)
         case LoopDetected():
             return finish(state, "loop_detected", event.text, "stopped")
         case TurnFailed():
@@ -207,7 +211,7 @@ def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamC
             whole = joined(progress.said, shown)
             return Streaming(progress=progress, shown=shown, fresh=True), (ShowText(text=whole),)
         case StreamCut() if progress.reasked:
-            note = "the model's answer broke off twice; send `/retry` to ask again"
+            note = sentences.BROKE_OFF_TWICE.to(progress.language)
             return finish(state, "error", note)
         case StreamCut():
             return _ask(replace(progress, reasked=True), state.shown)
@@ -234,7 +238,7 @@ def _answered(progress: Progress, event: ResponseReceived) -> Step:
             reason="model_stop",
             usage=after.usage,
             text=after.said,
-            note=whole_note(message),
+            note=whole_note(message, after.language),
             message=message,
         )
     )
@@ -242,7 +246,7 @@ def _answered(progress: Progress, event: ResponseReceived) -> Step:
 
 def _overflowed(state: Thinking | Streaming) -> Step:
     if state.progress.forced:
-        return finish(state, "error", "the conversation is too long for the model; use `/new`")
+        return finish(state, "error", sentences.TOO_LONG.to(state.progress.language))
     return _compact(replace(state.progress, forced=True), heavy=False, shown=state.shown)
 
 
@@ -259,7 +263,7 @@ def _compacting(state: Compacting, event: Event) -> Step:
         case CompactionFailed() if state.cause == "heavy":
             return _ask(state.progress, state.shown)
         case CompactionFailed():
-            note = f"the conversation is too long for the model: {event.text}; use `/new`"
+            note = sentences.TOO_LONG_BECAUSE.to(state.progress.language, why=event.text)
             return finish(state, "error", note)
         case _:
             return state, ()
@@ -357,7 +361,7 @@ def _appended(state: Calling, event: BatchAppended) -> Step:
         text = "\n".join(result.content for result in slots.results(state.batch))
         return finished(Done(reason="model_stop", usage=progress.usage, text=text))
     if progress.rounds >= bound:
-        note = f"stopped after {bound} rounds of tool calls, the limit of one turn; {PERHAPS_DONE}"
+        note = sentences.MOST_ROUNDS.to(progress.language, rounds=bound)
         return finish(Thinking(progress=progress), "max_turns", note)
     return _compact(progress, heavy=True) if event.context_heavy else _ask(progress)
 
@@ -385,8 +389,9 @@ def _affordable(state: State, effects: Iterable[Effect]) -> Step:
     """End the turn instead when it has used up its tokens; asked after every step (S4-20)."""
     if isinstance(state, Done) or not _is_spent(state.progress):
         return state, tuple(effects)
-    cap, used = state.progress.limits.max_tokens, state.progress.usage.total_tokens
-    note = f"stopped at {used} tokens, the limit of one turn is {cap}; {PERHAPS_DONE}"
+    progress = state.progress
+    used, limit = progress.usage.total_tokens, str(progress.limits.max_tokens)
+    note = sentences.MOST_TOKENS.to(progress.language, used=used, limit=limit)
     return finish(state, "budget_exceeded", note, "stopped")
 
 

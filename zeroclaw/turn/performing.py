@@ -8,13 +8,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
+from zeroclaw import sentences
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
 from zeroclaw.delivery.rows import quiet_notes
-from zeroclaw.envelope import ActionId, Address, ApprovalId
+from zeroclaw.envelope import ActionId, Address, ApprovalId, Reader
 from zeroclaw.gate import audit
 from zeroclaw.gate import verdict as gate
 from zeroclaw.gate.verdict import Stopped
+from zeroclaw.language import Language
 from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, Write
@@ -65,6 +67,7 @@ class Performing:
         self._controls = controls
         self._address = address
         self._tell = tell
+        self._language: Language = opened.principal.language
         self._asks = Asks(rooms, desk.conversation)
         self._verdicts = Verdicts(rooms, desk)
         self.calls = Calls(rooms, desk, opened, address=address)
@@ -75,7 +78,13 @@ class Performing:
         """Compose a request from the history, and stream its answer."""
         await self._verdicts.refresh()
         rooms = self._rooms
-        asking = Asking(rooms.provider, rooms.redactor, self._verdicts.lookup, self._answered)
+        asking = Asking(
+            rooms.provider,
+            rooms.redactor,
+            self._verdicts.lookup,
+            self._answered,
+            language=self._language,
+        )
         async with rooms.model_slots:
             await asking.ask(number, self._request())
 
@@ -122,7 +131,7 @@ class Performing:
 
     async def cannot_compact(self) -> None:
         """Say that older messages can't be summarised."""
-        text = "older messages can't be summarised"
+        text = sentences.NO_SUMMARY.to(self._language)
         await self._tell(Happened(event=CompactionFailed(text=text)))
 
     # --- the gate ------------------------------------------------------------------------------
@@ -138,7 +147,8 @@ class Performing:
         if asked:
             chats = self._rooms.approvers(self._opened.principal, self._address)
             if chats:
-                writes += await self._asks.put(tuple(asked), chats, self._address)
+                here = Reader(address=self._address, language=self._language)
+                writes += await self._asks.put(tuple(asked), chats, here)
             else:
                 verdicts, denials = self._unreachable(calls, verdicts)
                 audited += denials
@@ -205,10 +215,8 @@ class Performing:
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
         happened = await self.refusal(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
-        text = (
-            f"`{call.name}` had started when I was cut off, and may have run. I did not repeat it."
-        )
-        notes = quiet_notes(text, self._rooms.operators(""), self._rooms.ids.ulid)
+        says = sentences.MAY_HAVE_RUN.about(tool=call.name)
+        notes = quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)
         await self._tell(replace(happened, writes=notes))
 
     async def refusal(

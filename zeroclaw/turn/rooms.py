@@ -9,7 +9,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.envelope import Address, ConversationId, Principal, Reader
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.keys import Keys
@@ -56,8 +56,8 @@ class Rooms:
     publish: Publish
     log: ChannelLog
     limits: Limits
-    approvers: Callable[[Principal, Address], tuple[Address, ...]]
-    operators: Callable[[str], tuple[Address, ...]]
+    approvers: Callable[[Principal, Address], tuple[Reader, ...]]
+    operators: Callable[[str], tuple[Reader, ...]]
     policy: Callable[[], PolicySet]
     halted: Callable[[], str]
     revoked: Callable[[Principal], str]

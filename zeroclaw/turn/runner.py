@@ -10,12 +10,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from zeroclaw import sentences
 from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import note_row, quiet_notes
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.reasons import why_refused
+from zeroclaw.language import Says
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.turn import batch
@@ -37,9 +40,6 @@ from zeroclaw.turn.states import State as MachineState
 
 MOST_RESUMED = 3
 """Restarts in a row that a turn survives without getting further; a crash loop ends there."""
-NOTHING_TO_RETRY = (
-    "There is nothing to retry: no message of this conversation failed or was stopped."
-)
 
 
 class Runner:
@@ -90,8 +90,11 @@ class Runner:
         except Conflict:
             # Its writer has edited or withdrawn it just now; it is looked at again.
             return
+        language = opened.principal.language
         begun = (
-            begin(opened.limits) if opened.call is None else begin_tool(opened.call, opened.limits)
+            begin(opened.limits, language=language)
+            if opened.call is None
+            else begin_tool(opened.call, opened.limits, language=language)
         )
         await self._run(Seat(desk=desk, opened=opened, row=row, bell=bell), *begun)
 
@@ -104,7 +107,7 @@ class Runner:
         row, _, _ = await read_turn(self._rooms.store, opened.turn)
         seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
-            note = "I was cut off again and again while I worked on this; send `/retry` to try anew"
+            note = sentences.CUT_OFF_AGAIN.to(opened.principal.language)
             seat = replace(seat, told=self._given_up(row))
             await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
             return
@@ -128,10 +131,10 @@ class Runner:
             for tool in running.asked_for
         )
 
-    def pause(self, note: str) -> None:
+    def pause(self, says: Says) -> None:
         """Show a note below every open draft; their turns go on after a restart."""
         for running in self._running.values():
-            running.show_note(note)
+            running.show_note(says)
 
     def parked(self) -> frozenset[ConversationId]:
         """Return the conversations whose turns wait for a person, and for nothing else."""
@@ -182,7 +185,7 @@ class Runner:
             case Again():
                 before = desk.history.retry
                 if before is None:
-                    return NOTHING_TO_RETRY
+                    return sentences.NOTHING_TO_RETRY.to(item.principal.language)
                 refusal = "" if before.call is None else self._tool_refusal(item)
                 if refusal:
                     return refusal
@@ -201,12 +204,11 @@ class Runner:
             direct=item.address.direct,
             own=True,
         )
-        decision = self._rooms.policy().decide(query)
-        if decision.effect == "allow":
+        policy, language = self._rooms.policy(), item.principal.language
+        if policy.decide(query).effect == "allow":
             return ""
-        return (
-            f"What would be retried is a `/tool` call, and `/tool` is not for you: {decision.why}"
-        )
+        why = why_refused(policy, query, language)
+        return sentences.RETRY_IS_NOT_YOURS.to(language, why=why)
 
     async def _declined(self, desk: Desk, item: Item, text: str) -> None:
         note = note_row(
@@ -221,9 +223,8 @@ class Runner:
 
     def _given_up(self, row: TurnRow) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that crashed too often."""
-        where = row.address.channel
-        text = f"A turn in `{where}` failed: I was cut off again and again while I worked on it."
-        return quiet_notes(text, self._rooms.operators(""), self._rooms.ids.ulid)
+        says = sentences.TURN_GIVEN_UP.about(where=row.address.channel)
+        return quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)
 
     async def _rerun(
         self, desk: Desk, opened: TurnOpened, row: TurnRow, state: MachineState

@@ -14,6 +14,7 @@ from typing import Literal, assert_never
 from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
+from zeroclaw.language import Says
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Write
 from zeroclaw.turn import batch, signals
@@ -116,10 +117,11 @@ class Running:
             and item.principal.id == self._opened.principal.id
         )
 
-    def show_note(self, note: str) -> None:
+    def show_note(self, says: Says) -> None:
         """Show a note below the draft, if there is one."""
         if self._shown:
             self._frames += 1
+            note = says.to(self._opened.principal.language)
             self._show(self._frames, f"{self._shown}\n\n{note}")
 
     async def abort(self, cause: AbortCause, by: str) -> None:

@@ -5,6 +5,7 @@ from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.events import StageName
+from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, ToolMessage, Usage
 from zeroclaw.turn.batch import Batch, Fill
 
@@ -41,6 +42,7 @@ class Progress:
         reasked: The answer being waited for was cut once and asked for again (K5).
         forced: The answer being waited for overflowed once and the history was compacted.
         direct: A person called a tool; there are no model calls in this turn.
+        language: What its person reads about it.
     """
 
     limits: Limits
@@ -51,6 +53,7 @@ class Progress:
     reasked: bool = False
     forced: bool = False
     direct: bool = False
+    language: Language = "en"
 
     @property
     def asks_again(self) -> bool:

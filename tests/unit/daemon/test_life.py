@@ -12,12 +12,12 @@ from tests.fakes.house_parts import places_in
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import Call
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw import daemon
+from zeroclaw import daemon, sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config import Config, RuntimeSettings, parse
 from zeroclaw.daemon.checked import check
-from zeroclaw.daemon.life import PAUSED, Hooks
+from zeroclaw.daemon.life import Hooks
 from zeroclaw.daemon.parts import Openers, ReadyFacts, Start
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
@@ -111,7 +111,7 @@ async def test_what_takes_longer_is_noted_and_goes_on_after_the_start(world: Wor
     async with world.running() as house:
         await house.say("hello")
         await house.stop()
-        assert house.texts() == [f"half \n\n{PAUSED}"]
+        assert house.texts() == [f"half \n\n{sentences.RESTARTED.en}"]
         assert "stopped" in world.facts.events()
     async with world.running() as house:
         assert house.texts() == ["whole"]

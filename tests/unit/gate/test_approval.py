@@ -263,5 +263,5 @@ def test_an_outcome_shows_what_has_ended() -> None:
 def test_approvers_are_named_as_people_say() -> None:
     """Policy principals are no words for a toast."""
     approvers = ("role:operator", "role:boss", "person:ann", "anyone")
-    assert who(approvers) == "an operator or a boss or ann or anyone"
-    assert who(()) == "nobody"
+    assert who(approvers, "en") == "an operator or a boss or ann or anyone"
+    assert who((), "en") == "nobody"

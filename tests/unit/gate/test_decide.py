@@ -24,6 +24,7 @@ from zeroclaw.gate.action import to_put
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.grant import grant_for
+from zeroclaw.gate.reasons import Reason
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement
 from zeroclaw.gate.verdict import Allowed, Asked, Denied
@@ -116,6 +117,10 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
         arguments='{\n  "path": "a",\n  "text": "the password is ' + MARKER + '"\n}',
         why="`supervised.effects` asks: it does more than read; "
         "`supervised.risk` asks: its risk is not low",
+        reasons=(
+            Reason(statement="supervised.effects", note="it does more than read"),
+            Reason(statement="supervised.risk", note="its risk is not low"),
+        ),
         card=numbered_ulid(1),
         order=0,
         deadline_at=EPOCH + timedelta(seconds=900),

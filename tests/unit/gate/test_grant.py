@@ -112,19 +112,21 @@ def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
 
 def test_a_grant_says_what_it_is() -> None:
     """One line each in a list."""
-    assert describe(grant(action(A, B))) == (
+    assert describe(grant(action(A, B)), "en") == (
         "`write` on `file:/w/a`, `file:/w/b`, until 2026-11-21 13:00 UTC, by Ann"
     )
     bound = grant(action(), RUNS).arguments_hash
     assert bound is not None
-    assert describe(grant(action(), RUNS)) == (
+    assert describe(grant(action(), RUNS), "en") == (
         f"`write` on nothing that has a name, with the arguments `{bound[:8]}` only, "
         "until 2026-11-21 13:00 UTC, by Ann"
     )
-    assert describe(grant(action(*(f"file:/{number}" for number in range(8))))).startswith(
+    assert describe(grant(action(*(f"file:/{number}" for number in range(8)))), "en").startswith(
         "`write` on `file:/0`, `file:/1`, `file:/2`, `file:/3`, `file:/4`, 3 more, until"
     )
-    assert describe(grant(action("file:/`a\n- b"))).startswith("`write` on `file:/'a - b`, until")
+    assert describe(grant(action("file:/`a\n- b")), "en").startswith(
+        "`write` on `file:/'a - b`, until"
+    )
 
 
 def test_a_grant_is_called_by_its_number_or_by_its_id() -> None:

@@ -69,13 +69,13 @@ TOASTS: dict[str, tuple[Result, str]] = {
 def test_whoever_answers_reads_what_came_of_it(name: str) -> None:
     """Each result has its own line. P5, P10."""
     result, expected = TOASTS[name]
-    assert toast(result) == expected
+    assert toast(result, "en") == expected
 
 
 def test_a_question_says_where_it_stands() -> None:
     """An open question names its deadline; a stop by nobody names nobody. P5."""
-    assert ended(OPEN) == "open until 12:03:59 UTC"
-    assert ended(replace(STOPPED, by="")) == "too late: the turn was stopped"
+    assert ended(OPEN, "en") == "open until 12:03:59 UTC"
+    assert ended(replace(STOPPED, by=""), "en") == "too late: the turn was stopped"
 
 
 def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:

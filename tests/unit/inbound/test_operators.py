@@ -10,9 +10,10 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
-from zeroclaw.envelope import Address, Principal, Sender
+from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People, Seat
+from zeroclaw.language import Sentence
 
 ADA = PersonSettings(name="ada", ids=("chat:1", "mail:ada@x"), roles=("operator",))
 BEN = PersonSettings(name="ben", ids=("chat:2",), roles=("admin",))
@@ -54,8 +55,8 @@ def operators(
     )
 
 
-def places(addresses: tuple[Address, ...]) -> list[str]:
-    return [f"{address.channel}:{address.chat}" for address in addresses]
+def places(readers: tuple[Reader, ...]) -> list[str]:
+    return [f"{one.address.channel}:{one.address.chat}" for one in readers]
 
 
 def who(channel_name: str, sender: str) -> Principal:
@@ -120,18 +121,18 @@ def test_approvers_are_whom_the_configuration_names() -> None:
 
 def test_a_channel_that_reaches_nobody_is_passed_over() -> None:
     """Whether it says so or breaks down (P9)."""
-    found = operators(channel("chat", Rude), channel("mail", Shy), ALL[2]).addresses()
+    found = operators(channel("chat", Rude), channel("mail", Shy), ALL[2]).readers()
     assert places(found) == ["web:operator"]
 
 
 def test_trouble_is_told_to_everybody_but_the_trouble() -> None:
     """A channel that fails, or a chat that refused, is left out."""
     everyone = operators(*ALL)
-    assert places(everyone.addresses()) == ["chat:1", "mail:ada@x"]
-    assert places(everyone.addresses(but=at("chat", "1").key())) == ["mail:ada@x"]
-    assert places(everyone.addresses(but_channel="mail")) == ["chat:1"]
+    assert places(everyone.readers()) == ["chat:1", "mail:ada@x"]
+    assert places(everyone.readers(but=at("chat", "1").key())) == ["mail:ada@x"]
+    assert places(everyone.readers(but_channel="mail")) == ["chat:1"]
     only_chat = operators(ALL[0], ALL[2])
-    assert places(only_chat.addresses(but_channel="chat")) == ["web:operator"]
+    assert places(only_chat.readers(but_channel="chat")) == ["web:operator"]
 
 
 def test_people_are_known_by_the_platforms_word() -> None:
@@ -168,7 +169,7 @@ async def test_an_operator_without_a_chat_is_told_nothing(tmp_path: Path) -> Non
     """Nothing is written when there is nobody to read it."""
     world = World(tmp_path, Config(people=(), channels={"chat": CHAT}))
     async with world.running() as house:
-        await house.rooms.notices.tell("trouble")
+        await house.rooms.notices.tell(Sentence(en="trouble", de="Ärger"))
         assert world.store.commits == []
 
 
@@ -178,7 +179,7 @@ async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:
     world = World(tmp_path, Config(people=(), channels=channels))
     world.local = ("terminal", "web")
     async with world.running() as house:
-        await house.rooms.notices.tell("trouble")
+        await house.rooms.notices.tell(Sentence(en="trouble", de="Ärger"))
         await house.settle()
         assert house.texts("operator", channel="web") == ["trouble"]
         assert house.texts("operator", channel="terminal") == []

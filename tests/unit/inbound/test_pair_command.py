@@ -6,10 +6,10 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG
+from zeroclaw import sentences
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Ignored
 from zeroclaw.errors import Conflict
-from zeroclaw.inbound.pair_command import USAGE
 from zeroclaw.store import Commit, RowKind
 
 
@@ -53,6 +53,7 @@ async def test_the_console_answers_too(world: World) -> None:
         assert house.texts("trudy")[-1] == "ok"
 
 
+USAGE = sentences.PAIR_USAGE.en
 NONSENSE = {
     "an unknown word": ("please", USAGE),
     "nothing to approve": ("approve", USAGE),

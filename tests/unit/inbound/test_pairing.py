@@ -199,7 +199,7 @@ def test_what_an_answer_comes_to(
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
     assert pairing.answer(one, yes=yes, by="Ada", at=NOW + after) == result
-    assert pairing.said(result) == told
+    assert pairing.said(result, "en") == told
 
 
 def test_the_deadline_ends_only_what_waits() -> None:
@@ -300,7 +300,7 @@ def test_who_has_no_name_is_called_by_their_id() -> None:
 )
 def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str) -> None:
     """Neither who runs the bot nor what it is (P4)."""
-    assert pairing.told_code(CODE, seconds) == (
+    assert pairing.told_code(CODE, seconds, "en") == (
         f"Your code is `ABCD2345`. Tell it to whoever runs this bot; it holds for {span}."
     )
 
@@ -308,5 +308,5 @@ def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str)
 def test_a_waiting_question_is_a_line() -> None:
     """With its number where the chat has one."""
     waits = "Mallory (`chat:mallory`) wants to talk to this bot, open until 13:00:00 UTC"
-    assert pairing.line(MALLORY, PLACE) == f"`4` {waits}"
-    assert pairing.line(MALLORY) == waits
+    assert pairing.line(MALLORY, "en", PLACE) == f"`4` {waits}"
+    assert pairing.line(MALLORY, "en") == waits

@@ -118,7 +118,7 @@ async def test_an_operator_who_is_put_out_answers_nothing_more(world: World) -> 
         await revoke(house, "ada")
         assert await house.press() == ""
         assert world.poke.runs == []
-        assert house.rooms.operators.addresses() == ()
+        assert house.rooms.operators.readers() == ()
 
 
 async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:

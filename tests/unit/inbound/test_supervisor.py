@@ -13,6 +13,7 @@ from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Admission, Envelope
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError
 from zeroclaw.inbound.supervisor import LONGEST_WAIT_S, STEADY_S, Supervisor, contain, fault_line
+from zeroclaw.language import Says
 
 
 class Frail(ScriptedChannel):
@@ -64,8 +65,8 @@ class Rig:
     async def admit(self, _envelope: Envelope) -> Admission:
         return Accepted()
 
-    async def tell(self, name: str, text: str) -> None:
-        self.told.append((name, text))
+    async def tell(self, name: str, says: Says) -> None:
+        self.told.append((name, says.to("en")))
 
     async def keep(self, channel: Frail, make: Callable[[], Channel] | None = None) -> None:
         await self.supervisor.keep(channel.name, make or (lambda: channel), lambda _channel: None)

@@ -8,6 +8,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ItemId
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
+from zeroclaw.language import Sentence
 from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.bell import Bell
@@ -141,7 +142,7 @@ async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         await house.say("two", "ben")
-        house.rooms.runner.pause("_paused_")
+        house.rooms.runner.pause(Sentence(en="_paused_", de="_Pause_"))
         await house.rooms.runner.at_rest()
         assert house.texts() == ["half \n\n_paused_"]
         assert house.texts("ben") == []
