@@ -140,13 +140,14 @@ async def world(
         bench = await stack.enter_async_context(Bench(server.wake))
         group = await stack.enter_async_context(asyncio.TaskGroup())
         path = directory / "zeroclaw.toml"
-        tables = merged(_usual(directory, model, server), config)
+        usual = merged(usual_tables(directory, model), _of_platform(server))
+        tables = merged(usual, config)
         path.write_text(toml(tables), encoding="utf-8")
         daemon = DaemonProcess(
             group=group,
             config=path,
             log=directory / "stderr.log",
-            environment=_environment(directory, bench) | dict(environment or {}),
+            environment=daemon_environment(directory, bench) | dict(environment or {}),
             changed=server.wake,
             command=command,
         )
@@ -172,7 +173,8 @@ async def world(
             await daemon.kill()
 
 
-def _usual(directory: Path, model: ModelServer, platform: Platform) -> dict[str, object]:
+def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
+    """Return the configuration of every journey, without people and channels."""
     return {
         "data_dir": str(directory / "data"),
         "workspace_dir": str(directory / "workspaces"),
@@ -186,6 +188,11 @@ def _usual(directory: Path, model: ModelServer, platform: Platform) -> dict[str,
         "runtime": {"grace_s": 0.2, "call_timeout_s": 20.0},
         "approvals": {"timeout_s": 300.0},
         "listener": {"port": 0},
+    }
+
+
+def _of_platform(platform: Platform) -> dict[str, object]:
+    return {
         "people": [
             {"name": "olga", "ids": ["loopback:olga"], "roles": ["operator"]},
             {"name": "ann", "ids": ["loopback:ann"]},
@@ -200,7 +207,7 @@ def _usual(directory: Path, model: ModelServer, platform: Platform) -> dict[str,
     }
 
 
-def _environment(directory: Path, bench: Bench) -> dict[str, str]:
+def daemon_environment(directory: Path, bench: Bench) -> dict[str, str]:
     """The daemon finds the bench's tools as it finds everybody's: by their entry point."""
     installed = directory / "installed" / "journeys-0.dist-info"
     installed.mkdir(parents=True)

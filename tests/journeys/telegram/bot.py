@@ -1,0 +1,145 @@
+"""All that a Telegram journey takes place in: our own Telegram, a model, tools, the real daemon.
+
+Ann and Bob may write to the bot; Olga is an operator; Mallory is a stranger. As in
+`tests/journeys/world.py` the clock is the real one, and nothing waits for time to pass.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Message
+from tests.emulators.model_server import ModelServer
+from tests.journeys.bench import Bench
+from tests.journeys.configuration import merged, toml
+from tests.journeys.daemon_process import PROGRAM, DaemonProcess
+from tests.journeys.world import daemon_environment, one_failure, usual_tables
+from zeroclaw.host.clock import SystemClock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bot:
+    """One journey."""
+
+    telegram: Emulator
+    model: ModelServer
+    bench: Bench
+    daemon: DaemonProcess
+    ann: Actor
+    bob: Actor
+    olga: Actor
+    mallory: Actor
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds; fail when the daemon dies."""
+
+        def looked() -> T:
+            self.daemon.check()
+            return holds()
+
+        return await self.telegram.until(looked)
+
+    async def answered(self, chat: Chat, *texts: str) -> None:
+        """Wait until the bot's messages of a chat are exactly these."""
+        await self.until(lambda: chat.texts == list(texts))
+
+    async def carded(self) -> Message:
+        """Wait for a card that Olga can press, and return the newest."""
+        return (await self.until(lambda: [one for one in self.olga.chat.from_bot if one.buttons]))[
+            -1
+        ]
+
+    async def restart(self) -> None:
+        """Kill the daemon with -9 and start it again."""
+        await self.daemon.restart()
+
+
+@asynccontextmanager
+async def bot(
+    directory: Path,
+    *,
+    limits: Limits | None = None,
+    privacy: bool = False,
+    start: bool = True,
+    channel: Mapping[str, object] | None = None,
+    command: tuple[str, ...] = (PROGRAM,),
+    environment: Mapping[str, str] | None = None,
+    **config: object,
+) -> AsyncGenerator[Bot]:
+    """Open everything and start the daemon; at the end it is told to end, and does.
+
+    Args:
+        directory: An empty directory of this test's own.
+        limits: What Telegram lets the bot do.
+        privacy: In groups the bot hears only what is meant for it.
+        start: Start the daemon and wait until it polls.
+        channel: Keys of `[channels.telegram]` over the usual ones.
+        command: What runs it; another composition root, for faults.
+        environment: Of the daemon, beside the usual.
+        config: Tables of the configuration, laid over the usual ones.
+    """
+    async with AsyncExitStack() as stack:
+        stack.enter_context(one_failure())
+        model = await stack.enter_async_context(ModelServer())
+        telegram = await stack.enter_async_context(
+            Emulator(clock=SystemClock(), limits=limits, privacy=privacy)
+        )
+        bench = await stack.enter_async_context(Bench(telegram.release))
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        ann, bob, olga, mallory = map(telegram.person, ("Ann", "Bob", "Olga", "Mallory"))
+        own = {
+            "people": [
+                {"name": "olga", "ids": [f"telegram:{olga.id}"], "roles": ["operator"]},
+                {"name": "ann", "ids": [f"telegram:{ann.id}"]},
+                {"name": "bob", "ids": [f"telegram:{bob.id}"]},
+            ],
+            "channels": {
+                "telegram": {
+                    "allowed_users": [str(one.id) for one in (ann, bob, olga)],
+                    "token": {"env": "JOURNEY_TELEGRAM_TOKEN"},
+                    "api_base_url": telegram.url,
+                    "limits": "published" if limits else "off",
+                    **(channel or {}),
+                }
+            },
+        }
+        path = directory / "zeroclaw.toml"
+        tables = merged(merged(usual_tables(directory, model), own), config)
+        path.write_text(toml(tables), encoding="utf-8")
+        token = {"JOURNEY_TELEGRAM_TOKEN": telegram.token}
+        daemon = DaemonProcess(
+            group=group,
+            config=path,
+            log=directory / "stderr.log",
+            environment=daemon_environment(directory, bench) | token | dict(environment or {}),
+            changed=telegram.release,
+            command=command,
+        )
+        here = Bot(
+            telegram=telegram,
+            model=model,
+            bench=bench,
+            daemon=daemon,
+            ann=ann,
+            bob=bob,
+            olga=olga,
+            mallory=mallory,
+        )
+        try:
+            if start:
+                await daemon.start()
+                await here.until(lambda: telegram.is_polled)
+            yield here
+            if daemon.is_running:
+                assert await daemon.terminate() == 0, "told to end, it ends well, whatever is open"
+            assert telegram.token not in daemon.stderr, "the token is in no log"
+        except AssertionError as error:
+            error.add_note(f"{telegram.transcript()}\n{daemon.account()}")
+            raise
+        finally:
+            await daemon.kill()

@@ -1,0 +1,161 @@
+"""A person with a bot token has a bot that answers every message once, live, and asks its operator."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from channels.telegram.emulator.account import Toast
+from tests.journeys.telegram.bot import bot
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path) -> None:
+    """The draft is edited in place, and ends as exactly the answer. S2-01, S2-06, S2-14, S2-19."""
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("One, **two**, ", gate, "three.")
+        said = here.ann.says("count")
+        await here.until(lambda: here.ann.chat.from_bot)
+        (message,) = here.ann.chat.from_bot
+        assert "three" not in message.text
+        gate.open()
+        await here.answered(here.ann.chat, "One, two, three.")
+        await here.telegram.confirmed(said)
+        assert [one.type for one in message.versions[-1].formatted.entities] == ["bold"]
+        assert len(here.telegram.called("sendMessage")) == 1
+
+
+async def test_an_update_that_comes_again_is_answered_once(tmp_path: Path) -> None:
+    """As itself, after a restart, and under a new number. S2-02."""
+    async with bot(tmp_path) as here:
+        here.model.say("hello Ann")
+        said = here.ann.says("hi")
+        await here.answered(here.ann.chat, "hello Ann")
+        here.telegram.redeliver(said)
+        await here.telegram.confirmed(said)
+        await here.restart()
+        here.telegram.redeliver(said)
+        again = here.telegram.redeliver(said, as_new=True)
+        await here.until(lambda: said.update.confirmed and again.confirmed)
+        here.model.say("bye Ann", key="bye")
+        here.ann.says("bye")
+        await here.answered(here.ann.chat, "hello Ann", "bye Ann")
+
+
+async def test_what_came_while_it_was_down_is_answered_in_order(tmp_path: Path) -> None:
+    """Nothing that waits at Telegram is thrown away. S2-02."""
+    async with bot(tmp_path, start=False) as here:
+        for word in ("one", "two", "three"):
+            here.model.say(f"to {word}", key=word)
+            here.ann.says(word)
+        await here.daemon.start()
+        await here.answered(here.ann.chat, "to one", "to two", "to three")
+
+
+async def test_an_approval_is_pressed_by_the_operator_and_stays_readable(tmp_path: Path) -> None:
+    """The card shows the call, then who allowed it; it ran once. S2-10, P5."""
+    async with bot(tmp_path) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So be it.", round=1)
+        here.ann.says("please knock")
+        card = await here.carded()
+        assert "on wood" in card.text
+        pressed = here.olga.presses(card, "Approve once")
+        await here.until(lambda: "So be it." in here.ann.chat.texts)
+        await here.until(lambda: not card.buttons)
+        assert "approved by" in card.text
+        assert "on wood" in card.text
+        assert here.bench.ran("knock") == ["on wood"]
+        await here.until(lambda: here.olga.toast(pressed) == Toast(text="approved: `knock`"))
+        # An old button still there in somebody's client says so, and runs nothing.
+        again = here.olga.presses(card, "Deny")
+        await here.until(lambda: "already approved by" in repr(here.olga.toast(again)))
+        assert here.bench.ran("knock") == ["on wood"]
+        assert "on wood" not in here.ann.chat.ever
+
+
+async def test_a_denial_asks_for_its_reason_and_takes_only_a_reply_to_that(tmp_path: Path) -> None:
+    """Also after a restart, because the question itself says what it is about. S2-09, P5."""
+    async with bot(tmp_path) as here:
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So not.", round=1)
+        here.ann.says("please knock")
+        card = await here.carded()
+        here.olga.presses(card, "Deny, because …")
+        asked = (
+            await here.until(lambda: [one for one in here.olga.chat.from_bot if one.asks_for_reply])
+        )[-1]
+        assert asked.reply_to is card
+        await here.restart()
+        here.olga.says("not on a Sunday", reply_to=asked)
+        await here.until(lambda: "So not." in here.ann.chat.texts)
+        await here.until(lambda: not card.buttons)
+        assert "not on a Sunday" in card.text
+        assert here.bench.runs == []
+
+
+async def test_in_a_group_it_answers_whom_it_is_meant_for_and_nobody_else(tmp_path: Path) -> None:
+    """Who spoke is told to the model; strangers get silence there, and a code in private (P4)."""
+    async with bot(tmp_path, channel={"pairing": "code"}) as here:
+        team = here.telegram.supergroup("Team", here.ann, here.bob, here.mallory)
+        here.model.say("It is noon.")
+        deeds = [
+            here.mallory.says("@zero_bot what time is it?", chat=team),
+            here.bob.says("hello all", chat=team),
+            here.ann.says("@zero_bot what time is it?", chat=team),
+        ]
+        await here.telegram.confirmed(*deeds)
+        await here.answered(team, "It is noon.")
+        asked = here.model.requests[-1].messages[-1]["content"]
+        assert asked == "Ann: what time is it?"
+        here.mallory.says("hello")
+        (told,) = await here.until(lambda: here.mallory.chat.texts)
+        card = await here.carded()
+        (code,) = re.findall("code: ([0-9A-Z]+)", card.text)
+        assert code in told
+        here.olga.presses(card, "Approve once")
+        await here.until(lambda: "You may talk to me now." in here.mallory.chat.texts)
+
+
+async def test_a_topic_is_a_conversation_of_its_own(tmp_path: Path) -> None:
+    async with bot(tmp_path) as here:
+        forum = here.telegram.supergroup("Forum", here.ann, is_forum=True)
+        first, second = here.telegram.topic(forum, "One"), here.telegram.topic(forum, "Two")
+        here.model.say("in one", key="first")
+        here.model.say("in two", key="second")
+        here.ann.says("@zero_bot first", chat=forum, thread=first.id)
+        here.ann.says("@zero_bot second", chat=forum, thread=second.id)
+        await here.until(lambda: {"in one", "in two"} <= set(forum.texts))
+        threads = {one.text: one.thread for one in forum.from_bot if one.text}
+        assert threads == {"in one": first.id, "in two": second.id}
+        assert len(here.model.requests[-1].messages) == 2
+
+
+async def test_an_edit_before_the_answer_begins_counts(tmp_path: Path) -> None:
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say(gate, "first", key="wait")
+        here.model.say("better", key="better")
+        here.ann.says("wait")
+        await gate.reached()
+        here.ann.says("worse")
+        written = here.ann.chat.messages[-1]
+        await here.telegram.confirmed(here.ann.edits(written, "better"))
+        gate.open()
+        await here.until(lambda: here.ann.chat.texts[-1:] == ["better"])
+
+
+async def test_a_group_that_becomes_a_supergroup_keeps_its_conversation(tmp_path: Path) -> None:
+    async with bot(tmp_path) as here:
+        old = here.telegram.group("Team", here.ann)
+        here.model.say("noted", key="remember")
+        here.model.say("it is blue", key="colour")
+        here.ann.says("@zero_bot remember: blue", chat=old)
+        await here.answered(old, "noted")
+        here.ann.upgrades(old)
+        new = here.telegram.account.chats[old.upgraded_to]
+        here.ann.says("@zero_bot which colour?", chat=new)
+        await here.until(lambda: "it is blue" in new.texts)
+        assert len(here.model.requests[-1].messages) == 4
