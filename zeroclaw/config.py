@@ -6,6 +6,7 @@ belongs to one channel is validated here too, by the model that the channel's ma
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from ipaddress import ip_network
 from typing import Annotated, Literal
@@ -32,6 +33,13 @@ _TAKEN = frozenset({"anyone", "channel", "person", "role"})
 def _free(name: str) -> str:
     if name in _TAKEN:
         message = f"`{name}` means something else in policies; give the channel another name"
+        raise ValueError(message)
+    return name
+
+
+def _no_operator(name: str) -> str:
+    if name == "operator":
+        message = "`operator` is whoever uses this machine; give the person another name"
         raise ValueError(message)
     return name
 
@@ -195,10 +203,22 @@ class ToolsSettings(Settings):
 class PersonSettings(Settings):
     """`[[people]]`: one person, known on several channels."""
 
-    name: Name
+    name: Annotated[Name, AfterValidator(_no_operator)]
     ids: tuple[Annotated[str, Field(pattern=r"^[^:]+:.+$")], ...] = ()
     roles: tuple[Name, ...] = ()
     language: Language | None = None
+
+
+def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
+    """Refuse people who could be taken for each other, and get each other's roles."""
+    names = Counter(person.name for person in people)
+    twice = [f"`{name}` is named twice" for name, count in names.items() if count > 1]
+    ids = Counter(identity for person in people for identity in set(person.ids))
+    shared = [f"`{identity}` belongs to two people" for identity, count in ids.items() if count > 1]
+    if faults := twice + shared:
+        message = f"{', '.join(faults)}; a person is one entry, and has ids of their own"
+        raise ValueError(message)
+    return people
 
 
 class PolicySettings(Settings):
@@ -245,7 +265,7 @@ class Config(Settings):
     retention: RetentionSettings = RetentionSettings()
     listener: ListenerSettings = ListenerSettings()
     tools: ToolsSettings = ToolsSettings()
-    people: tuple[PersonSettings, ...] = ()
+    people: Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)] = ()
     policy: PolicySettings = PolicySettings()
     channels: dict[ChannelName, ChannelSettings] = Field(
         default_factory=lambda: {"web": ChannelSettings(), "terminal": ChannelSettings()}

@@ -30,3 +30,21 @@ def test_a_channel_is_named_in_small_letters() -> None:
 def test_a_channel_may_be_named_almost_like_them() -> None:
     """Only the very words are taken."""
     assert list(parse('[channels.roles]\nkind = "web"\n').channels) == ["roles"]
+
+
+def test_a_person_is_not_called_like_the_operator_of_this_machine() -> None:
+    """They would be one person to policies, and each would have the other's messages (P4, P10)."""
+    assert faults_of('[[people]]\nname = "operator"\n') == (
+        "people.0.name: `operator` is whoever uses this machine; give the person another name",
+    )
+
+
+def test_people_can_be_told_apart() -> None:
+    """Who shares a name or an id with somebody would have their roles (P4, P10)."""
+    ann = '[[people]]\nname = "ann"\nids = ["web:1", "web:1", "web:2"]\n'
+    ben = '[[people]]\nname = "ben"\nids = ["web:2"]\n'
+    assert faults_of(ann + ben + ann.replace("web", "mail")) == (
+        "people: `ann` is named twice, `web:2` belongs to two people; a person is one entry, and "
+        "has ids of their own",
+    )
+    assert [person.name for person in parse(ann).people] == ["ann"]
