@@ -128,6 +128,26 @@ class RetentionSettings(Settings):
     max_disk_mb: int = Field(default=2048, ge=0)
 
 
+class LimitsSettings(Settings):
+    """`[limits]`: how much people may write, operators apart; 0 is no limit."""
+
+    person_per_minute: int = Field(default=20, ge=0, le=6_000)
+    person_burst: int = Field(default=30, ge=1, le=10_000)
+    conversation_per_minute: int = Field(default=60, ge=0, le=6_000)
+    conversation_burst: int = Field(default=60, ge=1, le=10_000)
+    daily_messages: int = Field(default=1000, ge=0)
+
+
+class RateSettings(Settings):
+    """`rate` of a channel: what it says stands in place of `[limits]`, the rest stays."""
+
+    person_per_minute: int | None = Field(default=None, ge=0, le=6_000)
+    person_burst: int | None = Field(default=None, ge=1, le=10_000)
+    conversation_per_minute: int | None = Field(default=None, ge=0, le=6_000)
+    conversation_burst: int | None = Field(default=None, ge=1, le=10_000)
+    daily_messages: int | None = Field(default=None, ge=0)
+
+
 class ListenerSettings(Settings):
     """`[listener]`: the local listener; it never leaves this machine."""
 
@@ -245,6 +265,7 @@ class ChannelSettings(Settings):
     while_busy: WhileBusy = "queue"
     collect_s: float = Field(default=2.0, ge=0, le=60)
     stream: bool = True
+    rate: RateSettings = RateSettings()
 
     def own(self) -> dict[str, object]:
         """Return the keys that belong to the channel's kind."""
@@ -263,6 +284,7 @@ class Config(Settings):
     approvals: ApprovalSettings = ApprovalSettings()
     receipts: ReceiptSettings = ReceiptSettings()
     retention: RetentionSettings = RetentionSettings()
+    limits: LimitsSettings = LimitsSettings()
     listener: ListenerSettings = ListenerSettings()
     tools: ToolsSettings = ToolsSettings()
     people: Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)] = ()

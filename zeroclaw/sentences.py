@@ -9,6 +9,36 @@ people instead. Words that somebody types (`/stop`, `CODE`) and names stay as th
 
 from zeroclaw.language import Sentence
 
+# --- how much people may write -------------------------------------------------------------------
+
+WRITES_TOO_FAST = Sentence(
+    en="That was a lot at once; I take {rate} messages a minute from one person. I did not take "
+    "this one, nor will I take any before {wait} have passed. Then write again.",
+    de="Das war viel auf einmal; ich nehme {rate} Nachrichten pro Minute von einer Person. Diese "
+    "habe ich nicht genommen, und bis {wait} um sind, nehme ich keine. Danach geht es weiter.",
+)
+CHAT_TOO_FAST = Sentence(
+    en="This chat writes faster than I can answer; I take {rate} messages a minute here. I did not "
+    "take this one, nor will I take any before {wait} have passed.",
+    de="In diesem Chat wird schneller geschrieben, als ich antworten kann; ich nehme hier {rate} "
+    "Nachrichten pro Minute. Diese habe ich nicht genommen, und bis {wait} um sind, nehme ich keine.",
+)
+DAY_IS_FULL = Sentence(
+    en="For today that is all that I can take from one person: {most} messages. I did not take "
+    "this one. The day ends at 00:00 UTC, in {wait}; then I am glad to go on.",
+    de="Für heute ist das alles, was ich von einer Person nehmen kann: {most} Nachrichten. Diese "
+    "habe ich nicht genommen. Der Tag endet um 00:00 UTC, in {wait}; dann gern wieder.",
+)
+
+STATUS_LIMITS = Sentence(
+    en="\n- {count} messages over a limit were not taken",
+    de="\n- {count} Nachrichten über einer Grenze wurden nicht genommen",
+    one=Sentence(
+        en="\n- a message over a limit was not taken",
+        de="\n- eine Nachricht über einer Grenze wurde nicht genommen",
+    ),
+)
+
 # --- the language itself -------------------------------------------------------------------------
 
 LANGUAGE_CHOSEN = Sentence(

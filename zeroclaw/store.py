@@ -59,6 +59,7 @@ class RowKind(StrEnum):
     STRANGER = "stranger"
     POSITION = "position"
     COUNTER = "counter"
+    ALLOWANCE = "allowance"
     SWITCH = "switch"
     PROCESS = "process"
     NOTE = "note"

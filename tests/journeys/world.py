@@ -187,6 +187,13 @@ def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
         },
         "runtime": {"grace_s": 0.2, "call_timeout_s": 20.0},
         "approvals": {"timeout_s": 300.0},
+        # People here write as fast as programs.
+        "limits": {
+            "person_per_minute": 6000,
+            "person_burst": 10_000,
+            "conversation_per_minute": 6000,
+            "conversation_burst": 10_000,
+        },
         "listener": {"port": 0},
     }
 

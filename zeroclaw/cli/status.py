@@ -4,7 +4,7 @@
     {"version": "0.1.0", "model": "…", "halted": "" | "<who>",
      "channels": {"web": {"condition": "up", "since": "2026-01-01T12:00:00+00:00", "why": ""}},
      "busy": 0, "waiting": 0, "pending": 0, "dropped": {"<channel>": 0},
-     "disk_bytes": 0, "login_url": "http://127.0.0.1:8420/?login=…"}
+     "refused": {"<channel>": 0}, "disk_bytes": 0, "login_url": "http://127.0.0.1:8420/?login=…"}
 
 A key that an older daemon doesn't send is left out of what is shown.
 """
@@ -55,6 +55,8 @@ def lines(told: Mapping[str, object]) -> Iterator[str]:
         yield f"approvals  {pending} to answer; `/pending` in a chat lists them"
     for name, count in sorted(_table(told.get("dropped")).items()):
         yield f"strangers  {count} messages dropped on {name}"
+    for name, count in sorted(_table(told.get("refused")).items()):
+        yield f"limits     {count} messages not taken on {name}"
     yield f"disk       {_size(told.get('disk_bytes'))}"
     if url := told.get("login_url"):
         yield f"web page   {url} (opens once)"

@@ -19,10 +19,12 @@ from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.answers import Answers
+from zeroclaw.inbound.backlog import Backlog
 from zeroclaw.inbound.collecting import Collecting
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.forget import ForgetCommand
+from zeroclaw.inbound.limits import limits_of
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.plan import Plan
@@ -30,6 +32,7 @@ from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.inbound.turnstile import Turnstile
 from zeroclaw.keeping.disk import DiskWatch
 from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
@@ -89,6 +92,13 @@ class Wired:
             parts.ids,
             channels=config.channels,
         )
+        self.turnstile = Turnstile(
+            store=parts.store,
+            conversations=self.conversations,
+            limits=lambda channel: limits_of(config, channel),
+            clock=parts.clock,
+            ids=parts.ids,
+        )
         self.mailboxes = Mailboxes(
             store=parts.store,
             leases=leases,
@@ -131,12 +141,14 @@ class Wired:
             busy=lambda: len(self.mailboxes),
             halted=lambda: self.policy.halted_by,
             dropped=lambda: self.door.dropped,
+            refused=lambda: self.turnstile.refused,
         )
         self.door = Door(
             store=parts.store,
             people=self.people,
             strangers=self.acquaintance.strangers,
             conversations=self.conversations,
+            turnstile=self.turnstile,
             commands=Commands(
                 conversations=self.conversations,
                 answers=self.answers,
@@ -157,7 +169,7 @@ class Wired:
             waiting_note=self._waiting_note,
             put_out=self.acquaintance.put_out,
             log=EventLog("door"),
-            backlog=config.runtime.backlog,
+            backlog=Backlog(parts.store, parts.ids, most=lambda: config.runtime.backlog),
         )
         self.supervisor = Supervisor(
             admit=self.door.admit,

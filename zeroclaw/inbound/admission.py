@@ -10,10 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
     Accepted,
     Admission,
@@ -33,11 +31,13 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import AlreadyClaimed, Conflict, ShuttingDown
 from zeroclaw.inbound.answers import Answers
+from zeroclaw.inbound.backlog import Backlog
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.strangers import Strangers
+from zeroclaw.inbound.turnstile import Passage, Turnstile
 from zeroclaw.record import encode
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, Row, RowKind, Store, Write
 from zeroclaw.turn.inbox import (
@@ -48,6 +48,7 @@ from zeroclaw.turn.inbox import (
     Obeyed,
     Opening,
     Stop,
+    Unread,
     Withdraw,
     item_of,
     item_put,
@@ -71,6 +72,7 @@ class Door:
         people: People,
         strangers: Strangers,
         conversations: Conversations,
+        turnstile: Turnstile,
         commands: Commands,
         answers: Answers,
         clock: Clock,
@@ -79,17 +81,18 @@ class Door:
         waiting_note: Callable[[Item], Write | None],
         put_out: Callable[[], None],
         log: ChannelLog,
-        backlog: int,
+        backlog: Backlog,
     ) -> None:
         """Hold what is needed.
 
         `waiting_note` tells a writer why their message waits; `put_out` ends what people have
-        under way who were revoked; `backlog` messages may wait in one conversation.
+        under way who were revoked.
         """
         self._store = store
         self._people = people
         self._strangers = strangers
         self._conversations = conversations
+        self._turnstile = turnstile
         self._commands = commands
         self._answers = answers
         self._clock = clock
@@ -121,25 +124,36 @@ class Door:
             claimed = await self._claimed(envelope)
             if claimed is not None:
                 return claimed
+        async with self._turnstile.passing(envelope, principal) as passage:
+            plan = await self._passed(envelope, principal, passage)
+        if not isinstance(plan, Plan):
+            return plan
+        self._conversations.written(plan.writes)
+        self._announce(plan)
+        if principal.id in self._people.revoked:
+            # Put out between the look at who it is and the commit; what it began is ended.
+            self._put_out()
+        await self._answer_rest(channel, plan)
+        return _admitted(plan)
+
+    async def _passed(
+        self, envelope: Envelope, principal: Principal, passage: Passage
+    ) -> Plan | Ignored | Duplicate:
+        """Plan and commit what an event does; it counts only if it was none that was known."""
         for _ in range(TRIES):
-            plan = await self._plan(envelope, principal)
+            plan = await self._turnstile.refusal(passage) or await self._plan(envelope, principal)
             if plan is None:
                 return Ignored()
             try:
-                await self._store.commit(self._commit(envelope, plan))
+                await self._store.commit(self._commit(envelope, plan, passage.writes))
             except AlreadyClaimed:
                 return Duplicate()
             except Conflict:
                 self._conversations.forget(envelope.address, principal)
                 continue
-            self._conversations.written(plan.writes)
-            self._announce(plan)
-            if principal.id in self._people.revoked:
-                # Put out between the look at who it is and the commit; what it began is ended.
-                self._put_out()
-            await self._answer_rest(channel, plan)
-            return _admitted(plan)
-        raise _too_many(channel)
+            self._turnstile.passed(passage)
+            return plan
+        raise _too_many(envelope.address.channel)
 
     async def _stranger(self, envelope: Envelope) -> Admission:
         """Drop what nobody known has sent, or give its sender a code (P4)."""
@@ -184,7 +198,7 @@ class Door:
             return plan
         raise _too_many(channel)
 
-    def _commit(self, envelope: Envelope, plan: Plan) -> Commit:
+    def _commit(self, envelope: Envelope, plan: Plan, counted: tuple[Write, ...] = ()) -> Commit:
         account = f"{envelope.address.channel}/{envelope.address.account}"
         writes: list[Write] = [
             Claim(
@@ -202,6 +216,7 @@ class Door:
                 )
             )
         writes.extend(plan.writes)
+        writes.extend(counted)
         return Commit(
             point=DurablePoint.ADMITTED, conversation=plan.conversation, writes=tuple(writes)
         )
@@ -243,7 +258,7 @@ class Door:
             message=envelope.message,
         )
         writes = [*found.writes]
-        if (refusal := await self._refusal(item)) is not None:
+        if (refusal := await self._backlog.refusal(item)) is not None:
             return Plan(conversation=item.conversation, writes=(*writes, *refusal))
         writes.append(item_put(item, "queued", expect=0))
         if isinstance(content, Ask) and content.while_busy == "interrupt":
@@ -259,28 +274,6 @@ class Door:
         return Plan(
             conversation=found.conversation, writes=tuple(writes), wake=(found.conversation,)
         )
-
-    async def _refusal(self, item: Item) -> tuple[Write, ...] | None:
-        """Return how a message ends that comes when too many wait; None when there is room."""
-        waiting = await self._store.find(
-            RowKind.INBOX, conversation=item.conversation, state="queued", limit=self._backlog
-        )
-        if len(waiting) < self._backlog:
-            return None
-        [newest] = await self._store.find(
-            RowKind.INBOX, conversation=item.conversation, newest_first=True, limit=1
-        )
-        failed = item_put(item, "failed", expect=0)
-        if newest.state == "failed":
-            return (failed,)  # whoever goes on writing was told
-        text = sentences.TOO_MANY_WAIT.to(item.principal.language, count=len(waiting))
-        note = note_row(
-            key=self._ids.ulid(),
-            conversation=item.conversation,
-            address=item.address,
-            text=text,
-        )
-        return (failed, note)
 
     def _obeyed(
         self, envelope: Envelope, principal: Principal, command: Command, plan: Plan, id_: ItemId
@@ -344,7 +337,8 @@ class Door:
     async def _original(self, envelope: Envelope, message: str) -> Row | None:
         """Find the message that this sender wrote; somebody else's edit finds nothing.
 
-        Nor does the edit of a command that was obeyed: what it did is done.
+        Nor does the edit of a command that was obeyed, for what it did is done, or of what was
+        turned away.
         """
         rows = await self._store.find(
             RowKind.INBOX, place=envelope.address.key(), newest_first=True, limit=LOOK_BACK
@@ -352,7 +346,7 @@ class Door:
         for row in rows:
             item = item_of(row)
             if item.message == message and item.principal.sender == envelope.sender.id:
-                return None if isinstance(item.content, Obeyed) else row
+                return None if isinstance(item.content, Obeyed | Unread) else row
         return None
 
 

@@ -77,7 +77,7 @@ class Conversations:
 
     async def find(self, address: Address, principal: Principal) -> Found:
         """Return the conversation of an address, with its writes when it must be made."""
-        key = self._key(address, principal)
+        key = self.key_of(address, principal)
         pointer, version = await self._pointer(key)
         if pointer is not None:
             # Whoever meets a `/new` or a move is told by a conflict, and looks again.
@@ -88,7 +88,7 @@ class Conversations:
 
     async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:
         """Return the conversation with the writes that change what it does while it is busy."""
-        key = self._key(address, principal)
+        key = self.key_of(address, principal)
         pointer, version = await self._pointer(key)
         if pointer is None:
             return self._mint(key, address, version=0, before=None, while_busy=mode)
@@ -97,7 +97,7 @@ class Conversations:
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
         """Return the conversation that ends and the one that `/new` begins."""
-        key = self._key(address, principal)
+        key = self.key_of(address, principal)
         old, version = await self._pointer(key)
         if old is None:
             new = self._mint(key, address, version=version, before=None)
@@ -109,17 +109,17 @@ class Conversations:
 
     async def move(self, address: Address, to: Address, principal: Principal) -> Plan | None:
         """Let a chat's conversation follow it to its new address."""
-        key = self._key(address, principal)
+        key = self.key_of(address, principal)
         pointer, version = await self._pointer(key)
         if pointer is None:
             return None
-        there = await self._store.get(RowKind.ADDRESS, self._key(to, principal))
+        there = await self._store.get(RowKind.ADDRESS, self.key_of(to, principal))
         return Plan(
             conversation=pointer.conversation,
             writes=(
                 Expect(kind=RowKind.ADDRESS, key=key, version=version),
                 self._pointing(
-                    self._key(to, principal),
+                    self.key_of(to, principal),
                     to,
                     pointer,
                     expect=0 if there is None else there.version,
@@ -129,7 +129,7 @@ class Conversations:
 
     def forget(self, address: Address, principal: Principal) -> None:
         """Read the address anew next time; called when it was not as expected."""
-        self._known.pop(self._key(address, principal), None)
+        self._known.pop(self.key_of(address, principal), None)
 
     def written(self, writes: Iterable[Write]) -> None:
         """Read anew what a commit has just pointed elsewhere."""
@@ -164,7 +164,8 @@ class Conversations:
     async def _has(self, conversation: ConversationId, kind: RowKind, state: str) -> bool:
         return bool(await self._store.find(kind, conversation=conversation, state=state, limit=1))
 
-    def _key(self, address: Address, principal: Principal) -> str:
+    def key_of(self, address: Address, principal: Principal) -> str:
+        """Return what names a conversation of an address, whichever it is now."""
         shared = address.direct or self._settings(address).scope == "chat"
         return address.key() if shared else f"{address.key()}#{principal.id}"
 

@@ -7,7 +7,7 @@ from zeroclaw import sentences
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.supervisor import ChannelState, Condition
 from zeroclaw.language import ENGLISH, Language, Sentence, decimal
-from zeroclaw.store import RowKind, Store, find_all
+from zeroclaw.store import RowKind, Store
 
 CONDITIONS: Mapping[Condition, Sentence] = {
     "starting": sentences.CHANNEL_IS_STARTING,
@@ -30,6 +30,7 @@ class Report:
         disk_bytes: What the store takes.
         halted: Who halted everything, empty for nobody.
         dropped: Events of strangers, by channel, since the start.
+        refused: Messages over a limit, by channel, since the start.
     """
 
     version: str
@@ -41,6 +42,7 @@ class Report:
     disk_bytes: int
     halted: str
     dropped: Mapping[str, int]
+    refused: Mapping[str, int]
 
     def as_json(self) -> dict[str, object]:
         """Return the report as plain JSON."""
@@ -61,6 +63,7 @@ class Report:
             "disk_bytes": self.disk_bytes,
             "halted": self.halted,
             "dropped": dict(self.dropped),
+            "refused": dict(self.refused),
         }
 
 
@@ -77,6 +80,7 @@ class StatusOf:
         busy: Callable[[], int],
         halted: Callable[[], str],
         dropped: Callable[[], Mapping[str, int]],
+        refused: Callable[[], Mapping[str, int]],
     ) -> None:
         """Hold where to look."""
         self._version = version
@@ -86,6 +90,7 @@ class StatusOf:
         self._busy = busy
         self._halted = halted
         self._dropped = dropped
+        self._refused = refused
 
     async def report(self) -> Report:
         """Return one look."""
@@ -100,6 +105,7 @@ class StatusOf:
             disk_bytes=await self._store.size_bytes(),
             halted=self._halted(),
             dropped=dict(self._dropped()),
+            refused=dict(self._refused()),
         )
 
     async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
@@ -112,7 +118,9 @@ class StatusOf:
             for name, state in sorted(report.channels.items())
         )
         halted = sentences.STATUS_HALTED.about(who=report.halted) if report.halted else ""
-        return sentences.STATUS.to(
+        refused = sum(report.refused.values())
+        limits = sentences.STATUS_LIMITS.to(language, count=refused) if refused else ""
+        told = sentences.STATUS.to(
             language,
             version=report.version,
             model=report.model,
@@ -124,9 +132,9 @@ class StatusOf:
             mebibytes=decimal(report.disk_bytes / 1_048_576, language),
             halted=halted,
         )
+        return told + limits
 
     async def _count(
         self, kind: RowKind, state: str, conversation: ConversationId | None = None
     ) -> int:
-        rows = find_all(self._store, kind, conversation=conversation, state=state)
-        return len([row.key async for row in rows])
+        return await self._store.count(kind, conversation=conversation, state=state)

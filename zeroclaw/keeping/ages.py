@@ -30,10 +30,13 @@ ENDED: Mapping[RowKind, tuple[str | None, ...]] = {
     RowKind.APPROVAL: ("approved", "denied", "expired", "stopped"),
     RowKind.ACTION: (None,),
     RowKind.GRANT: ("open",),
+    RowKind.ALLOWANCE: (None,),
     RowKind.RESULT: (None,),
 }
 """The states of rows that may go by their age, None for any."""
-TIMELESS = frozenset({RowKind.APPROVAL, RowKind.GRANT, RowKind.RESULT})
+DUE = frozenset({RowKind.GRANT, RowKind.ALLOWANCE})
+"""The kinds of rows that say themselves when they are over."""
+TIMELESS = DUE | {RowKind.APPROVAL, RowKind.RESULT}
 """The kinds of rows whose keys don't tell when they were made."""
 
 OPEN: tuple[tuple[RowKind, str], ...] = (
@@ -52,7 +55,7 @@ class Horizons:
     """What came before these instants may go.
 
     Attributes:
-        now: Grants that ended before it go.
+        now: Grants that ended before it go, and the counts of days that are over.
         messages: For what people and the bot said, and for the journal.
         approvals: For ended questions, their cards, and the calls they were about.
         blobs: For results that were kept whole.
@@ -103,7 +106,7 @@ def may_go(row: Row, at: Horizons) -> bool:
     if row.state not in states and None not in states:
         return False
     match row.kind:
-        case RowKind.GRANT:
+        case RowKind.GRANT | RowKind.ALLOWANCE:
             return row.due_at is not None and row.due_at < at.now
         case RowKind.APPROVAL:
             # Its key is unguessable and tells no time.

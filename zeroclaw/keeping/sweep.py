@@ -4,7 +4,7 @@ What goes is decided in `ages.py`. A conversation in which something is under wa
 until the next time, and a row that changed since it was looked at stays.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import datetime
 
 from zeroclaw.channel import ChannelLog
@@ -15,6 +15,7 @@ from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit, cutting
 from zeroclaw.inbound.anchors import STREAM, Anchors
 from zeroclaw.keeping.ages import (
+    DUE,
     ENDED,
     HALVINGS,
     OPEN,
@@ -158,7 +159,7 @@ class Retention:
 
     async def _oldest(self, kind: RowKind, state: str | None, at: Horizons) -> AsyncIterator[Row]:
         """Yield rows, of those whose keys tell the time only the ones that are old enough."""
-        due_before = at.now if kind is RowKind.GRANT else None
+        due_before = at.now if kind in DUE else None
         latest = max(at.messages, at.approvals)
         async for row in find_all(self._store, kind, state=state, due_before=due_before):
             if kind not in TIMELESS and not is_before(row.key, latest):

@@ -47,6 +47,17 @@ class Obeyed:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A message or command over a limit; its words were not kept, so that a flood fills no disk.
+
+    Attributes:
+        over: The limit.
+    """
+
+    over: Literal["person", "conversation", "day"]
+
+
 Cause = Literal["stop", "new", "halt", "interrupt", "revoked"]
 
 
@@ -118,7 +129,7 @@ class Item:
     conversation: ConversationId
     address: Address
     principal: Principal
-    content: Ask | UseTool | Again | Obeyed | Stop | Answer | Amend | Withdraw | Revoked
+    content: Ask | UseTool | Again | Obeyed | Unread | Stop | Answer | Amend | Withdraw | Revoked
     admitted_at: datetime
     message: str = ""
     turn: TurnId | None = None

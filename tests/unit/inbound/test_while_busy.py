@@ -365,29 +365,3 @@ async def test_in_a_group_only_operators_choose(world: World) -> None:
         assert "is not for you" in house.texts(room="room")[-1]
         await house.say("/queue steer", "ada", room="room")
         assert house.texts(room="room")[-1].startswith("From now on")
-
-
-# --- too many ------------------------------------------------------------------------------------
-
-
-async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
-    """The backlog has a bound; nothing is dropped in silence, and later there is room (P1, P10)."""
-    world.configure(runtime=RuntimeSettings(backlog=2))
-    held = asyncio.Event()
-    world.model.will((held, *says("first")))
-    async with world.running() as house:
-        for text in ("one", "two", "three", "four", "five"):
-            await house.say(text)
-        assert house.texts() == [
-            "I am busy: 2 messages wait here already. I did not take this one, nor those that "
-            "follow it; send it again later."
-        ]
-        held.set()
-        await house.settle()
-        await house.say("four")
-        assert house.texts()[1:] == ["first", "ok", "ok", "ok"]
-        assert await house.states() == [
-            *["answered"] * 3,
-            *["failed"] * 2,
-            "answered",
-        ]

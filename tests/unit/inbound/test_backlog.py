@@ -1,0 +1,77 @@
+"""A message too many: told, ended, and nothing worse."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import says
+from zeroclaw.config import LimitsSettings, RuntimeSettings
+from zeroclaw.envelope import Accepted, ConversationId
+from zeroclaw.store import RowKind
+
+
+async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
+    """The backlog has a bound; nothing is dropped in silence, and later there is room (P1, P10)."""
+    world.configure(runtime=RuntimeSettings(backlog=2))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        for text in ("one", "two", "three", "four", "five"):
+            await house.say(text)
+        assert house.texts() == [
+            "I am busy: 2 messages wait here already. I did not take this one, nor those that "
+            "follow it; send it again later."
+        ]
+        held.set()
+        await house.settle()
+        await house.say("four")
+        assert house.texts()[1:] == ["first", "ok", "ok", "ok"]
+        assert await house.states() == [
+            *["answered"] * 3,
+            *["failed"] * 2,
+            "answered",
+        ]
+
+
+async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is told that it is busy, although all of it has gone, is told so and no worse."""
+    world.configure(runtime=RuntimeSettings(backlog=1))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    count = world.store.count
+
+    async def count_and_forget(
+        kind: RowKind, *, conversation: ConversationId | None = None, state: str | None = None
+    ) -> int:
+        found = await count(kind, conversation=conversation, state=state)
+        if found:
+            world.store.forget(RowKind.INBOX)
+        return found
+
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        monkeypatch.setattr(world.store, "count", count_and_forget)
+        assert await house.say("three") == Accepted()
+        assert await house.states() == ["failed"]
+        assert house.texts()[0].startswith("I am busy: a message waits here already.")
+
+
+async def test_a_full_backlog_is_told_although_a_flood_was(world: World) -> None:
+    """Two different reasons, and each is said."""
+    world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=2))
+    world.configure(runtime=RuntimeSettings(backlog=2))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        for text in ("one", "two"):
+            await house.say(text, "ben", room="lobby")
+        await house.say("three", "ben", room="lobby")
+        await house.say("four", "cleo", room="lobby")
+        await house.say("five", "cleo", room="lobby")
+        told = house.texts(room="lobby")
+        assert [text.partition(" ")[0] for text in told] == ["That", "I"]
+        held.set()

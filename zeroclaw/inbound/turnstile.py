@@ -1,0 +1,234 @@
+"""Counts who writes how much, and turns away what comes over a limit; what is over, `limits.py` says.
+
+Whoever passes holds their own lock and their conversation's from the look to the commit, so that a
+crowd is counted. What a day holds is committed with the message it counts. The buckets are kept in
+memory only and are empty after a start: they are about seconds, and counting them as spent would
+refuse what people wrote while nobody listened.
+
+Operators are not limited, nor is what ends a turn or answers a question.
+"""
+
+import asyncio
+import math
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from weakref import WeakValueDictionary
+
+from zeroclaw import sentences
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.delivery.rows import note_row
+from zeroclaw.envelope import Command, Envelope, ItemId, Principal, Said
+from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.limits import Bucket, Day, Limits, Over, Tally, Which, ends_at, step
+from zeroclaw.inbound.people import OPERATOR
+from zeroclaw.inbound.plan import Plan
+from zeroclaw.language import Spoken
+from zeroclaw.record import decode, encode
+from zeroclaw.store import Put, RowKind, Store, Write
+from zeroclaw.turn.inbox import Item, Unread, item_put
+
+REMEMBERED = 4096
+"""Buckets that are kept; the one that was filled least recently goes, and is empty next time."""
+OPENING = frozenset({"tool", "retry"})
+"""Commands that start a turn, and count like messages."""
+ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
+"""Commands that end something, or that somebody waits for."""
+_MINUTE_S, _HOUR_S = 60, 3600
+
+
+@dataclass(slots=True, kw_only=True)
+class Passage:
+    """One event on its way past the limits.
+
+    Attributes:
+        limits: None for an event that is not counted.
+        conversation: What names its conversation here; `/new` does not change it.
+        tally: As the event would leave it.
+        over: What it is over, None for nothing.
+        writes: What a day holds now.
+    """
+
+    envelope: Envelope
+    principal: Principal
+    limits: Limits | None
+    conversation: str
+    tally: Tally = field(default_factory=Tally)
+    over: Over | None = None
+    writes: tuple[Write, ...] = ()
+
+    @property
+    def person(self) -> str:
+        """What names the bucket of its sender."""
+        return f"{self.limits.lane if self.limits else ''}/{self.counted_by('person')}"
+
+    def counted_by(self, which: Which) -> str:
+        """Return what names a count of its sender: over all channels, or on this one alone."""
+        own = self.limits is not None and which in self.limits.own
+        return f"{self.envelope.address.channel if own else ''}#{self.principal.id}"
+
+
+class Turnstile:
+    """Everybody passes it; one for the whole daemon.
+
+    Attributes:
+        refused: How many were turned away since the start, by channel.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        conversations: Conversations,
+        limits: Callable[[str], Limits],
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        """Hold what is needed; `limits` returns those of a channel, and is asked each time."""
+        self._store = store
+        self._conversations = conversations
+        self._limits = limits
+        self._clock = clock
+        self._ids = ids
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.refused: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def passing(self, envelope: Envelope, principal: Principal) -> AsyncGenerator[Passage]:
+        """Wait until those before have passed; leave it when the event is committed."""
+        passage = Passage(
+            envelope=envelope,
+            principal=principal,
+            limits=self._limits_for(envelope, principal),
+            conversation=self._conversations.key_of(envelope.address, principal),
+        )
+        if passage.limits is None:
+            yield passage
+            return
+        person, conversation = self._lock(f"#{principal.id}"), self._lock(passage.conversation)
+        async with person, conversation:
+            yield passage
+
+    async def refusal(self, passage: Passage) -> Plan | None:
+        """Count the event as things stand now; return how it ends if it is over a limit.
+
+        `passage.writes` are to be committed with it, whatever becomes of it.
+        """
+        limits = passage.limits
+        if limits is None:
+            return None
+        key = passage.counted_by("day")
+        row = await self._store.get(RowKind.ALLOWANCE, key) if limits.daily else None
+        day = None if row is None else decode(Day, row.body)
+        before = Tally(
+            person=self._buckets.get(passage.person),
+            conversation=self._buckets.get(passage.conversation),
+            day=day,
+        )
+        passage.tally, passage.over = step(
+            before,
+            limits,
+            now=self._clock.now(),
+            place=passage.envelope.address.key(),
+            sent_at=passage.envelope.sent_at,
+        )
+        passage.writes = ()
+        if passage.tally.day is not None and passage.tally.day != day:
+            version = 0 if row is None else row.version
+            passage.writes = (_day_put(key, passage.tally.day, version),)
+        return None if passage.over is None else await self._turned_away(passage, passage.over)
+
+    def passed(self, passage: Passage) -> None:
+        """Remember what was counted: the event is committed, and was none that was known."""
+        self._fill(passage.person, passage.tally.person)
+        self._fill(passage.conversation, passage.tally.conversation)
+        if passage.over is not None:
+            self.refused[passage.envelope.address.channel] += 1
+
+    def _limits_for(self, envelope: Envelope, principal: Principal) -> Limits | None:
+        """Return what an event is counted against, None for what is not."""
+        if OPERATOR in principal.roles:
+            return None
+        limits = self._limits(envelope.address.channel)
+        match envelope.body:
+            case Said():
+                return limits
+            case Command(name=name) if name in OPENING:
+                return limits
+            case Command(name=name) if name not in ALWAYS:
+                return limits.for_commands
+            case _:
+                return None
+
+    def _lock(self, key: str) -> asyncio.Lock:
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    def _fill(self, key: str, bucket: Bucket | None) -> None:
+        if bucket is None:
+            return
+        self._buckets[key] = bucket
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > REMEMBERED:
+            self._buckets.popitem(last=False)
+
+    async def _turned_away(self, passage: Passage, over: Over) -> Plan:
+        """Return the end of an event that is over a limit: failed, and told once a stretch."""
+        envelope, principal = passage.envelope, passage.principal
+        address = envelope.address
+        found = await self._conversations.find(address, principal)
+        now = self._clock.now()
+        item = Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=found.conversation,
+            address=address,
+            principal=principal,
+            content=Unread(over=over.which),
+            admitted_at=now,
+            message=envelope.message,
+        )
+        writes: tuple[Write, ...] = (*found.writes, item_put(item, "failed", expect=0))
+        if over.tell:
+            note = note_row(
+                key=self._ids.ulid(),
+                conversation=found.conversation,
+                address=address,
+                text=told(over, passage.limits or Limits(), now).to(principal.language),
+                # That somebody can't be told this is nobody's trouble.
+                quiet=True,
+                reply_to="" if address.direct else envelope.message,
+            )
+            writes = (*writes, note)
+        return Plan(conversation=found.conversation, writes=writes)
+
+
+def _day_put(key: str, day: Day, version: int) -> Put:
+    return Put(
+        kind=RowKind.ALLOWANCE, key=key, body=encode(day), due_at=ends_at(day), expect=version
+    )
+
+
+def told(over: Over, limits: Limits, now: datetime) -> Spoken:
+    """Return what the writer of a message that was not taken is told."""
+    wait = waiting((over.until - now).total_seconds())
+    match over.which:
+        case "person":
+            return sentences.WRITES_TOO_FAST.about(rate=limits.person.per_minute, wait=wait)
+        case "conversation":
+            return sentences.CHAT_TOO_FAST.about(rate=limits.conversation.per_minute, wait=wait)
+        case "day":
+            return sentences.DAY_IS_FULL.about(most=limits.daily, wait=wait)
+
+
+def waiting(seconds: float) -> str:
+    """Return how long somebody waits, rounded up, as it is written in every language."""
+    whole = max(math.ceil(seconds), 1)
+    if whole < 2 * _MINUTE_S:
+        return f"{whole} s"
+    minutes = math.ceil(whole / _MINUTE_S)
+    if minutes < 2 * _MINUTE_S:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, _MINUTE_S)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
