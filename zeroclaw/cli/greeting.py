@@ -1,6 +1,8 @@
 """What a daemon says when it is up: few lines, each something to do next."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from zeroclaw.config import Config
 from zeroclaw.daemon.parts import ReadyFacts
@@ -14,8 +16,18 @@ STRONGER = """\
             api_key = { env = "MODEL_API_KEY" }"""
 
 
-def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = "") -> Iterator[str]:
-    """Return the lines; the first says that it is ready, `why` is about a model that was found."""
+def greeting(
+    facts: ReadyFacts, config: Config, places: Places, *, why: str = "", program: str = "zeroclaw"
+) -> Iterator[str]:
+    """Return the lines; the first says that it is ready.
+
+    Args:
+        facts: About the daemon.
+        config: That it runs on.
+        places: Where that came from.
+        why: About a model that was found.
+        program: What a person types to run a command of ours.
+    """
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"
     if why:
@@ -23,18 +35,38 @@ def greeting(facts: ReadyFacts, config: Config, places: Places, *, why: str = ""
     if facts.note:
         yield f"            {facts.note}"
     if facts.halted:
-        yield f"  HALTED    by {facts.halted}; `zeroclaw resume` goes on"
+        yield f"  HALTED    by {facts.halted}; `{program} resume` goes on"
     if facts.shell:
         yield f"  no shell  {facts.shell}"
     if facts.claim:
         yield f"  operator  nobody yet: send {facts.claim} to the bot in a private chat, within the hour"
     if facts.web_url:
-        yield f"  web page  {facts.web_url} (opens once; `zeroclaw status` makes another)"
+        yield f"  web page  {facts.web_url} (opens once; `{program} status` makes another)"
     if "terminal" in {config.kind_of(name) for name in facts.channels}:
-        yield "  terminal  zeroclaw chat"
+        yield f"  terminal  {program} chat"
     if config.provider.kind == "local" and facts.note:  # the note says that it calls no tools
         where = places.config or "~/.config/zeroclaw/config.toml"
         yield '  tools     call one yourself with `/tool shell {"command": "date"}`, or see'
-        yield "            `zeroclaw demo`"
+        yield f"            `{program} demo`"
         yield f"  stronger  name a model that calls tools, in {where}:"
         yield STRONGER
+
+
+def typed(program: str, *, path: str, here: Path) -> str:
+    """Return what a person has to type for a program; reads the disk.
+
+    Args:
+        program: The path that it was started by.
+        path: The directories that the person's shell looks in, `$PATH`.
+        here: Where the person stands.
+
+    Returns:
+        Its name where the shell finds it, else its path from here or from the root.
+    """
+    at = Path(program)
+    name = "zeroclaw" if at.suffix == ".py" else at.name  # as a module it has no program
+    found = shutil.which(name, path=path)
+    if at.suffix == ".py" or (found is not None and Path(found).samefile(at)):
+        return name
+    whole = here / at
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)

@@ -51,7 +51,7 @@ def command(
     # Nothing that starting makes is garbage; looking through it was a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
-    from zeroclaw.cli.greeting import greeting
+    from zeroclaw.cli.greeting import greeting, typed
     from zeroclaw.cli.loading import load
     from zeroclaw.cli.starting import start_of
     from zeroclaw.host import logs
@@ -69,12 +69,15 @@ def command(
         kind, model = loaded.config.provider.kind, loaded.config.provider.model
         logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
 
+    program = typed(sys.argv[0], path=os.environ.get("PATH", os.defpath), here=Path.cwd())
+
     def tell(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # the code and the rooms stay as long as the process
         gc.enable()
+        lines = greeting(facts, loaded.config, loaded.places, why=why, program=program)
         # A reader that has gone must not end the daemon.
         try:
-            click.echo("\n".join(greeting(facts, loaded.config, loaded.places, why=why)))
+            click.echo("\n".join(lines))
             sys.stdout.flush()
         except BrokenPipeError:
             return

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from zeroclaw.cli.greeting import greeting
+import pytest
+
+from zeroclaw.cli.greeting import greeting, typed
 from zeroclaw.config import parse
 from zeroclaw.daemon.parts import ReadyFacts
 from zeroclaw.host.places import Places
@@ -61,3 +63,41 @@ def test_a_model_that_was_found_comes_with_the_reason() -> None:
     """Which one it is, and why it is that one."""
     lines = said(CHOSEN, why="taken because Ollama offers it").splitlines()
     assert lines[1:3] == ["  model     m", "            taken because Ollama offers it"]
+
+
+def test_commands_are_shown_as_the_person_can_type_them() -> None:
+    """In a checkout, the shell knows no `zeroclaw`."""
+    facts = ReadyFacts(
+        model="m",
+        note=SHIPPED_NOTE,
+        web_url="http://here",
+        channels=("terminal",),
+        shell="",
+        halted="web:ann",
+    )
+    lines = "\n".join(greeting(facts, parse(""), PLACES, program=".venv/bin/zeroclaw"))
+    for command in ("resume", "status", "chat", "demo"):
+        assert f".venv/bin/zeroclaw {command}" in lines
+        assert f"`zeroclaw {command}`" not in lines
+
+
+@pytest.mark.parametrize(
+    ("program", "path", "expected"),
+    [
+        (".venv/bin/zeroclaw", "/nowhere", ".venv/bin/zeroclaw"),
+        ("{0}/.venv/bin/zeroclaw", "/nowhere", ".venv/bin/zeroclaw"),
+        ("{0}/.venv/bin/zeroclaw", "{0}/.venv/bin", "zeroclaw"),
+        ("{0}/.venv/bin/zeroclaw", "{0}/another", ".venv/bin/zeroclaw"),
+        ("/opt/z/bin/zeroclaw", "/nowhere", "/opt/z/bin/zeroclaw"),
+        ("{0}/zeroclaw/cli/__main__.py", "/nowhere", "zeroclaw"),
+    ],
+)
+def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
+    program: str, path: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else by its path from where the person stands; another of that name is not it."""
+    for place in (".venv/bin", "another"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "zeroclaw").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    assert typed(program.format(tmp_path), path=path.format(tmp_path), here=tmp_path) == expected
