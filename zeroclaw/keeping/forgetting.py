@@ -6,6 +6,7 @@ again, so a wish that a restart cut off is carried out from its beginning.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Protocol
 
 from zeroclaw import sentences
@@ -165,10 +166,10 @@ class Forgetting:
         if newest is not None:
             before = newest.sequence + 1
             await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
-        looked_at = self._clock.now()
+        since = self._clock.now() + timedelta(microseconds=1)
         for digest in digests - await self._digests():
             # Somebody else may put the same bytes just now, and names them only then.
-            await self._commit(DropBlob(digest=digest, put_before=looked_at))
+            await self._commit(DropBlob(digest=digest, put_before=since))
         await self._remove_kinds(_LAST, here)
         self._leases.lost(here)
         return True

@@ -1,6 +1,7 @@
 """What a person said is removed when they wish it twice, and nobody else's is."""
 
 import re
+from datetime import timedelta
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
@@ -220,6 +221,7 @@ async def test_a_result_that_somebody_else_gets_just_now_stays(world: World) -> 
         async def put_again(writes: tuple[Write, ...]) -> None:
             if any(isinstance(write, DropBlob) for write in writes) and not put:
                 put.append(again)
+                world.clock.leap(timedelta(seconds=1))
                 await world.store.commit(again)
 
         world.store.meanwhile = put_again
