@@ -205,8 +205,12 @@ class Channel(Protocol):
         """Return the direct chat with this sender, None when the platform needs them first."""
         ...
 
-    async def fetch(self, attachment: Attachment) -> bytes:
-        """Get an attachment's bytes."""
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Get an attachment's bytes, however often it is asked.
+
+        Reads no further than `max_bytes`, whatever size was claimed: what is larger, what is gone
+        and what is not this channel's raises `ChannelRejected`.
+        """
         ...
 
     async def aclose(self) -> None:
@@ -230,6 +234,7 @@ class TranscriptItem:
         at: When.
         draft: More will follow.
         outcome: The card and its endings, for cards.
+        files: What people called the files that came with their message; untrusted.
     """
 
     cursor: str
@@ -240,6 +245,7 @@ class TranscriptItem:
     at: datetime
     draft: bool = False
     outcome: Outcome | None = None
+    files: tuple[str, ...] = ()
 
 
 class Mount(Protocol):

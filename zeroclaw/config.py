@@ -148,6 +148,15 @@ class RateSettings(Settings):
     daily_messages: int | None = Field(default=None, ge=0)
 
 
+class AttachmentSettings(Settings):
+    """`[attachments]`: files that come with messages; fetched before their turn starts."""
+
+    max_bytes: int = Field(default=10_000_000, ge=1_000, le=16_777_216)
+    max_per_message: int = Field(default=10, ge=0, le=100)
+    max_message_bytes: int = Field(default=20_000_000, ge=1_000)
+    timeout_s: float = Field(default=60.0, gt=0, le=3600)
+
+
 class ListenerSettings(Settings):
     """`[listener]`: the local listener; it never leaves this machine."""
 
@@ -204,6 +213,14 @@ class NotesSettings(Settings):
     max_note_chars: int = Field(default=2_000, ge=20, le=100_000)
 
 
+class AttachmentToolSettings(Settings):
+    """`[tools.attachments]`: reading the files that came with messages."""
+
+    enabled: bool = True
+    timeout_s: float = Field(default=20.0, gt=0, le=600)
+    memory_bytes: int = Field(default=536_870_912, ge=268_435_456)
+
+
 class ResultsSettings(Settings):
     """`[tools.results]`: reading on in a result that was cut."""
 
@@ -213,6 +230,7 @@ class ResultsSettings(Settings):
 class ToolsSettings(Settings):
     """`[tools]`: what the model may ask for, before any policy."""
 
+    attachments: AttachmentToolSettings = AttachmentToolSettings()
     fetch: FetchSettings = FetchSettings()
     files: FilesSettings = FilesSettings()
     shell: ShellSettings = ShellSettings()
@@ -285,6 +303,7 @@ class Config(Settings):
     receipts: ReceiptSettings = ReceiptSettings()
     retention: RetentionSettings = RetentionSettings()
     limits: LimitsSettings = LimitsSettings()
+    attachments: AttachmentSettings = AttachmentSettings()
     listener: ListenerSettings = ListenerSettings()
     tools: ToolsSettings = ToolsSettings()
     people: Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)] = ()

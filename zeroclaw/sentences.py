@@ -347,6 +347,11 @@ TOO_MANY_WAIT = Sentence(
     ),
 )
 
+NO_FILES_WITH_A_COMMAND = Sentence(
+    en="I take no files with a command; send them with a message.",
+    de="Mit einem Befehl nehme ich keine Dateien an; schick sie mit einer Nachricht.",
+)
+
 # What `/help` says each command does.
 
 DOES_HELP = Sentence(en="this list", de="diese Liste")

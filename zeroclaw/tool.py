@@ -116,7 +116,8 @@ class Tool(Protocol):
         """Return what the call would touch, resolved.
 
         `file:/real/path`, `host:name:port`, `sandbox:workspace`, `notes:of:person:ann`,
-        `results:<conversation>`. Called before the decision and again before the run; a difference stops the call.
+        `results:<conversation>`, `attachment:<conversation>/3`. Called before the decision and
+        again before the run; a difference stops the call.
 
         Raises:
             ResourcesUnresolved: It can't be told; the gate then fails closed.

@@ -125,7 +125,7 @@ class TerminalChannel:
         """Return the one chat, for the one person."""
         return self._here if sender == decode.CHAT else None
 
-    async def fetch(self, attachment: Attachment) -> bytes:
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:  # noqa: ARG002  the contract's
         """Refuse: a terminal sends no files."""
         message = f"`{self.name}` carries no attachments, so `{attachment.name}` is not one of its"
         raise NotSupported(message)

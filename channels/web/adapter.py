@@ -135,7 +135,7 @@ class WebChannel:
         """Return the one chat, for the one person."""
         return self._here if sender == decode.CHAT else None
 
-    async def fetch(self, attachment: Attachment) -> bytes:
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:  # noqa: ARG002  the contract's
         """Refuse: the page takes no files."""
         message = f"`{self.name}` carries no attachments, so there is no `{attachment.name}`"
         raise NotSupported(message)

@@ -13,7 +13,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.host.http import HttpAnswer, HttpRequest
 from zeroclaw.host.sandbox import Broken, System, Working, look_around
 from zeroclaw.tool import Tool
-from zeroclaw.tools import fetch, files, notes, results, shell
+from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 
 NO_SYSTEM = System(bwrap="/missing/bwrap", prlimit="/missing/prlimit", links=(), directories=())
 
@@ -78,6 +78,23 @@ def _note_tool(name: str) -> Callable[[], Tool]:
     return make
 
 
+class _OneFile:
+    """Every conversation has the same file."""
+
+    async def find(self, conversation: ConversationId, number: int) -> attachments.File | None:
+        await asyncio.sleep(0)
+        return attachments.File(name="list.txt", size_bytes=5)
+
+    async def content(self, conversation: ConversationId, number: int) -> bytes | None:
+        await asyncio.sleep(0)
+        return b"milk\n"
+
+
+def _read_attachment() -> Tool:
+    [tool] = attachments.tools(attachments.AttachmentsSettings(store=_OneFile()))
+    return tool
+
+
 class _OneResult:
     """Every conversation has the same result."""
 
@@ -120,6 +137,7 @@ def _fetch() -> Tool:
 
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {
+    "read_attachment": Implementation(make=_read_attachment, good={"id": 1}),
     "fetch": Implementation(make=_fetch, good={"url": "https://example.org/"}),
     "read_file": Implementation(make=_file_tool("read_file"), good={"path": "notes"}),
     "list_files": Implementation(make=_file_tool("list_files"), good={}),

@@ -138,7 +138,7 @@ async def test_a_file_can_be_fetched() -> None:
     desk = Desk()
     async with Platform() as platform, adapter(platform, desk) as channel:
         await platform.confirmed(await platform.say("ann", "see", files={"a.txt": b"\x00\xff"}))
-        assert await channel.fetch(desk.stored[0].attachments[0]) == b"\x00\xff"
+        assert await channel.fetch(desk.stored[0].attachments[0], max_bytes=9) == b"\x00\xff"
 
 
 async def test_every_text_that_stood_is_remembered() -> None:

@@ -20,7 +20,7 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported, ZeroclawError
 
 T = TypeVar("T")
-CallName = Literal["send", "edit", "delete", "ask", "settle", "typing"]
+CallName = Literal["send", "edit", "delete", "ask", "settle", "typing", "fetch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,8 @@ class ScriptedChannel:
         faults: What the next calls of a name run into; None lets one pass.
         in_flight: Calls that have begun and not returned.
         before: Awaited inside every call, before it is carried out; a test can hold calls here.
+        files: What can be fetched, by reference.
+        heeds_max_bytes: It reads no further than it is told.
     """
 
     def __init__(
@@ -96,6 +98,8 @@ class ScriptedChannel:
         self.faults: dict[CallName, deque[Fault | None]] = {}
         self.in_flight: list[Call] = []
         self.before: Callable[[Call], Awaitable[None]] | None = None
+        self.files: dict[str, bytes] = {}
+        self.heeds_max_bytes = True
 
     @property
     def name(self) -> str:
@@ -234,9 +238,17 @@ class ScriptedChannel:
     def direct_address(self, sender: str) -> Address | None:
         return Address(channel=self._name, account=self._account, chat=sender, direct=True)
 
-    async def fetch(self, attachment: Attachment) -> bytes:
-        await asyncio.sleep(0)
-        return attachment.reference.encode()
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        call = self._call("fetch", self.address(""), key=attachment.reference)
+
+        def carry_out() -> bytes:
+            body = self.files.get(attachment.reference)
+            if body is None or (self.heeds_max_bytes and len(body) > max_bytes):
+                message = "no such file" if body is None else "the file is too large"
+                raise ChannelRejected(message)
+            return body
+
+        return await self._perform(call, carry_out)
 
     async def aclose(self) -> None:
         await asyncio.sleep(0)

@@ -129,8 +129,8 @@ class WatchedChannel:
     def direct_address(self, sender: str) -> Address | None:
         return self._channel.direct_address(sender)
 
-    async def fetch(self, attachment: Attachment) -> bytes:
-        return await self._channel.fetch(attachment)
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        return await self._channel.fetch(attachment, max_bytes=max_bytes)
 
     async def aclose(self) -> None:
         await self._channel.aclose()

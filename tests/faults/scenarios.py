@@ -38,6 +38,12 @@ async def _text(scene: Scene) -> None:
     await scene.say("ann", "hi", "Hello to Ann.")
 
 
+async def _files(scene: Scene) -> None:
+    scene.here.model.call("read_attachment", {"id": 2}, round=0, key="look", times=None)
+    scene.write("look", "Two ", "files.", round=1)
+    await scene.say("ann", "look", "Two files.", files={"a.txt": b"milk", "b.csv": b"a,b\n1,2\n"})
+
+
 async def _long(scene: Scene) -> None:
     scene.write("tell", "\n\n".join(LONG[:1]), "\n\n" + LONG[1], "\n\n" + LONG[2])
     await scene.say("ann", "tell me", *LONG)
@@ -103,6 +109,7 @@ async def _refused(scene: Scene) -> None:
 
 SCENARIOS: Mapping[str, Scenario] = {
     "text": Scenario(play=_text),
+    "files": Scenario(play=_files),
     "long": Scenario(play=_long, platform={"max_length": 40}),
     "long without edits": Scenario(play=_long, platform={"max_length": 40, "can_edit": False}),
     "approved": Scenario(play=_approved),

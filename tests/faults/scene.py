@@ -113,9 +113,11 @@ class Scene:
 
     # --- the people ----------------------------------------------------------------------------
 
-    async def say(self, who: str, text: str, *parts: str) -> Event:
+    async def say(
+        self, who: str, text: str, *parts: str, files: Mapping[str, bytes] | None = None
+    ) -> Event:
         """Write as a person who expects these messages for an answer."""
-        event = await self.here.say(who, text)
+        event = await self.here.say(who, text, files=files)
         self.events.append(event)
         self.said.append(Said(who=who, event=event, parts=parts))
         return event

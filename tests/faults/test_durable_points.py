@@ -24,7 +24,8 @@ NOT_PERFORMED = {
 WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     # The second admission is the operator's press, or the edit; the third is the second press.
     DurablePoint.ADMITTED: (("text", 1), ("approved", 2), ("edited", 2), ("batch", 3)),
-    DurablePoint.TURN_STARTED: (("text", 1),),
+    DurablePoint.FETCHED: (("files", 1), ("files", 2)),
+    DurablePoint.TURN_STARTED: (("text", 1), ("files", 1)),
     DurablePoint.ASSISTANT_RECEIVED: (("batch", 1),),
     DurablePoint.GATED: (("batch", 1), ("edited", 1)),
     DurablePoint.ASKED: (("approved", 1), ("batch", 1), ("unsure card", 1)),

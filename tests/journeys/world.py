@@ -53,9 +53,20 @@ class World:
         """Return a chat of the platform."""
         return self.platform.chat(name)
 
-    async def say(self, who: str, text: str, *, chat: str = "", thread: str = "") -> Event:
-        """Write as a person."""
-        return await self.platform.say(who, text, chat=chat, thread=thread)
+    async def say(
+        self,
+        who: str,
+        text: str,
+        *,
+        chat: str = "",
+        thread: str = "",
+        files: Mapping[str, bytes] | None = None,
+        said_bytes: int | None = None,
+    ) -> Event:
+        """Write as a person, with files; `said_bytes` is a size that the platform makes up."""
+        return await self.platform.say(
+            who, text, chat=chat, thread=thread, files=files, said_bytes=said_bytes
+        )
 
     async def until(self, holds: Callable[[], T]) -> T:
         """Wait until something holds on the platform or the bench; fail when the daemon dies."""

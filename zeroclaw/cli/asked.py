@@ -14,7 +14,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.protected import Protected
 from zeroclaw.inbound import explaining
 from zeroclaw.inbound.explaining import Asked
-from zeroclaw.tools import notes
+from zeroclaw.tools import attachments, notes
 
 
 async def ask(
@@ -36,7 +36,7 @@ async def ask(
     async with AsyncExitStack() as stack:
         offered, no_shell = await open_tools(
             config,
-            kept=Kept(notes=_NothingKept(), results=_NothingKept()),
+            kept=Kept(attachments=_NoFiles(), notes=_NothingKept(), results=_NothingKept()),
             shielded=Protected(hidden=()),
             redact=str,
             version="",
@@ -57,6 +57,18 @@ async def ask(
             raise ConfigError(tuple(f"--who: {fault}" for fault in error.faults)) from error
     sandbox = (f"there is no sandbox here: {no_shell}",) if no_shell else ()
     return Asked(query=asked.query, notes=(*sandbox, *asked.notes))
+
+
+class _NoFiles:
+    """Stands for the files of every conversation."""
+
+    async def find(self, _conversation: ConversationId, _number: int) -> attachments.File | None:
+        """Find none."""
+        return None
+
+    async def content(self, _conversation: ConversationId, _number: int) -> bytes | None:
+        """Have none."""
+        return None
 
 
 class _NothingKept:

@@ -12,10 +12,11 @@ from zeroclaw.host.http import HttpxClient
 from zeroclaw.host.protected import Protected
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
-from zeroclaw.tools import fetch, files, notes, results, shell
+from zeroclaw.tools import attachments, fetch, files, notes, results, shell
+from zeroclaw.turn.attached_files import AttachedFiles
 from zeroclaw.turn.kept import KeptResults
 
-OURS = frozenset({"fetch", "files", "notes", "results", "shell"})
+OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of tools that are opened here, with settings of their own."""
 
 
@@ -23,13 +24,14 @@ OURS = frozenset({"fetch", "files", "notes", "results", "shell"})
 class Kept:
     """What tools work on that the store keeps."""
 
+    attachments: attachments.AttachmentsStore
     notes: notes.NotesStore
     results: results.ResultsStore
 
 
 def kept_in(store: Store) -> Kept:
     """Return what a store keeps for tools."""
-    return Kept(notes=Notes(store), results=KeptResults(store))
+    return Kept(attachments=AttachedFiles(store), notes=Notes(store), results=KeptResults(store))
 
 
 async def open_tools(
@@ -85,8 +87,17 @@ async def open_tools(
 
 
 def stored_tools(config: Config, kept: Kept, redact: Callable[[str], str]) -> tuple[Tool, ...]:
-    """Return those that work on what the store keeps: notes, and results that were cut."""
+    """Return those that work on what the store keeps: files that came, notes, cut results."""
     found: list[Tool] = []
+    if config.tools.attachments.enabled:
+        found += attachments.tools(
+            attachments.AttachmentsSettings(
+                store=kept.attachments,
+                answer_chars=lambda: config.runtime.result_chars,
+                timeout_s=config.tools.attachments.timeout_s,
+                memory_bytes=config.tools.attachments.memory_bytes,
+            )
+        )
     if config.tools.notes.enabled:
         found += notes.tools(
             notes.NotesSettings(

@@ -18,7 +18,8 @@ from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.questions import CardsOfStrangers, Questions
-from zeroclaw.tools import results
+from zeroclaw.tools import attachments, results
+from zeroclaw.turn.arrivals import Arrivals
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.numbers import Numbers
@@ -73,6 +74,14 @@ def turn_rooms(
         gate=gate,
         refusals=refusals,
         tools=parts.tools,
+        arrivals=Arrivals(
+            store=parts.store,
+            account_of=serving.account_of,
+            clock=parts.clock,
+            settings=config.attachments,
+            reader=attachments.NAME if attachments.NAME in parts.tools else "",
+            log=log,
+        ),
         live=live,
         outbox=outbox,
         redactor=redactor,

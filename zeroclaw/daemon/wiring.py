@@ -170,6 +170,7 @@ class Wired:
             put_out=self.acquaintance.put_out,
             log=EventLog("door"),
             backlog=Backlog(parts.store, parts.ids, most=lambda: config.runtime.backlog),
+            most_files=config.attachments.max_per_message,
         )
         self.supervisor = Supervisor(
             admit=self.door.admit,

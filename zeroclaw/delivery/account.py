@@ -11,7 +11,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT
-from zeroclaw.envelope import Address, MessageRef, Outgoing
+from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -22,6 +22,9 @@ from zeroclaw.errors import (
 )
 
 T = TypeVar("T")
+
+FETCHES_AT_ONCE = 4
+"""Files that one account gets at the same time; all of them are held in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,7 @@ class Account:
         self._group = group
         self._call_timeout_s = call_timeout_s
         self._slots = asyncio.Semaphore(calls_at_once)
+        self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
         limits = pacing.Limits(
             chat=channel.capabilities.chat_budget,
             account=channel.capabilities.account_budget,
@@ -227,6 +231,18 @@ class Account:
     async def settle(self, ref: MessageRef, outcome: Outcome) -> Ending[None]:
         """Show how a card ended."""
         return await self._about(ref, lambda: self.channel.settle(ref, outcome))
+
+    async def fetch(
+        self, attachment: Attachment, *, max_bytes: int, timeout_s: float
+    ) -> Ending[bytes]:
+        """Get a file's bytes; what is sent meanwhile does not wait for it, nor is it paced."""
+        try:
+            async with self._fetches, asyncio.timeout(timeout_s):
+                return _ending(
+                    await foreign.call(lambda: self.channel.fetch(attachment, max_bytes=max_bytes))
+                )
+        except TimeoutError:
+            return Lost(why=f"no answer within {timeout_s:g} s")
 
     async def _about(
         self, ref: MessageRef, function: Callable[[], Awaitable[None]]

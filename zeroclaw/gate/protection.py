@@ -76,7 +76,7 @@ def is_normal(resource: str) -> bool:
 
 
 _ODD = frozenset({"", ".", ".."})
-_OTHER = re.compile(r"(host|sandbox|notes|results):[^\s\0]+")
+_OTHER = re.compile(r"(host|sandbox|notes|results|attachment):[^\s\0]+")
 
 
 def _objection(path: str, protected: Protected) -> str:

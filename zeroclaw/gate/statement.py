@@ -5,9 +5,10 @@ Principals are `anyone`, `role:<name>`, `channel:<name>`, or a principal's id to
 run of characters, `/` included, as in IAM; there is no other sign. Actions: `tool:<name>`,
 `command:<name>`, `approve:<tool>` (who may answer an approval). Resources: `file:/real/path`,
 `host:<name>:<port>`, `sandbox:<place>`, `notes:of:<principal>` and `notes:in:<chat>`,
-`results:<conversation>`, always compared in their normal form, so a folder and what
-is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A call's own resource may hold a
-`*` too: `host:*` is what a sandbox with network grants, and stands for all of it.
+`results:<conversation>`, `attachment:<conversation>/<number>`, always compared in their normal
+form, so a folder and what is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A
+call's own resource may hold a `*` too: `host:*` is what a sandbox with network grants, and stands
+for all of it.
 """
 
 import re
@@ -24,7 +25,7 @@ EFFECTS: tuple[StatementEffect, ...] = get_args(StatementEffect)
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PRINCIPAL = re.compile(r"anyone|(?!anyone:)[^\s:*]+:[^\s*]+")
 _ACTION = re.compile(r"\*|(tool|command|approve):\S+")
-_RESOURCE = re.compile(r"\*|file:[/*].*|(host|sandbox|notes|results):.+", re.DOTALL)
+_RESOURCE = re.compile(r"\*|file:[/*].*|(host|sandbox|notes|results|attachment):.+", re.DOTALL)
 _FOLDER = re.compile(r"file:.+/")
 _NOT_NORMAL = re.compile(r"//|/\.\.?(/|$)|\x00")
 
@@ -124,8 +125,8 @@ _KEYS = ("id", "effect", "principals", "actions", "resources", "when", "note")
 _ALLOWED = {
     "principals": "`anyone`, `role:<name>`, `person:<name>`, `channel:<name>` or `<channel>:<id>`",
     "actions": "`tool:<name>`, `command:<name>`, `approve:<tool>` or `*`, with `*` as wildcard",
-    "resources": "`file:/<real path>`, `host:<name>:<port>`, `sandbox:<place>`, `notes:<whose>` "
-    "or `results:<conversation>`, with `*` as wildcard; leave the key out for any",
+    "resources": "`file:/<real path>`, `host:<name>:<port>`, `sandbox:<place>`, `notes:<whose>`, "
+    "`results:<conversation>` or `attachment:<conversation>/<number>`, with `*` as wildcard; leave the key out for any",
 }
 
 

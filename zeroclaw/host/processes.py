@@ -21,6 +21,8 @@ from zeroclaw.tool import Spawned
 
 # The gate closes by end of file when the daemon dies first, and then nothing has run.
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@" </dev/null', "gate")
+# `read` takes not a byte behind the line (POSIX), so that what follows is the program's.
+_GATE_WITH_INPUT = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "gate")
 
 PROC = Path("/proc")
 CLEANING_S = 15.0  # all of the cleaning up after one run
@@ -143,6 +145,7 @@ async def run(
     timeout_s: float,
     caps: OutputCaps,
     spawned: Recorder,
+    given: bytes | None = None,
 ) -> Ended:
     """Run a program to its end, or end it, with every process of its group.
 
@@ -156,6 +159,7 @@ async def run(
         timeout_s: Seconds from the opened gate until it is killed.
         caps: How much of its output is kept, and allowed.
         spawned: Awaited with the group before the program starts and with None once it is gone.
+        given: What it reads on its standard input, None for nothing.
 
     Raises:
         ToolFailed: It could not be started.
@@ -165,7 +169,7 @@ async def run(
     try:
         transport, _ = await loop.subprocess_exec(
             lambda: child,
-            *_GATE,
+            *(_GATE if given is None else _GATE_WITH_INPUT),
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -182,7 +186,7 @@ async def run(
     all_gone = False
     try:
         await spawned(await asyncio.to_thread(identify, pgid))
-        _open_gate(transport)
+        _open_gate(transport, given or b"")
         try:
             async with asyncio.timeout(timeout_s):
                 await child.over.wait()
@@ -295,11 +299,11 @@ async def _clean_up(child: _Child, pgid: int) -> bool:
     return all_gone
 
 
-def _open_gate(transport: asyncio.SubprocessTransport) -> None:
+def _open_gate(transport: asyncio.SubprocessTransport, given: bytes) -> None:
     gate = transport.get_pipe_transport(0)
     if isinstance(gate, asyncio.WriteTransport):
-        gate.write(b"\n")
-        gate.close()
+        gate.write(b"\n" + given)
+        gate.close()  # once all of it is written, or nobody reads it any more
 
 
 def _kill(pgid: int) -> None:

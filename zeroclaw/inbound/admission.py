@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
     Accepted,
     Admission,
     Answered,
+    Attachment,
     Command,
     Deleted,
     Duplicate,
@@ -58,6 +61,8 @@ CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
 LOOK_BACK = 200
 """Messages of a chat among which an edit finds its original."""
+LONGEST_NAME = 255
+"""Characters of a file's name that are kept; as long as most disks take."""
 TRIES = 8
 """Plans made for one event before giving up; each lost race makes one more."""
 
@@ -82,11 +87,12 @@ class Door:
         put_out: Callable[[], None],
         log: ChannelLog,
         backlog: Backlog,
+        most_files: int,
     ) -> None:
         """Hold what is needed.
 
         `waiting_note` tells a writer why their message waits; `put_out` ends what people have
-        under way who were revoked.
+        under way who were revoked; `most_files` files come with one message.
         """
         self._store = store
         self._people = people
@@ -102,6 +108,7 @@ class Door:
         self._put_out = put_out
         self._log = log
         self._backlog = backlog
+        self._most_files = most_files
         self.dropped: Counter[str] = Counter()
         self.open = True
 
@@ -224,14 +231,16 @@ class Door:
     async def _plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
         match envelope.body:
             case Said(text=text):
-                return await self._queue(envelope, principal, Ask(text=text))
+                return await self._queue(envelope, principal, self._ask(text, envelope.attachments))
             case Command() as command:
                 # Made before the reply's, so that the two are read back in their order.
                 id_ = self._ids.ulid()
                 plan = await self._commands.plan(command, envelope.address, principal)
                 if isinstance(plan, Plan):
-                    return self._obeyed(envelope, principal, command, plan, ItemId(id_))
-                return await self._queue(envelope, principal, plan)
+                    plan = self._obeyed(envelope, principal, command, plan, ItemId(id_))
+                else:
+                    plan = await self._queue(envelope, principal, plan)
+                return self._without_files(envelope, principal, plan)
             case Pressed() as pressed:
                 return await self._answers.press(pressed, principal, self._clock.now())
             case Edited(message=message, text=text):
@@ -243,6 +252,26 @@ class Door:
             case Membership(present=present):
                 self._log("membership_changed", channel=envelope.address.channel, present=present)
                 return None
+
+    def _ask(self, text: str, attachments: tuple[Attachment, ...]) -> Ask:
+        """Record what came with a message; what their senders call files is cut to a name's length."""
+        taken = tuple(
+            replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
+            for one in attachments[: self._most_files]
+        )
+        return Ask(text=text, attachments=taken, not_taken=len(attachments) - len(taken))
+
+    def _without_files(self, envelope: Envelope, principal: Principal, plan: Plan) -> Plan:
+        """Say that files are not taken where they came with a command."""
+        if not envelope.attachments:
+            return plan
+        note = note_row(
+            key=self._ids.ulid(),
+            conversation=plan.conversation,
+            address=envelope.address,
+            text=sentences.NO_FILES_WITH_A_COMMAND.to(principal.language),
+        )
+        return replace(plan, writes=(*plan.writes, note))
 
     async def _queue(self, envelope: Envelope, principal: Principal, content: Opening) -> Plan:
         found = await self._conversations.find(envelope.address, principal)

@@ -37,6 +37,10 @@ class Turns(Protocol):
         """Wait until the answers are delivered that a restart cut off on their way."""
         ...
 
+    async def prepare(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+        """Have at hand what a turn of these items needs; may take a while, and do nothing twice."""
+        ...
+
     async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
         """Run the turn that items start together, until its answer is delivered or refused."""
         ...
@@ -177,7 +181,9 @@ class Mailboxes:
             bell.silence()
             await self._turns.between(desk)
             items = await self._collecting.next(conversation) if self._may_start else ()
-            # The switch may have been moved while it waited for one message more.
+            if items and self._may_start:
+                await self._turns.prepare(desk, items, bell)
+            # The switch may have been moved while it waited for a message more, or for a file.
             if items and self._may_start:
                 await self._turns.run(desk, items, bell)
             elif bell.rings:

@@ -90,8 +90,12 @@ class Transcript:
 
 def _said(row: Row) -> TranscriptItem | None:
     item = item_of(row)
+    files: tuple[str, ...] = ()
     match item.content:
-        case Ask(text=text) | Obeyed(text=text):
+        case Ask(text=text, attachments=attachments):
+            said = text
+            files = tuple(one.name for one in attachments)
+        case Obeyed(text=text):
             said = text
         case UseTool(tool=tool, arguments=arguments):
             said = f"/tool {tool} {arguments}"
@@ -102,5 +106,11 @@ def _said(row: Row) -> TranscriptItem | None:
     if row.state == "superseded":
         return None
     return TranscriptItem(
-        cursor=row.key, kind="person", key="", ref=item.message, text=said, at=item.admitted_at
+        cursor=row.key,
+        kind="person",
+        key="",
+        ref=item.message,
+        text=said,
+        at=item.admitted_at,
+        files=files,
     )

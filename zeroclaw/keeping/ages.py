@@ -15,6 +15,7 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.record import decode
 from zeroclaw.store import Row, RowKind
 from zeroclaw.turn import entries
+from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.kept import KeptResult
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
@@ -32,11 +33,12 @@ ENDED: Mapping[RowKind, tuple[str | None, ...]] = {
     RowKind.GRANT: ("open",),
     RowKind.ALLOWANCE: (None,),
     RowKind.RESULT: (None,),
+    RowKind.ATTACHMENT: (None,),
 }
 """The states of rows that may go by their age, None for any."""
 DUE = frozenset({RowKind.GRANT, RowKind.ALLOWANCE})
 """The kinds of rows that say themselves when they are over."""
-TIMELESS = DUE | {RowKind.APPROVAL, RowKind.RESULT}
+TIMELESS = DUE | {RowKind.APPROVAL, RowKind.RESULT, RowKind.ATTACHMENT}
 """The kinds of rows whose keys don't tell when they were made."""
 
 OPEN: tuple[tuple[RowKind, str], ...] = (
@@ -58,7 +60,7 @@ class Horizons:
         now: Grants that ended before it go, and the counts of days that are over.
         messages: For what people and the bot said, and for the journal.
         approvals: For ended questions, their cards, and the calls they were about.
-        blobs: For results that were kept whole.
+        blobs: For results that were kept whole, and for files that came with messages.
         audit: For the record of who let what run.
     """
 
@@ -115,6 +117,8 @@ def may_go(row: Row, at: Horizons) -> bool:
         case RowKind.RESULT:
             # Its blob may go before: then whoever reads the result's id in the journal is told so.
             return decode(KeptResult, row.body).at < at.messages
+        case RowKind.ATTACHMENT:
+            return attached_of(row).at < at.messages
         case RowKind.ACTION:
             return is_before(row.key, at.approvals)
         case RowKind.OUTBOX:

@@ -85,6 +85,7 @@ async def _found(kept: Kept, here: ConversationId, only: str) -> Found:
         inbox=tuple([row async for row in find_all(kept, RowKind.INBOX, conversation=here)]),
         outbox=tuple([row async for row in find_all(kept, RowKind.OUTBOX, conversation=here)]),
         approvals=tuple([row async for row in find_all(kept, RowKind.APPROVAL, conversation=here)]),
+        files=tuple([row async for row in find_all(kept, RowKind.ATTACHMENT, conversation=here)]),
         journal=tuple(
             [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
         ),

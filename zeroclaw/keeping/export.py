@@ -3,7 +3,8 @@
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
 
-Kinds: `said`, `answer`, `note` (texts of the runtime), `call`, `result`, `approval`, `summary`.
+Kinds: `said`, `file` (that came with it), `answer`, `note` (texts of the runtime), `call`,
+`result`, `approval`, `summary`.
 Every text is redacted once more, for people's own words are kept as they were said.
 """
 
@@ -19,9 +20,11 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Row
 from zeroclaw.turn import entries
+from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.inbox import Ask, Item, Obeyed, UseTool, item_of
+from zeroclaw.turn.listing import in_words
 
-Kind = Literal["said", "answer", "note", "call", "result", "approval", "summary"]
+Kind = Literal["said", "file", "answer", "note", "call", "result", "approval", "summary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class Found:
         inbox: Its rows, of any state.
         outbox: Its rows, of any state.
         approvals: Its rows, of any state.
+        files: Its rows, of any state.
         journal: Its entries, in order.
         only: A person's id, where nobody else's is meant; empty for everybody's.
     """
@@ -66,6 +70,7 @@ class Found:
     inbox: tuple[Row, ...] = ()
     outbox: tuple[Row, ...] = ()
     approvals: tuple[Row, ...] = ()
+    files: tuple[Row, ...] = ()
     journal: tuple[entries.Entry, ...] = field(default=())
     only: str = ""
 
@@ -98,6 +103,9 @@ def _of(found: Found) -> Iterator[Line]:
         if said and only in ("", item.principal.id):
             name = item.principal.display or item.principal.id
             yield Line(kind="said", at=item.admitted_at, conversation=here, by=name, text=said)
+    for file in map(attached_of, found.files):
+        if only in ("", file.principal):
+            yield Line(kind="file", at=file.at, conversation=here, text=in_words(file))
     turns = _turns(found)
     yield from _journal(found)
     for row in found.outbox:

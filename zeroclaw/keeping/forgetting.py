@@ -39,6 +39,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.tools.notes import owner_of_person
 from zeroclaw.turn import entries
+from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
 from zeroclaw.turn.kept import KeptResult
@@ -60,6 +61,15 @@ _WHOLE = (
     RowKind.GRANT,
     RowKind.NOTE,
     RowKind.RESULT,
+    RowKind.ATTACHMENT,
+)
+_THEIRS = (
+    RowKind.ATTACHMENT,
+    RowKind.INBOX,
+    RowKind.OUTBOX,
+    RowKind.APPROVAL,
+    RowKind.ACTION,
+    RowKind.TURN,
 )
 _LAST = (RowKind.INBOX, RowKind.CONVERSATION)
 """By these a conversation is found again when a restart cut the removal off."""
@@ -166,10 +176,7 @@ class Forgetting:
         if newest is not None:
             before = newest.sequence + 1
             await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
-        since = self._clock.now() + timedelta(microseconds=1)
-        for digest in digests - await self._digests():
-            # Somebody else may put the same bytes just now, and names them only then.
-            await self._commit(DropBlob(digest=digest, put_before=since))
+        await self._drop(digests)
         await self._remove_kinds(_LAST, here)
         self._leases.lost(here)
         return True
@@ -181,8 +188,21 @@ class Forgetting:
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
         """Return the blobs that a conversation may read, or anybody."""
-        found = find_all(self._store, RowKind.RESULT, conversation=here)
-        return frozenset([decode(KeptResult, row.body).digest async for row in found])
+        results = find_all(self._store, RowKind.RESULT, conversation=here)
+        files = find_all(self._store, RowKind.ATTACHMENT, conversation=here, state="kept")
+        return frozenset(
+            [
+                *[decode(KeptResult, row.body).digest async for row in results],
+                *[attached_of(row).digest async for row in files],
+            ]
+        )
+
+    async def _drop(self, digests: frozenset[str]) -> None:
+        """Remove those of these blobs that nobody may read any more."""
+        since = self._clock.now() + timedelta(microseconds=1)
+        for digest in digests - await self._digests():
+            # Somebody else may put the same bytes just now, and names them only then.
+            await self._commit(DropBlob(digest=digest, put_before=since))
 
     # --- a conversation that others share ------------------------------------------------------
 
@@ -203,9 +223,11 @@ class Forgetting:
                 if turn_of(row).item.principal.id == wish.person
             ]
         )
-        for kind in (RowKind.INBOX, RowKind.OUTBOX, RowKind.APPROVAL, RowKind.ACTION, RowKind.TURN):
+        digests = await self._digests(here)
+        for kind in _THEIRS:
             found = find_all(self._store, kind, conversation=here)
             await self._remove([row async for row in found if _is_of(row, wish.person, turns)])
+        await self._drop(digests)
         return True
 
     async def _is_free(self, here: ConversationId) -> bool:
@@ -305,6 +327,8 @@ def _is_of(row: Row, person: str, turns: frozenset[str]) -> bool:
     match row.kind:
         case RowKind.INBOX:
             return item_of(row).principal.id == person
+        case RowKind.ATTACHMENT:
+            return attached_of(row).principal == person
         case RowKind.TURN:
             return row.key in turns
         case RowKind.APPROVAL:

@@ -62,6 +62,7 @@ _OF_A_CONVERSATION = (
     RowKind.ACTION,
     RowKind.GRANT,
     RowKind.RESULT,
+    RowKind.ATTACHMENT,
     RowKind.ADDRESS,
 )
 

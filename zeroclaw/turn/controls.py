@@ -110,10 +110,15 @@ class Controls:
         async for row in queued:
             item = item_of(row)
             match item.content:
-                case Ask(while_busy="steer") as ask if item.principal.id == owner.id:
-                    user = UserMessage(content=said_by(item, ask))
+                case Ask(while_busy="steer", attachments=()) as ask if (
+                    item.principal.id == owner.id
+                ):
+                    user = UserMessage(content=said_by(item, ask.text))
                     entries.append(Steered(user=user, item=item.id, at=now))
                     writes.append(item_put(item, "joined", expect=row.version))
+                case Ask(while_busy="steer") if item.principal.id == owner.id:
+                    # Its files are fetched first, so it starts a turn, and nothing overtakes it.
+                    break
                 case _:
                     continue
         return tuple(entries), tuple(writes)

@@ -9,7 +9,15 @@ from datetime import datetime
 from typing import Literal
 
 from zeroclaw.config import WhileBusy
-from zeroclaw.envelope import Address, ApprovalId, ConversationId, ItemId, Principal, TurnId
+from zeroclaw.envelope import (
+    Address,
+    ApprovalId,
+    Attachment,
+    ConversationId,
+    ItemId,
+    Principal,
+    TurnId,
+)
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
 
@@ -21,10 +29,14 @@ class Ask:
     Attributes:
         while_busy: What they do when a turn of the same person runs: wait, wait and be taken
             together with others, join it after its next batch of calls, or end it.
+        attachments: What came with them, to be fetched before their turn starts.
+        not_taken: How many more came that were too many.
     """
 
     text: str
     while_busy: WhileBusy = "queue"
+    attachments: tuple[Attachment, ...] = ()
+    not_taken: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +160,10 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
     )
 
 
-def said_by(item: Item, *asks: Ask) -> str:
+def said_by(item: Item, *texts: str) -> str:
     """Return what the model reads of messages of one person: who speaks where several do."""
     who = "" if item.address.direct else f"{item.principal.display}: "
-    return who + "\n\n".join(ask.text for ask in asks)
+    return who + "\n\n".join(texts)
 
 
 def item_of(row: Row) -> Item:

@@ -19,6 +19,7 @@ from zeroclaw.provider import Provider
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
+from zeroclaw.turn.arrivals import Arrivals
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.states import Limits
@@ -45,6 +46,7 @@ class Rooms:
     gate: Gate
     refusals: Refusals
     tools: Mapping[str, Tool]
+    arrivals: Arrivals
     live: Live
     outbox: Outbox
     redactor: Redactor

@@ -58,6 +58,10 @@ class Runner:
         self._running: dict[TurnId, Running] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
 
+    async def prepare(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+        """Have the files at hand that came with these items; what does not come is on record."""
+        await self._rooms.arrivals.fetch(desk, items, bell)
+
     async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
         """Run the turn that items start together, until its answer is delivered or refused.
 
@@ -67,7 +71,8 @@ class Runner:
             bell: Rings when the control lane has something new.
         """
         item = items[0]
-        opened = self._opening(desk, items)
+        texts = await self._rooms.arrivals.texts(items)
+        opened = self._opening(desk, item, texts)
         if isinstance(opened, str):
             await self._declined(desk, item, opened)
             return
@@ -162,9 +167,12 @@ class Runner:
 
     # --- the beginning -------------------------------------------------------------------------
 
-    def _opening(self, desk: Desk, items: tuple[Item, ...]) -> TurnOpened | str:
-        """Return how the turn of these items begins, or why none does, for their writer."""
-        rooms, item = self._rooms, items[0]
+    def _opening(self, desk: Desk, item: Item, texts: tuple[str, ...]) -> TurnOpened | str:
+        """Return how the turn of an item begins, or why none does, for its writer.
+
+        `texts` are what the model reads of it and of those that are answered with it.
+        """
+        rooms = self._rooms
         opened = TurnOpened(
             turn=TurnId(rooms.ids.ulid()),
             item=item.id,
@@ -176,8 +184,7 @@ class Runner:
         )
         match item.content:
             case Ask():
-                asks = [one.content for one in items if isinstance(one.content, Ask)]
-                return replace(opened, user=UserMessage(content=said_by(item, *asks)))
+                return replace(opened, user=UserMessage(content=said_by(item, *texts)))
             case UseTool(tool=tool, arguments=arguments):
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
                 user = UserMessage(content=f"/tool {tool} {arguments}")

@@ -7,7 +7,13 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import NotesSettings, ResultsSettings, RuntimeSettings, ToolsSettings
+from zeroclaw.config import (
+    AttachmentToolSettings,
+    NotesSettings,
+    ResultsSettings,
+    RuntimeSettings,
+    ToolsSettings,
+)
 from zeroclaw.daemon.tools import kept_in, stored_tools
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redactor
@@ -166,7 +172,11 @@ async def test_a_new_conversation_does_not_read_it_either(world: World) -> None:
 
 async def test_what_is_switched_off_is_not_offered(world: World) -> None:
     """And a cut result doesn't send the model to a tool that isn't there."""
-    off = ToolsSettings(notes=NotesSettings(enabled=False), results=ResultsSettings(enabled=False))
+    off = ToolsSettings(
+        attachments=AttachmentToolSettings(enabled=False),
+        notes=NotesSettings(enabled=False),
+        results=ResultsSettings(enabled=False),
+    )
     world.configure(tools=off)
     offer(world)
     assert world.others == ()

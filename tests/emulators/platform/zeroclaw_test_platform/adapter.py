@@ -177,10 +177,11 @@ class LoopbackChannel:
         account = self._settings.account
         return Address(channel=self.name, account=account, chat=sender, direct=True)
 
-    async def fetch(self, attachment: Attachment) -> bytes:
-        """Get an attachment's bytes."""
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Get an attachment's bytes; the platform refuses to send more than may come."""
         nowhere = Address(channel=self.name, account=self._settings.account, chat="")
-        answer = await self._call("fetch", nowhere, {"reference": attachment.reference})
+        asked = {"reference": attachment.reference, "max_bytes": max_bytes}
+        answer = await self._call("fetch", nowhere, asked)
         return base64.b64decode(text_of(answer, "base64"))
 
     async def aclose(self) -> None:

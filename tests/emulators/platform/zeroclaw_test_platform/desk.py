@@ -86,13 +86,17 @@ class Desk:
         message.versions.append(Version(text=text, draft=False, plain=False, at=at))
         return message
 
-    def keep_file(self, name: str, content: bytes) -> Json:
-        """Keep a file; return it as an event tells of it."""
+    def keep_file(self, name: str, content: bytes, said_bytes: int | None) -> Json:
+        """Keep a file; return it as an event tells of it, with the size that is said of it."""
         reference = f"f{len(self._files) + 1}"
         self._files[reference] = content
         media_type = "text/plain" if name.endswith(".txt") else "application/octet-stream"
-        size = len(content)
-        return {"reference": reference, "name": name, "media_type": media_type, "size": size}
+        return {
+            "reference": reference,
+            "name": name,
+            "media_type": media_type,
+            "size": len(content) if said_bytes is None else said_bytes,
+        }
 
     # --- the bot's calls -----------------------------------------------------------------------
 
@@ -153,6 +157,9 @@ class Desk:
                 content = self._files.get(text_of(request, "reference"))
                 if content is None:
                     raise _Refused("gone", "no such file")
+                most = request.get("max_bytes")
+                if isinstance(most, int) and len(content) > most:
+                    raise _Refused("rejected", f"the file is larger than {most} bytes")
                 return {"base64": base64.b64encode(content).decode()}
         return {}
 

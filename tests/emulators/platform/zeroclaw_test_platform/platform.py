@@ -122,11 +122,18 @@ class Platform:
         verified: bool = True,
         display: str = "",
         files: Mapping[str, bytes] | None = None,
+        said_bytes: int | None = None,
     ) -> Event:
-        """Write as a person, in their direct chat unless another is named."""
+        """Write as a person, in their direct chat unless another is named.
+
+        `said_bytes` is what the platform says of every file's size, None for the truth.
+        """
         where = self.chat(chat or who)
         message = self.desk.person_wrote(where, thread, who, text, self._now())
-        kept = [self.desk.keep_file(name, content) for name, content in (files or {}).items()]
+        kept = [
+            self.desk.keep_file(name, content, said_bytes)
+            for name, content in (files or {}).items()
+        ]
         fields = {"text": text, "files": kept, "verified": verified, "display": display}
         return self._happened("said", who, where, message, **fields)
 

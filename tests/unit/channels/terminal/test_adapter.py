@@ -390,7 +390,7 @@ async def test_what_a_terminal_cannot_do_is_refused() -> None:
     with pytest.raises(ChannelRejected):
         await channel.edit(ref, outgoing(channel, "x" * 60_001))
     with pytest.raises(NotSupported):
-        await channel.fetch(Attachment(reference="r", name="n", media_type="t"))
+        await channel.fetch(Attachment(reference="r", name="n", media_type="t"), max_bytes=9)
     assert channel.direct_address("operator") == HERE
     assert channel.direct_address("ann") is None
 

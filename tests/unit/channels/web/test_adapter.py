@@ -246,7 +246,7 @@ async def test_a_place_that_is_not_here_is_refused(tmp_path: Path) -> None:
         assert web.channel.direct_address("somebody") is None
         with pytest.raises(NotSupported):
             await web.channel.fetch(
-                Attachment(reference="r", name="a.txt", media_type="text/plain")
+                Attachment(reference="r", name="a.txt", media_type="text/plain"), max_bytes=9
             )
 
 

@@ -1,0 +1,84 @@
+"""A person sends files, and the model reads them through its tool, whatever happens on the way."""
+
+from pathlib import Path
+
+import pytest
+from zeroclaw_test_platform.faults import Refuse, Unavailable
+
+from tests.journeys.world import World, world
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("platform")]
+
+SUMS = "name;sum\nAnn;3,50\nBob;4,00\n".encode("cp1252")
+
+
+def told(here: World) -> str:
+    """What the person said, as the newest request has it."""
+    return [
+        str(one["content"]) for one in here.model.requests[-1].messages if one["role"] == "user"
+    ][-1]
+
+
+async def test_a_table_is_read_by_the_model(tmp_path: Path) -> None:
+    """Sent with a message, listed by number, read without a question: it only reads."""
+    async with world(tmp_path) as here:
+        here.model.call("read_attachment", {"id": 1})
+        here.model.say("7.50 in all", round=1)
+        await here.say("ann", "sum it up", files={"sums.csv": SUMS})
+        await here.answered("ann", "7.50 in all")
+        assert "1. `sums.csv`: CSV table, 27 bytes]" in told(here)
+        [result] = here.tool_results()
+        assert "row | name | sum\n1 | Ann | 3,50\n2 | Bob | 4,00" in result
+        assert here.chat("olga").cards == []
+
+
+@pytest.mark.parametrize("said_bytes", [None, 5])
+async def test_a_file_that_is_too_large_is_told_and_not_kept(
+    tmp_path: Path, said_bytes: int | None
+) -> None:
+    """Whatever the platform says of its size."""
+    async with world(tmp_path, attachments={"max_bytes": 1000}) as here:
+        here.model.say("too large")
+        await here.say("ann", "look", files={"a.txt": b"x" * 1001}, said_bytes=said_bytes)
+        await here.answered("ann", "too large")
+        assert "1. `a.txt`: did not come, tell the person: " in told(here)
+        assert len(here.platform.called("fetch")) == (0 if said_bytes is None else 1)
+
+
+async def test_a_fetch_that_fails_twice_is_made_a_third_time(tmp_path: Path) -> None:
+    """The answer waits for it, and nobody hears of it."""
+    async with world(tmp_path) as here:
+        here.platform.will("fetch", Unavailable(), Unavailable())
+        here.model.say("seen")
+        await here.say("ann", "look", files={"a.txt": b"milk"})
+        await here.answered("ann", "seen")
+        assert told(here).endswith("1. `a.txt`: text, 4 bytes]")
+        assert len(here.platform.called("fetch")) == 3
+
+
+async def test_a_file_that_never_comes_does_not_hold_up_the_answer(tmp_path: Path) -> None:
+    """A refusal is final; another person's answer does not wait for any of it."""
+    async with world(tmp_path, attachments={"timeout_s": 0.5}) as here:
+        here.platform.will("fetch", Refuse(), times=1)
+        here.platform.will("fetch", Unavailable(), times=None)
+        here.model.say("one is missing, and so is the other")
+        await here.say("ann", "look", files={"a.txt": b"milk", "b.txt": b"bread"})
+        await here.answered("ann", "one is missing, and so is the other")
+        assert "1. `a.txt`: did not come, tell the person: 'loopback': refused" in told(here)
+        assert "2. `b.txt`: did not come, tell the person: 'loopback': come back" in told(here)
+        assert len(here.platform.called("fetch")) == 2
+
+
+async def test_nobody_reads_what_somebody_else_sent(tmp_path: Path) -> None:
+    """Numbers are the conversation's own."""
+    async with world(tmp_path) as here:
+        here.model.say("thanks")
+        await here.say("ann", "keep it", files={"secret.txt": b"the recipe"})
+        await here.answered("ann", "thanks")
+        here.model.call("read_attachment", {"id": 1})
+        here.model.say("nothing there", round=1)
+        await here.say("bob", "read hers")
+        await here.answered("bob", "nothing there")
+        [result] = here.tool_results()
+        assert "there is no attachment 1 here" in result
+        assert "recipe" not in result

@@ -1,0 +1,81 @@
+"""Files that came with messages go with them, and are written out with them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from tests.fakes.house import House, World
+from tests.unit.keeping.test_forgetting import forget
+from zeroclaw.envelope import Attachment, Said
+from zeroclaw.keeping.collect import collect
+from zeroclaw.keeping.export import lines
+from zeroclaw.store import RowKind
+from zeroclaw.turn.attached import attached_of
+
+
+async def send(house: House, name: str, content: bytes, who: str = "ada", room: str = "") -> None:
+    platform = house.world.platforms["chat"]
+    platform.files[name] = content
+    one = Attachment(reference=name, name=name, media_type="text/plain")
+    envelope = replace(house.envelope(Said(text="look"), who, room=room), attachments=(one,))
+    await platform.say(envelope)
+    await house.settle()
+
+
+async def digests(world: World) -> list[str]:
+    """The blobs that the rows of files name."""
+    found = await world.store.find(RowKind.ATTACHMENT)
+    return [attached_of(row).digest for row in found]
+
+
+async def test_files_of_a_private_chat_go_when_they_are_forgotten(world: World) -> None:
+    """With their bytes; the same bytes stay where somebody else sent them too."""
+    async with world.running() as house:
+        await send(house, "own.txt", b"only mine")
+        await send(house, "both.txt", b"of both")
+        await send(house, "both.txt", b"of both", "ben")
+        own, both, _ = await digests(world)
+        await house.advance(1)
+        await forget(house)
+        assert await digests(world) == [both]
+        assert await world.store.blob(own) is None
+        assert await world.store.blob(both) == b"of both"
+
+
+async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None:
+    """Everybody else's stay."""
+    async with world.running() as house:
+        await send(house, "a.txt", b"of ada", room="garden")
+        await send(house, "b.txt", b"of ben", "ben", room="garden")
+        ada, ben = await digests(world)
+        await house.advance(1)
+        await forget(house)
+        assert await digests(world) == [ben]
+        assert await world.store.blob(ada) is None
+        assert await world.store.blob(ben) == b"of ben"
+
+
+async def test_files_go_with_their_age(world: World) -> None:
+    """Their bytes after the days of blobs, what is known of them with the messages."""
+    async with world.running() as house:
+        await send(house, "a.txt", b"old")
+        [old] = await digests(world)
+    world.clock.leap(timedelta(days=31))
+    async with world.running() as house:
+        await house.advance(60)
+        assert await world.store.blob(old) is None
+        assert await digests(world) == [old]
+    world.clock.leap(timedelta(days=60))
+    async with world.running() as house:
+        await house.advance(60)
+        assert await digests(world) == []
+        assert await house.rows(RowKind.INBOX) == ()
+
+
+async def test_files_are_named_where_a_conversation_is_written_out(world: World) -> None:
+    """Each person's are theirs."""
+    async with world.running() as house:
+        await send(house, "a.txt", b"of ada", room="garden")
+        await send(house, "b.txt", b"of ben", "ben", room="garden")
+    found = lines(await collect(world.store, "ben"), str)
+    told = [line.text for line in found if line.kind == "file"]
+    assert told == ["2. `b.txt`: text, 6 bytes"]

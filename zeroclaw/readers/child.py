@@ -1,0 +1,74 @@
+"""Reads one file in a process of its own: what it was made to break ends here, and nothing else.
+
+    python -P -m zeroclaw.readers.child MEMORY_BYTES CPU_S
+
+On standard input comes the question in one line, then the file to its end; on standard output goes
+the answer in one line. Before a byte is looked at the process gives up what it does not need: it
+writes no file, and its memory and its processor time are bounded by the kernel.
+"""
+
+import logging
+import os
+import resource
+import sys
+
+from zeroclaw.readers.pdf import read_pdf
+from zeroclaw.readers.picture import read_picture
+from zeroclaw.readers.replies import Asked, Reply, read_asked, reply_line
+from zeroclaw.readers.table import read_table
+from zeroclaw.readers.text import read_text
+
+OPEN_FILES = 64
+TOO_LARGE = "reading it takes more memory than one file may"
+
+
+def confine(memory_bytes: int, cpu_s: int) -> None:
+    """Give up for good what reading does not need."""
+    for kind, most in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_CPU, cpu_s),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def read(asked: Asked, data: bytes) -> Reply:
+    """Return what a reader makes of a file."""
+    match asked.reader:
+        case "text":
+            return read_text(data, asked)
+        case "table":
+            return read_table(data, asked)
+        case "pdf":
+            return read_pdf(data, asked)
+        case "image":
+            return read_picture(data, asked)
+        case "none":
+            return Reply(failed="there is no reader for it")
+
+
+def main() -> None:
+    """Read one file and answer."""
+    confine(int(sys.argv[1]), int(sys.argv[2]))
+    answers = os.dup(1)
+    # Libraries warn on both outputs; only the one line is for the parent.
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    logging.disable()
+    asked = read_asked(sys.stdin.buffer.readline())
+    try:
+        line = reply_line(read(asked, sys.stdin.buffer.read()))
+    except (MemoryError, RecursionError):
+        line = reply_line(Reply(failed=TOO_LARGE))
+    with os.fdopen(answers, "wb") as out:
+        out.write(line)
+    # What a library left for the end is nobody's business.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

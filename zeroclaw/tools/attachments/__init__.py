@@ -1,0 +1,228 @@
+"""The tool that reads files which came with messages: `read_attachment`.
+
+A file belongs to the conversation it came into, where a number names it; a number of another one
+looks as if it didn't exist. The call's only resource is `attachment:<conversation>/<number>`.
+Nothing of a file is looked into here but its first bytes: text is made of it in a process of its
+own (`zeroclaw.readers.child`), which is given little memory and time, and is killed when it takes
+more.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host import processes
+from zeroclaw.host.processes import Ended, OutputCaps
+from zeroclaw.readers.formats import recognise
+from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
+from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import (
+    ToolArguments,
+    counted,
+    dump,
+    parse,
+    quoted,
+    schema,
+    without_controls,
+)
+
+__all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools"]
+
+NAME = "read_attachment"
+"""What the tool is called; the model is told of it where files came."""
+
+NAME_CHARS = 80
+_AROUND_S = 20.0  # starting, killing and cleaning up, on top of the reading
+_HEAD_CHARS = 700  # of an answer, beside the piece itself
+_MOST_ROWS = 1_000
+# More than any answer has, and little enough to hold; one line, so the tail is never needed.
+_CAPS = OutputCaps(head_bytes=8_388_608, tail_bytes=1, flood_bytes=8_388_608)
+# The process needs no secrets of ours, so it gets no other variable than these.
+_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that came with a message, or should have.
+
+    Attributes:
+        name: Its sender's; untrusted.
+        size_bytes: As it came.
+        failed: Why it did not come, empty for one that did.
+    """
+
+    name: str
+    size_bytes: int
+    failed: str = ""
+
+
+class AttachmentsStore(Protocol):
+    """Where files are kept; handed in by whoever has a store."""
+
+    async def find(self, conversation: ConversationId, number: int, /) -> File | None:
+        """Return a file, None when this conversation has none of that number."""
+        ...
+
+    async def content(self, conversation: ConversationId, number: int, /) -> bytes | None:
+        """Return a file's bytes, None when they did not come or are no longer kept."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentsSettings:
+    """Where files are kept, and what reading one may cost.
+
+    Attributes:
+        store: Keeps them.
+        answer_chars: Says how long one answer may be; the runtime cuts longer ones again.
+        timeout_s: Seconds for one call; as much processor time at most.
+        memory_bytes: Address space of the process that reads.
+    """
+
+    store: AttachmentsStore
+    answer_chars: Callable[[], int] = lambda: 20_000
+    timeout_s: float = 20.0
+    memory_bytes: int = 536_870_912
+
+
+class ReadArguments(ToolArguments):
+    """What `read_attachment` takes."""
+
+    id: int = Field(ge=1, le=99_999_999, description="The file's number, as its message lists it.")
+    page: int = Field(default=1, ge=1, le=1_000_000, description="Of a PDF, from 1.")
+    offset: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000_000,
+        description="What comes before the piece: characters of a text, rows of a table.",
+    )
+    limit: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000_000,
+        description="Of the piece: characters of a text, rows of a table; 0 for the most.",
+    )
+
+
+def tools(settings: AttachmentsSettings) -> tuple[Tool, ...]:
+    """Return the tool."""
+    return (ReadAttachment(settings),)
+
+
+class ReadAttachment:
+    """Reads pieces of files that came with messages of the same conversation."""
+
+    def __init__(self, settings: AttachmentsSettings) -> None:
+        self._settings = settings
+        self._spec = ToolSpec(
+            name=NAME,
+            description=(
+                "Read a file that came with a message of this conversation: text, a CSV table by"
+                " rows, a PDF by pages, or what an image says about itself (format, size, camera)."
+            ),
+            parameters=schema(ReadArguments),
+            effects=frozenset({"read"}),
+            idempotent=True,
+            cancellable=True,
+            risk="low",
+            timeout_s=settings.timeout_s + _AROUND_S,
+        )
+
+    @property
+    def _most_chars(self) -> int:
+        return self._settings.answer_chars() - _HEAD_CHARS
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the tool declares."""
+        return self._spec
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Validate, and refuse a piece that would be cut again."""
+        parsed = parse(ReadArguments, arguments)
+        if parsed.limit > self._most_chars:
+            raise ToolArgumentsInvalid((f"limit: must be at most {self._most_chars}",))
+        return dump(parsed)
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return which file would be read."""
+        return f"read attachment {parse(ReadArguments, arguments).id}"
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        """Return the one file that the call is about."""
+        return (f"attachment:{context.conversation}/{parse(ReadArguments, arguments).id}",)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Read a piece."""
+        asked = parse(ReadArguments, self.check(arguments))
+        store, here = self._settings.store, context.conversation
+        file = await store.find(here, asked.id)
+        if file is None:
+            told = f"there is no attachment {asked.id} here; a message lists its files by number"
+            return ToolOutput(text=told, is_error=True)
+        which = f"attachment {asked.id} {quoted(file.name or 'file', limit_chars=NAME_CHARS)}"
+        if file.failed:
+            why = quoted(file.failed).strip("`")
+            return ToolOutput(text=f"{which} did not come: {why}", is_error=True)
+        content = await store.content(here, asked.id)
+        if content is None:
+            told = f"{which} is no longer kept: ask for it to be sent again"
+            return ToolOutput(text=told, is_error=True)
+        found = recognise(content, file.name)
+        head = f"{which}, {found.label}, {counted(len(content), 'byte')}"
+        if found.reader == "none":
+            return ToolOutput(text=f"{head}: there is no reader for it", is_error=True)
+        # Of a table the limit counts rows; what fits into an answer bounds its characters as well.
+        chars = 0 if found.reader == "table" else asked.limit
+        question = Asked(
+            reader=found.reader,
+            page=asked.page,
+            offset=asked.offset,
+            limit=chars or self._most_chars,
+            rows=asked.limit or _MOST_ROWS,
+        )
+        reply = await self._read(question, content, context)
+        if reply.failed:
+            return ToolOutput(text=f"{head}: {without_controls(reply.failed)}", is_error=True)
+        about = without_controls(reply.about)
+        text = without_controls(reply.text)
+        return ToolOutput(text=f"{head}; {about}:\n{text}" if text else f"{head}; {about}")
+
+    async def _read(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
+        """Have a file read by a process, and say how that ended when there is no answer."""
+        settings = self._settings
+        # A processor that nobody shares spends as many seconds as the clock shows.
+        argv = (sys.executable, "-P", "-m", "zeroclaw.readers.child")
+        bounds = (str(settings.memory_bytes), str(int(settings.timeout_s) + 1))
+        ended = await processes.run(
+            (*argv, *bounds),
+            directory=Path("/"),
+            environment={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            timeout_s=settings.timeout_s,
+            caps=_CAPS,
+            spawned=context.spawned,
+            given=asked_line(asked) + content,
+        )
+        reply = read_reply(ended.output.head) if ended.ending == "exited" else None
+        if reply is None:
+            raise ToolFailed(_broken(ended, settings.timeout_s))
+        return reply
+
+
+def _broken(ended: Ended, timeout_s: float) -> str:
+    """Say why a reader gave no answer; whoever made the file has a say in that."""
+    if ended.ending == "timed_out" or ended.status == -signal.SIGXCPU:
+        return f"reading it took longer than {timeout_s:g} s, so it was ended"
+    if ended.ending == "flooded":
+        return "reading it gave more than anybody could read, so it was ended"
+    if ended.status < 0:
+        return f"its reader was ended by signal {-ended.status}: the file may be made to do that"
+    return "its reader stumbled over it: the file is damaged, or made to do that"
