@@ -70,6 +70,7 @@ class Listener:
         self._ids = ids
         self._log = log
         self._mounted: dict[str, Application] = {}
+        self._front: dict[str, None] = {}
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._stopped.set()
@@ -103,7 +104,12 @@ class Listener:
         # What is mounted is called with ASGI's three arguments; a callable that takes others fails
         # at its first request.
         self._mounted[prefix] = cast("Application", application)
+        self._front[prefix] = None
         return self.fresh_login_url(f"{prefix}/")
+
+    def beside(self, prefix: str, application: object) -> None:
+        """Mount an application that is reached from others: the bare address never leads to it."""
+        self._mounted[prefix] = cast("Application", application)
 
     async def serve(self) -> None:
         """Answer requests until `aclose` or cancelled; once."""
@@ -186,8 +192,8 @@ class Listener:
             await application(inner, receive, _with_headers(send))
         elif application is not None:
             await _say(send, 307, "text/plain", b"", ("location", guard.here(f"{prefix}/")))
-        elif request.path == "/" and self._mounted:
-            first = guard.here(f"{self.mounted[0]}/")
+        elif request.path == "/" and self._front:
+            first = guard.here(f"{next(iter(self._front))}/")
             await _say(send, 303, "text/plain", b"", ("location", first))
         else:
             await _say(send, 404, "text/plain", b"nothing is here")

@@ -1,10 +1,12 @@
 """What stands in a chat, in order: what people said, what was answered, cards, the open draft."""
 
+from dataclasses import dataclass
+
 from zeroclaw.channel import Outcome, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import Live
-from zeroclaw.envelope import Address
+from zeroclaw.envelope import Address, ConversationId
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
@@ -12,6 +14,26 @@ from zeroclaw.turn.inbox import Again, Ask, Obeyed, UseTool, item_of
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """One thing of a conversation, and by whom; `by` is empty for the bot."""
+
+    item: TranscriptItem
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a conversation, in order; what is before it stands before the cursor `before`.
+
+    Attributes:
+        before: Empty where nothing is before it.
+    """
+
+    spoken: tuple[Spoken, ...]
+    before: str
 
 
 class Transcript:
@@ -44,6 +66,36 @@ class Transcript:
             for draft in self._live.open_drafts(address)
         )
         return (*items, *drafts)
+
+    async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
+        """Return the newest of a conversation, wherever it was said; without open drafts.
+
+        Args:
+            conversation: Which.
+            before: Only what stands before this cursor; empty for the newest.
+            limit: Rows that are looked at; what a person did not write or read is left out.
+        """
+        rows: list[Row] = []
+        for kind in (RowKind.INBOX, RowKind.OUTBOX):
+            rows += await self._store.find(
+                kind, conversation=conversation, after=before, newest_first=True, limit=limit
+            )
+        newest = sorted(rows, key=lambda row: row.key)[-limit:]
+        spoken: list[Spoken] = []
+        cards: set[str] = set()  # each approver has a card of their own
+        for row in newest:
+            by = ""
+            if row.kind is RowKind.INBOX:
+                who = item_of(row).principal
+                item, by = _said(row), who.display or who.id
+            else:
+                item = await self._told(row)
+            if item is None or (item.kind == "card" and item.key in cards):
+                continue
+            cards.add(item.key)
+            spoken.append(Spoken(item=item, by=by))
+        is_all = len(rows) < limit
+        return Part(spoken=tuple(spoken), before="" if is_all else newest[0].key)
 
     async def _rows(self, kind: RowKind, address: Address, after: str) -> tuple[Row, ...]:
         if after:

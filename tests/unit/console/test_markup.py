@@ -1,0 +1,110 @@
+"""Markup: whatever stands in a text, it is only text."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.console.parsed import parsed
+from zeroclaw.console.markup import (
+    Html,
+    coded,
+    deadline,
+    empty,
+    instant,
+    joined,
+    listing,
+    pages,
+    panel,
+    pill,
+    table,
+    tag,
+    told,
+)
+
+HOSTILE = "<script>alert(1)</script>\"'&amp;</td><img src=x onerror=alert(1)>"
+
+
+@given(st.text())
+def test_a_text_is_only_ever_text(text: str) -> None:
+    """Nothing in it ends or begins an element, an attribute, or a comment."""
+    html = tag("p", text, title=text).text
+    page = parsed(html)
+    assert [one.name for one in page.every()] == ["p"]
+    assert page.text == told(text)
+    assert page.every("p")[0].attributes == {"title": told(text)}
+    html.encode()  # lone surrogates are written out
+
+
+def test_hostile_markup_is_shown_as_it_was_written() -> None:
+    assert parsed(tag("td", HOSTILE).text).text == HOSTILE
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm \u202egpj.txt", "rm ⟨202E⟩gpj.txt"),
+        ("a\u2066b\u2069", "a⟨2066⟩b⟨2069⟩"),
+        ("zero\u200bwidth", "zero⟨200B⟩width"),
+        ("\x1b[2J", "⟨001B⟩[2J"),
+        ("a\rb", "a⟨000D⟩b"),
+        ("half \ud800 of one", "half ⟨D800⟩ of one"),
+        ("lines\r\nand\ttabs\n", "lines\nand\ttabs\n"),
+        ("👩\u200d🔬 שלום", "👩\u200d🔬 שלום"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
+    """A command reads in the order in which it would run."""
+    assert told(text) == shown
+
+
+def test_attributes_are_written_as_html_wants_them() -> None:
+    made = tag("input", type="text", data_of="x", for_="y", required=True, hidden=False, list=None)
+    assert made == Html('<input type="text" data-of="x" for="y" required>')
+
+
+def test_nodes_stand_after_one_another() -> None:
+    assert joined(("a<", tag("b", "c"), "")) == Html("a&lt;<b>c</b>")
+
+
+def test_code_is_what_stands_between_two_backticks() -> None:
+    assert coded("run `a<b` or ` not").text == "run <code>a&lt;b</code> or ` not"
+
+
+def test_times_are_utc_until_the_page_knows_better() -> None:
+    at = datetime(2026, 1, 2, 1, 30, tzinfo=timezone(timedelta(hours=2)))
+    html = instant(at).text
+    assert html == '<time datetime="2026-01-01T23:30:00+00:00">2026-01-01 23:30 UTC</time>'
+    assert ">until 2026-01-01 23:30 UTC<" in deadline(at.astimezone(UTC)).text
+    assert 'data-deadline="2026-01-01T23:30:00+00:00"' in deadline(at).text
+
+
+def test_parts_of_a_page_are_labelled() -> None:
+    page = parsed(panel("What <b>", listing(tag("li", pill("ok", "good")), id_="l"), id_="x").text)
+    assert page.by_id("x").attributes["aria-labelledby"] == "x-title"
+    assert page.by_id("x-title").text == "What <b>"
+    assert [one.words for one in page.by_id("l").every("li")] == ["ok"]
+    assert parsed(empty("None.", "How, `so`.").text).words == "None.How, `so`."
+
+
+def test_a_table_scrolls_and_says_what_it_is() -> None:
+    page = parsed(table(("a", "b"), [tag("tr", tag("td", "1"))], caption="numbers").text)
+    (region,) = [one for one in page.every("div") if one.attributes.get("role") == "region"]
+    assert (region.attributes["aria-label"], region.attributes["tabindex"]) == ("numbers", "0")
+    assert page.every("caption")[0].words == "numbers"
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "links"),
+    [
+        ("", "", {}),
+        ("/n", "", {"← newest": "/n"}),
+        ("", "/o", {"older →": "/o"}),
+        ("/n", "/o", {"← newest": "/n", "older →": "/o"}),
+    ],
+)
+def test_pages_are_linked_where_there_are_more(
+    newer: str, older: str, links: dict[str, str]
+) -> None:
+    assert parsed(pages(newer=newer, older=older).text).links() == links

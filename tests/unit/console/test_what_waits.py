@@ -1,0 +1,157 @@
+"""Approvals, grants and people as they are shown."""
+
+from datetime import timedelta
+
+from tests.unit.console.parsed import faults
+from tests.unit.console.rows import (
+    AT,
+    HERE,
+    HOSTILE,
+    PLACE,
+    approval,
+    grant,
+    known,
+    stranger,
+    whole,
+)
+from zeroclaw.config import PersonSettings
+from zeroclaw.console.approvals import MOST_SHOWN, Asked, approvals
+from zeroclaw.console.grants import MOST_SHOWN as MOST_GRANTS
+from zeroclaw.console.grants import Held, grants
+from zeroclaw.console.people import MOST_SHOWN as MOST_KNOWN
+from zeroclaw.console.people import Faces, people
+
+
+def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
+    """As its card does: who asked, where, why, the hash and the deadline (P5)."""
+    page = whole("approvals", approvals(PLACE, [Asked(approval=approval(), where="chat/ann")], []))
+    card = page.by_id("card-01A")
+    assert faults(page) == []
+    assert card.every("pre")[0].text == '{"command": "echo </pre><b>"}'
+    assert f"7 shell run echo {HOSTILE}" in card.words
+    assert "supervised.effects asks" in card.words
+    assert "01234567" in card.words
+    assert f"asked byAnn {HOSTILE}" in card.text
+    assert card.links() == {"chat/ann": f"/console/conversations/{HERE}"}
+    assert card.every("time")[0].attributes["data-deadline"] == "2026-01-01T12:15:00+00:00"
+    answer, reason = card.every("form")
+    assert [one.attributes["value"] for one in answer.every("button")] == [
+        "once",
+        "for_a_time",
+        "deny",
+    ]
+    assert answer.fields() == {"token": "the-token", "approval": "secret-a"}
+    assert reason.fields() == {"token": "the-token", "approval": "secret-a", "reason": ""}
+    assert reason.every("button")[0].attributes["value"] == "deny_with_reason"
+
+
+def test_only_answers_that_are_offered_have_a_button() -> None:
+    """What can't be named can't be granted for a time; a call nobody was asked about has no number."""
+    one = approval(choices=("once", "deny", "deny_with_reason"), numbers=())
+    page = whole("approvals", approvals(PLACE, [Asked(approval=one, where="")], []))
+    assert [b.words for b in page.by_id("card-01A").every("button")] == ["Approve", "Deny", "Deny"]
+    assert page.by_id("call-01A").words.startswith("shell")
+    assert HERE in page.by_id("card-01A").links()
+
+
+def test_more_questions_than_fit_come_up_later() -> None:
+    many = [Asked(approval=approval(f"n{n}"), where="") for n in range(MOST_SHOWN + 2)]
+    page = whole("approvals", approvals(PLACE, many, []))
+    assert len(page.ids("card-")) == MOST_SHOWN
+    assert "2 more come up" in page.by_id("waiting").words
+
+
+def test_ended_questions_say_how_and_by_whom() -> None:
+    denied = approval("d", state="denied", by=HOSTILE, reason="<i>no</i>", at=AT)
+    expired = approval("e", state="expired", at=AT)
+    ended = [Asked(approval=denied, where="chat/ann"), Asked(approval=expired, where="")]
+    page = whole("approvals", approvals(PLACE, [], ended))
+    assert faults(page) == []
+    assert f"by {HOSTILE} · 2026-01-01 12:00 UTC" in page.by_id("ended-01D").words
+    assert page.by_id("ended-01D").every("q")[0].text == "<i>no</i>"
+    assert page.by_id("ended-01E").words.startswith("expired shell")
+    assert "by" not in page.by_id("ended-01E").every("summary")[0].words.split()
+    assert "Nothing waits for you" in page.by_id("waiting").words
+
+
+def test_where_nothing_is_the_page_says_what_would_be_there() -> None:
+    faces = Faces(waiting=[], known=[], configured=[], allowed=[], local=["web"])
+    for section, main, said in (
+        ("approvals", approvals(PLACE, [], []), "No question has ended yet."),
+        ("grants", grants(PLACE, []), "Nothing is granted"),
+        ("people", people(PLACE, faces), "Nobody wants in."),
+    ):
+        page = whole(section, main)
+        assert said in page.by_id("main").words
+        assert faults(page) == []
+
+
+def test_a_grant_is_revoked_by_its_id() -> None:
+    held = [Held(grant=grant(), line="`write_file` on `file:/srv/<b>`", where="chat/ann")]
+    held += [Held(grant=grant("h"), line="x", where="")]
+    page = whole("grants", grants(PLACE, held))
+    row = page.by_id("grant-01G")
+    assert faults(page) == []
+    assert "write_file on file:/srv/<b>" in row.words
+    assert "for person:ann in chat/ann" in row.words
+    assert row.every("form")[0].fields() == {"token": "the-token", "revoke": "01G"}
+    assert HERE in page.by_id("grant-01H").links()
+
+
+def test_grants_and_people_that_do_not_fit_are_counted() -> None:
+    held = [Held(grant=grant(f"g{n}"), line="x", where="") for n in range(MOST_GRANTS + 1)]
+    assert "1 more are not shown" in whole("grants", grants(PLACE, held)).words
+    faces = Faces(
+        waiting=[],
+        known=[known(id=f"chat:{n}") for n in range(MOST_KNOWN + 3)],
+        configured=[],
+        allowed=[],
+        local=[],
+    )
+    assert "3 more; zeroclaw pair list" in whole("people", people(PLACE, faces)).words
+
+
+def test_a_stranger_is_answered_by_code_or_by_id() -> None:
+    """The name is the stranger's own choice, so their id stands beside it."""
+    faces = Faces(waiting=[stranger()], known=[], configured=[], allowed=[], local=[])
+    page = whole("people", people(PLACE, faces))
+    by_code, by_id = page.by_id("strangers").every("form")
+    assert faults(page) == []
+    assert by_code.fields() == {"token": "the-token", "do": "approve", "who": ""}
+    assert by_id.fields() == {"token": "the-token", "who": "chat:4711"}
+    assert [one.attributes["value"] for one in by_id.every("button")] == ["approve", "deny"]
+    assert f"{HOSTILE} chat:4711" in page.by_id("asking").words
+    assert "secret-s" not in page.by_id("main").text
+
+
+def test_everybody_who_is_known_can_be_put_out_or_let_in_again() -> None:
+    """Revoking beats the configuration, so somebody revoked has no such button there."""
+    faces = Faces(
+        waiting=[],
+        known=[known(), known("revoked", id="person:ben", roles=())],
+        configured=[
+            PersonSettings(name="ann", ids=("chat:ann", "mail:ann"), roles=("operator",)),
+            PersonSettings(name="ben"),
+        ],
+        allowed=[("chat", ("ann", "ben")), ("mail", ()), ("open", ("*",)), ("web", ())],
+        local=["web"],
+    )
+    page = whole("people", people(PLACE, faces))
+    assert faults(page) == []
+    assert "in" in page.by_id("known-chat:7").words.split()
+    assert page.by_id("known-chat:7").every("button")[0].attributes["value"] == "revoke"
+    assert page.by_id("known-person:ben").every("button")[0].attributes["value"] == "approve"
+    assert page.by_id("person-ann").every("form")[0].fields()["who"] == "person:ann"
+    assert "operator" in page.by_id("person-ann").words
+    assert page.by_id("person-ben").every("form") == []
+    assert "ann ben" in page.by_id("channel-chat").words
+    assert "nobody by name" in page.by_id("channel-mail").words
+    assert "everybody" in page.by_id("channel-open").words
+    assert page.ids("channel-web") == []
+    assert "web" in page.by_id("local-web").words
+
+
+def test_a_deadline_is_that_of_the_row() -> None:
+    later = approval(deadline_at=AT + timedelta(hours=2))
+    page = whole("approvals", approvals(PLACE, [Asked(approval=later, where="")], []))
+    assert "until 2026-01-01 14:00 UTC" in page.by_id("card-01A").words

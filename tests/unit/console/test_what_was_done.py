@@ -1,0 +1,286 @@
+"""Conversations, the audit and the policy explainer as they are shown."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.console.parsed import faults, parsed
+from tests.unit.console.rows import ADDRESS, ANN, AT, HERE, HOSTILE, PLACE, approval, whole
+from zeroclaw.channel import TranscriptItem
+from zeroclaw.console import audit as shown
+from zeroclaw.console.audit import Chain, Checked, Checking, Numbered
+from zeroclaw.console.conversations import (
+    Line,
+    State,
+    Told,
+    at_work,
+    conversation,
+    conversations,
+    text,
+    where,
+)
+from zeroclaw.console.markup import joined
+from zeroclaw.console.policy import Explained, Known, Misasked, Typed, policy
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.statement import Statement
+
+TOLD = Told(
+    id=HERE, address=ADDRESS, started_at=AT, people=(HOSTILE, "Bob"), last_at=AT, state="running",
+    entries=1_234, audited=6, queued=1,
+)  # fmt: skip
+
+
+# --- conversations -------------------------------------------------------------------------------
+
+
+def test_a_conversation_says_where_who_when_and_what_it_does() -> None:
+    page = whole("conversations", conversations(PLACE, [TOLD], older="/o", first=True))
+    row = page.by_id(f"talk-{HERE}")
+    assert faults(page) == []
+    assert row.words.startswith(f"running chat/ann{HOSTILE}, Bob · last 2026-01-01 12:00 UTC")
+    assert "1,234 entries · 6 in the audit · 1 message waits" in row.words
+    assert row.links() == {
+        "chat/ann": f"/console/conversations/{HERE}",
+        "audit": f"/console/audit?of={HERE}",
+    }
+    assert page.links()["older →"] == "/o"
+
+
+@pytest.mark.parametrize("state", ["waiting for approval", "queued", "failed", "idle"])
+def test_every_state_has_its_word(state: State) -> None:
+    quiet = replace(TOLD, state=state, people=(), last_at=None, audited=0, queued=0, entries=1)
+    page = whole("conversations", conversations(PLACE, [quiet], older="", first=False))
+    assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 entry" in page.words
+    assert page.links()["← newest"] == "/console/conversations"
+
+
+def test_what_is_at_work_stands_apart() -> None:
+    """A conversation may stand in both lists, each row with an id of its own."""
+    both = joined((at_work(PLACE, [TOLD]), conversations(PLACE, [TOLD], older="", first=True)))
+    page = whole("conversations", both)
+    assert faults(page) == []
+    assert page.ids("work-") == [f"work-{HERE}"]
+    assert at_work(PLACE, []).text == ""
+
+
+def test_without_conversations_the_page_says_what_will_be_there() -> None:
+    page = whole("conversations", conversations(PLACE, [], older="", first=True))
+    assert "Nobody has said anything yet." in page.words
+    beyond = whole("conversations", conversations(PLACE, [], older="", first=False))
+    assert "Nobody has said anything yet." not in beyond.words
+
+
+def test_an_address_has_its_thread() -> None:
+    assert where(replace(ADDRESS, thread="5")) == "chat/ann/5"
+
+
+def item(cursor: str, said: str, **changes: object) -> TranscriptItem:
+    one = TranscriptItem(cursor=cursor, kind="bot", key=cursor, ref="", text=said, at=AT)
+    return replace(one, **changes)
+
+
+def test_a_conversation_is_read_from_above() -> None:
+    """Everybody's words are text, whatever they hold; questions say how they ended."""
+    denied = approval("d", state="denied", by="Olga", reason=HOSTILE, at=AT)
+    asked = approvals.outcome_of([approval(), denied], "")
+    answered = approvals.outcome_of([approval("x", state="expired", at=AT)], "")
+    lines = [
+        Line(item=item("1", HOSTILE, kind="person"), by="Ann"),
+        Line(item=item("2", "", kind="card", outcome=asked)),
+        Line(item=item("3", "I *did* it.")),
+        Line(item=item("4", "", kind="card", outcome=answered)),
+    ]
+    page = whole("conversations", conversation(PLACE, TOLD, lines, older="/o", first=False))
+    assert faults(page) == []
+    assert page.by_id("item-1").text == f"Ann · 2026-01-01 12:00 UTC{HOSTILE}"
+    assert [one.words for one in page.by_id("item-2").every("strong")] == ["open", "denied"]
+    assert page.by_id("item-2").every("q")[0].text == HOSTILE
+    assert "by Olga" in page.by_id("item-2").words
+    assert "expired" in page.by_id("item-4").words
+    assert page.links()["older →"] == "/o"
+    assert page.links()["← newest"] == f"/console/conversations/{HERE}"
+
+
+def test_a_conversation_whose_words_are_gone_says_so() -> None:
+    page = whole("conversations", conversation(PLACE, TOLD, [], older="", first=True))
+    assert "Nothing that was said is kept." in page.words
+
+
+def test_receipts_are_badges_as_in_the_chat() -> None:
+    """True, of an earlier run, and false; the sign stays for whoever listens."""
+    said = (
+        "It ran: ✅ receipt: shell · ok · 12:00 UTC, before 🕓 receipt of an earlier run: "
+        "shell · failed · 2026-01-01 12:00 UTC and ⚠️ false receipt."
+    )
+    page = parsed(joined(text(said)).text)
+    badges = [one for one in page.every("span") if "data-verdict" in one.attributes]
+    assert [one.attributes["data-verdict"] for one in badges] == ["valid", "earlier", "false"]
+    assert page.text == said
+
+
+def test_code_is_set_apart_and_all_else_is_as_it_was_written() -> None:
+    page = parsed(joined(text("**bold** `a*b` *not*\n```html\n<b>\n```\nafter\n```\nopen")).text)
+    assert [one.text for one in page.every("strong")] == ["bold"]
+    assert [one.text for one in page.every("pre")] == ["<b>", "open"]
+    assert [one.text for one in page.every("p")] == ["bold a*b *not*", "after"]
+    assert text("") == ()
+
+
+# --- the audit -----------------------------------------------------------------------------------
+
+WHOLE = Checked(verdict=Intact(head="ab" * 32, count=2, open=("01A",)), at=AT)
+DAMAGED = Checked(verdict=Broken(at=2, why="it is not what its hash says"), at=AT)
+
+
+def chain(check: shown.Check, *, stream: str = HERE, where: str = "chat/ann") -> Chain:
+    return Chain(stream=stream, where=where, is_conversation=stream == HERE, last=2, check=check)
+
+
+def test_chains_say_whether_they_are_whole() -> None:
+    checks = {
+        "n": None,
+        "c": Checking(done=50, total=200),
+        "z": Checking(done=0, total=0),
+        "w": WHOLE,
+        "d": DAMAGED,
+    }
+    chains = [chain(check, stream=name, where="") for name, check in checks.items()]
+    page = whole("audit", shown.chains(PLACE, chains, total=1_000, older="/o", first=False))
+    marks = [one.words for one in page.by_id("streams").every("strong")]
+    assert faults(page) == []
+    assert marks == ["not checked", "checking 25 %", "checking 0 %", "intact", "damaged"]
+    assert "1,000 chains" in page.words
+    assert page.links()["n"] == "/console/audit?of=n"
+    assert (page.links()["older →"], page.links()["← newest"]) == ("/o", "/console/audit")
+    (every,) = page.every("form")
+    assert every.fields() == {"token": "the-token", "check": ""}
+
+
+def test_without_chains_the_page_says_what_will_be_there() -> None:
+    page = whole("audit", shown.chains(PLACE, [], total=0, older="", first=True))
+    assert "Nothing was proposed yet." in page.words
+    beyond = whole("audit", shown.chains(PLACE, [], total=9, older="", first=False))
+    assert "9 chains" in beyond.words
+
+
+ENTRIES = [
+    Numbered(
+        sequence=3,
+        written=Entry(
+            kind=Kind.EVALUATED, at=AT, action="01A", tool=HOSTILE, hash="cd" * 32, by="policy",
+            decision="ask", statements=("one", "two"), detail=HOSTILE,
+        ),
+    ),
+    Numbered(sequence=2, written=None),
+    Numbered(sequence=1, written=Entry(kind=Kind.HALTED, at=AT)),
+]  # fmt: skip
+
+
+def test_a_damaged_chain_says_where() -> None:
+    """And the entry is marked; nothing of a tool's name is markup."""
+    page = whole("audit", shown.chain(PLACE, chain(DAMAGED), ENTRIES, older="/o", first=True))
+    assert faults(page) == []
+    assert "damaged At entry 2: it is not what its hash says." in page.by_id("verdict").words
+    assert page.by_id("verdict").links() == {"entry 2": f"/console/audit?of={HERE}&before=3"}
+    assert page.by_id("entry-2").attributes["data-broken"] == "true"
+    assert "unreadable" in page.by_id("entry-2").words
+    assert "data-broken" not in page.by_id("entry-3").attributes
+    assert HOSTILE in page.by_id("entry-3").words
+    assert "ask one two" in page.by_id("entry-3").words
+    assert page.links()["what was said"] == f"/console/conversations/{HERE}"
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (None, "2 entries, not checked yet."),
+        (Checking(done=1_000, total=2_000), "1,000 of 2,000 entries are checked."),
+        (WHOLE, "2 entries follow one from the other"),
+        (replace(WHOLE, verdict=Intact(head="ab", count=1, open=())), "1 entry follows"),
+    ],
+)
+def test_a_chain_says_how_its_check_stands(check: shown.Check, said: str) -> None:
+    page = whole("audit", shown.chain(PLACE, chain(check), [], older="", first=False))
+    assert faults(page) == []
+    assert said in page.by_id("verdict").words
+    assert ("1 call has no end yet" in page.words) == (check == WHOLE)
+
+
+def test_the_daemons_own_chain_holds_anchors_and_cuts() -> None:
+    noted = [
+        Numbered(sequence=2, written=Cut(conversation=HERE, sequence=4, head="ef" * 32, at=AT)),
+        Numbered(sequence=1, written=Anchor(conversation=HERE, sequence=5, head="12" * 32, at=AT)),
+    ]
+    own = chain(WHOLE, stream="daemon", where="the daemon's own")
+    page = whole("audit", shown.chain(PLACE, own, noted, older="", first=True))
+    assert "cutentry 4 of 01HEREefefefef" in page.by_id("entry-2").words
+    assert "anchoredentry 5 of 01HERE12121212" in page.by_id("entry-1").words
+    assert "what was said" not in page.links()
+
+
+# --- the policy ----------------------------------------------------------------------------------
+
+STATEMENTS = (
+    Statement(id="reads", effect="allow", principals=("anyone",), actions=("tool:read",)),
+    Statement(
+        id="plan", effect="deny", principals=("anyone",), actions=("tool:*",),
+        resources=("file:*/plan",), when={"effects_any_of": ["write"]}, note=HOSTILE,
+    ),
+)  # fmt: skip
+NOBODY = Known(people=("operator",), actions=("read",))
+
+
+def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
+    asked = PolicySet(STATEMENTS)
+    query = Query(principal=ANN, action=action, now=AT, resources=touched)
+    return Explained(
+        who=ANN.id,
+        action=action,
+        decision=asked.decide(query),
+        touched=touched,
+        notes=("no tool is called `x`",),
+        considered=asked.explain(query),
+    )
+
+
+def test_an_answer_names_the_statements_that_made_it() -> None:
+    """Those that matched come first, the ones that decided are marked (S2-20)."""
+    typed = Typed(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
+    page = whole("policy", policy(PLACE, typed, NOBODY, explained("tool:read"), STATEMENTS))
+    answer = page.by_id("answer")
+    assert faults(page) == []
+    assert "allow person:ann may do it: tool:read" in answer.words
+    assert "no tool is called x" in answer.words
+    assert "Touches: nothing that has a name" in answer.words
+    rows = answer.every("tbody")[0].every("tr")
+    assert [one.attributes.get("data-made") for one in rows] == ["true", None]
+    assert [one.every("th")[0].words for one in rows] == ["reads", "plan"]
+    assert page.by_id("who").attributes["value"] == HOSTILE
+    # A browser leaves out the first line end of a field.
+    assert page.by_id("arguments").text == "\n\n</textarea>"
+
+
+def test_what_a_call_would_touch_is_told_as_far_as_it_is_known() -> None:
+    known = policy(PLACE, Typed(), NOBODY, explained("tool:x", ("file:/a", "file:/b")), ())
+    assert "Touches: file:/a file:/b" in whole("policy", known).words
+    unknown = policy(PLACE, Typed(), NOBODY, explained("tool:x", None), ())
+    assert "what it would touch can't be told" in whole("policy", unknown).words
+
+
+def test_a_question_that_cannot_be_put_says_why() -> None:
+    page = whole("policy", policy(PLACE, Typed(), NOBODY, Misasked(why="`x` is nobody"), ()))
+    assert page.by_id("answer").words == "The questionx is nobody"
+
+
+def test_every_statement_in_force_is_listed() -> None:
+    page = whole("policy", policy(PLACE, Typed(), NOBODY, None, STATEMENTS))
+    rows = page.by_id("statements").every("tbody")[0].every("tr")
+    assert page.ids("answer") == []
+    assert "reads allow anyone tool:read" in rows[0].words.replace("reads", "reads ").replace(
+        "allow", "allow "
+    ).replace("anyone", "anyone ")
+    assert 'effects_any_of = ["write"]' in rows[1].words
+    assert HOSTILE in rows[1].words

@@ -1,0 +1,120 @@
+"""Does what the forms of the page ask for, through the doors that everybody uses.
+
+An answer to an approval is an admitted `Pressed`, as from the web chat, whose operator this page's
+reader is; a grant ends as by `zeroclaw grants revoke`, and people are decided about as by `zeroclaw
+pair`. What each comes to is one line for whoever sent the form.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import cast
+
+from zeroclaw.clock import Ids
+from zeroclaw.envelope import (
+    Address,
+    Admission,
+    Answered,
+    ApprovalId,
+    Choice,
+    Envelope,
+    Pressed,
+    Sender,
+)
+from zeroclaw.inbound.people import OPERATOR
+
+Fields = Mapping[str, str]
+Asked = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+CHOICES: Mapping[str, Choice] = {
+    "once": "once",
+    "for_a_time": "for_a_time",
+    "deny": "deny",
+    "deny_with_reason": "deny_with_reason",
+}
+DOINGS = frozenset({"approve", "deny", "revoke"})
+MOST_REASON = 2_000
+UNREADABLE = "this form is not one of this page's; reload it and try again"
+
+
+class Acts:
+    """What can be done from the page; one for the whole daemon."""
+
+    def __init__(
+        self,
+        *,
+        admit: Callable[[Envelope], Awaitable[Admission]],
+        seat: Address,
+        pair: Asked,
+        grants: Asked,
+        ids: Ids,
+    ) -> None:
+        """Hold the doors.
+
+        Args:
+            admit: The one door for events; raises `ZeroclawError` when one could not be stored.
+            seat: The operator's chat on the web channel, whose login opens this page too.
+            pair: As `zeroclaw pair` asks it.
+            grants: As `zeroclaw grants` asks it.
+            ids: For the keys by which an event is taken once.
+        """
+        self._admit = admit
+        self._seat = seat
+        self._pair = pair
+        self._grants = grants
+        self._ids = ids
+
+    async def answer(self, fields: Fields) -> str:
+        """Answer an approval.
+
+        Raises:
+            ZeroclawError: It could not be stored.
+        """
+        choice = CHOICES.get(fields.get("choice", ""))
+        approval = fields.get("approval", "")
+        if choice is None or not approval:
+            return UNREADABLE
+        pressed = Pressed(
+            approval=ApprovalId(approval),
+            choice=choice,
+            reason=fields.get("reason", "").strip()[:MOST_REASON],
+        )
+        envelope = Envelope(
+            address=self._seat,
+            sender=Sender(id=self._seat.chat, verified=True, display=OPERATOR),
+            dedup=(f"console/{self._ids.token()}",),
+            body=pressed,
+        )
+        admission = await self._admit(envelope)
+        if isinstance(admission, Answered):
+            return admission.text
+        return "nobody asks this any more"
+
+    async def revoke(self, fields: Fields) -> str:
+        """End a grant.
+
+        Raises:
+            ZeroclawError: It could not be stored.
+        """
+        grant = _word(fields.get("revoke", ""))
+        if not grant:
+            return UNREADABLE
+        return _text(await self._grants({"words": f"revoke {grant}"}))
+
+    async def decide(self, fields: Fields) -> str:
+        """Let somebody in, refuse them, or put them out.
+
+        Raises:
+            ZeroclawError: It could not be stored.
+        """
+        do, who = fields.get("do", ""), fields.get("who", "").strip()
+        if do not in DOINGS or not who:
+            return UNREADABLE
+        return _text(await self._pair({"words": f"{do} {who}"}))
+
+
+def _word(text: str) -> str:
+    """Return a text that is one word, empty for any other."""
+    words = text.split()
+    return words[0] if len(words) == 1 else ""
+
+
+def _text(answer: Mapping[str, object]) -> str:
+    return cast("str", answer.get("text", ""))

@@ -1,0 +1,192 @@
+"""Shows what waits for an answer, with the whole call, and how the newest questions ended.
+
+Pure. What is shown of a call is what its card shows: redacted, whole, with its hash.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from zeroclaw.console.frame import Place, button, form
+from zeroclaw.console.markup import (
+    Html,
+    Node,
+    coded,
+    deadline,
+    empty,
+    instant,
+    listing,
+    panel,
+    pill,
+    tag,
+)
+from zeroclaw.envelope import ConversationId
+from zeroclaw.gate.approval import Approval, who
+
+MOST_SHOWN = 100
+"""Open questions on one page; the others come up as these are answered."""
+_LOOKS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question, and where it was asked.
+
+    Attributes:
+        where: The chat, for people; empty when it is known no more.
+    """
+
+    approval: Approval
+    where: str
+
+
+def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) -> Html:
+    """Return the section; both are shown in the order they come in."""
+    first: Html
+    if waiting:
+        cards = (_card(place, one) for one in waiting[:MOST_SHOWN])
+        first = listing(*cards, id_="cards")
+    else:
+        first = empty(
+            "Nothing waits for you.",
+            "A call that the policy asks about stands here, whole, until you or another approver"
+            " answers, in whatever chat it was asked.",
+            coded('Try it in the chat: `/tool shell {"command": "date"}`'),
+        )
+    more = len(waiting) - MOST_SHOWN
+    note = (tag("p", f"{more} more come up as these are answered.", class_="note"),)
+    return Html(
+        panel("Waiting", first, *(note if more > 0 else ()), id_="waiting").text
+        + _ended(place, ended).text
+    )
+
+
+def _card(place: Place, asked: Asked) -> Html:
+    one = asked.approval
+    number = next((str(given.number) for given in one.numbers), "")
+    summary = tag(
+        "h3",
+        *([tag("span", number, class_="number"), " "] if number else []),
+        tag("code", one.tool),
+        " ",
+        tag("span", coded(one.summary), class_="summary"),
+        id=f"call-{one.action}",
+    )
+    facts = _facts(
+        ("asked by", tag("bdi", _name(one))),
+        ("where", _where(place, one.conversation, asked.where)),
+        ("answered by", who(one.approvers, "en")),
+        ("deadline", deadline(one.deadline_at)),
+    )
+    return tag(
+        "li",
+        tag(
+            "article",
+            summary,
+            tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call"),
+            tag(
+                "p",
+                tag("span", coded(one.why)),
+                tag("code", one.action_hash[:8], class_="hash", title=_HASH),
+                class_="because",
+            ),
+            facts,
+            _answers(place, one),
+            aria_labelledby=f"call-{one.action}",
+        ),
+        id=f"card-{one.action}",
+        class_="card",
+    )
+
+
+_HASH = "the beginning of the hash of exactly this call"
+
+
+def _answers(place: Place, one: Approval) -> Html:
+    buttons = [
+        button(words, name="choice", value=choice, look=look)
+        for choice, words, look in (
+            ("once", "Approve", "yes"),
+            ("for_a_time", "Approve for a time", ""),
+            ("deny", "Deny", "no"),
+        )
+        if choice in one.choices
+    ]
+    field = f"reason-{one.action}"
+    reason = tag(
+        "details",
+        tag("summary", "Deny with a reason…"),
+        form(
+            place,
+            "approvals",
+            tag("label", "Reason", for_=field, class_="unseen"),
+            tag(
+                "input",
+                type="text",
+                id=field,
+                name="reason",
+                required=True,
+                maxlength=2000,
+                placeholder="why not, for the bot to read",
+                autocomplete="off",
+            ),
+            button("Deny", name="choice", value="deny_with_reason", look="no"),
+            label="deny with a reason",
+            approval=one.id,
+        ),
+        id=f"why-{one.action}",
+        class_="reasoning",
+    )
+    pressed = form(place, "approvals", *buttons, label="answer", approval=one.id)
+    return tag("div", pressed, reason, class_="answers")
+
+
+def _ended(place: Place, ended: Iterable[Asked]) -> Html:
+    rows = [_row(place, one) for one in ended]
+    if not rows:
+        nothing = empty("No question has ended yet.", "Who answered, and how, is kept here.")
+        return panel("Lately", nothing, id_="ended")
+    return panel("Lately", listing(*rows, id_="endings"), id_="ended")
+
+
+def _row(place: Place, asked: Asked) -> Html:
+    one = asked.approval
+    by: tuple[Node, ...] = (" by ", tag("bdi", one.by)) if one.by else ()
+    at: tuple[Node, ...] = (" · ", instant(one.at)) if one.at else ()
+    reason = tag("q", one.reason, class_="reason")
+    return tag(
+        "li",
+        tag(
+            "details",
+            tag(
+                "summary",
+                pill(one.state, _LOOKS.get(one.state, "quiet")),
+                " ",
+                tag("code", one.tool),
+                " ",
+                tag("span", coded(one.summary), class_="summary"),
+                tag("span", *by, *at, class_="aside"),
+            ),
+            tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call"),
+            tag("p", coded(one.why), class_="because"),
+            _facts(
+                ("asked by", tag("bdi", _name(one))),
+                ("where", _where(place, one.conversation, asked.where)),
+            ),
+            id=f"end-{one.action}",
+        ),
+        *([reason] if one.reason else []),
+        id=f"ended-{one.action}",
+    )
+
+
+def _name(one: Approval) -> str:
+    return one.requester.display or one.requester.id
+
+
+def _where(place: Place, conversation: ConversationId, where: str) -> Html:
+    return tag("a", where or conversation, href=place.to("conversations", conversation))
+
+
+def _facts(*facts: tuple[str, Node]) -> Html:
+    pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
+    return tag("dl", *pairs, class_="facts")

@@ -1,0 +1,279 @@
+"""Shows the audit: which chains there are, whether each is whole, and a chain's entries.
+
+Pure. An entry holds ids, kinds, decisions and times, so there is nothing in it to redact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import assert_never
+
+from zeroclaw.console.conversations import counted
+from zeroclaw.console.frame import Place, button, form
+from zeroclaw.console.markup import (
+    Html,
+    Node,
+    coded,
+    empty,
+    instant,
+    joined,
+    listing,
+    pages,
+    panel,
+    pill,
+    table,
+    tag,
+)
+from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind, Written
+
+_LOOKS = {
+    Kind.EXECUTED: "good",
+    Kind.DENIED: "bad",
+    Kind.FAILED: "bad",
+    Kind.UNKNOWN: "bad",
+    Kind.ANSWERED: "ask",
+    Kind.HALTED: "bad",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What a chain came to when it was last looked through.
+
+    Attributes:
+        at: When.
+    """
+
+    verdict: Intact | Broken
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checking:
+    """A chain is being looked through, or waits for that: so many of so many entries."""
+
+    done: int
+    total: int
+
+
+Check = Checked | Checking | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """One chain.
+
+    Attributes:
+        stream: Its name: a conversation's id, or the daemon's own.
+        where: The chat, for people; empty when it is known no more.
+        is_conversation: Whether there is a conversation of this name.
+        last: The number of its newest entry.
+        check: What is known of it.
+    """
+
+    stream: str
+    where: str
+    is_conversation: bool
+    last: int
+    check: Check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """An entry as it stands in its chain; None for bytes that are no entry."""
+
+    sequence: int
+    written: Written | None
+
+
+def chains(place: Place, shown: Sequence[Chain], *, total: int, older: str, first: bool) -> Html:
+    """Return the section: one page of all chains.
+
+    Args:
+        place: Where the page stands.
+        shown: Those of this page.
+        total: How many there are.
+        older: The path of the next page, empty for none.
+        first: Whether this is the first page.
+    """
+    if not shown and first:
+        nothing = empty(
+            "Nothing was proposed yet.",
+            "Each call of a tool leaves its way here: proposed, decided, answered, done. The"
+            " entries of a conversation are one chain of hashes, so that none can be changed or"
+            " taken out unseen.",
+        )
+        return panel("Chains", nothing, id_="chains")
+    rows = (_row(place, one) for one in shown)
+    every = form(
+        place,
+        "audit",
+        button("Check every chain"),
+        label="check every chain",
+        check="",
+    )
+    said = tag("p", counted(total, "chain", "chains"), class_="aside")
+    return panel(
+        "Chains",
+        tag("div", said, every, class_="line"),
+        listing(*rows, id_="streams"),
+        pages(newer="" if first else place.to("audit"), older=older),
+        id_="chains",
+    )
+
+
+def _row(place: Place, one: Chain) -> Html:
+    link = tag("a", tag("bdi", _name(one)), href=_path(place, one.stream))
+    return tag(
+        "li",
+        tag(
+            "div",
+            tag("h3", _mark(one.check), " ", link),
+            tag("p", counted(one.last, "entry", "entries"), *_when(one.check), class_="aside"),
+        ),
+        id=f"chain-{one.stream}",
+        class_="line",
+    )
+
+
+def _name(one: Chain) -> str:
+    return one.where or one.stream
+
+
+def _path(place: Place, stream: str) -> str:
+    return f"{place.to('audit')}?of={stream}"
+
+
+def _mark(check: Check) -> Html:
+    match check:
+        case None:
+            return pill("not checked", "quiet")
+        case Checking(done=done, total=total):
+            return pill(f"checking {_percent(done, total)} %", "ask")
+        case Checked(verdict=Intact()):
+            return pill("intact", "good")
+        case Checked():
+            return pill("damaged", "bad")
+        case _:
+            assert_never(check)
+
+
+def _percent(done: int, total: int) -> int:
+    return min(99, done * 100 // total) if total else 0
+
+
+def _when(check: Check) -> tuple[Node, ...]:
+    return (" · checked ", instant(check.at)) if isinstance(check, Checked) else ()
+
+
+# --- one chain -----------------------------------------------------------------------------------
+
+
+def chain(
+    place: Place, one: Chain, entries: Sequence[Numbered], *, older: str, first: bool
+) -> Html:
+    """Return one chain: whether it is whole, and a page of its entries, the newest first."""
+    newer = "" if first else _path(place, one.stream)
+    broken = None
+    if isinstance(one.check, Checked) and isinstance(one.check.verdict, Broken):
+        broken = one.check.verdict.at
+    rows = (_entry(each, is_broken=each.sequence == broken) for each in entries)
+    heads = ("no.", "when", "what", "tool", "by", "decided", "call")
+    links: list[Node] = [tag("a", "all chains", href=place.to("audit"))]
+    if one.is_conversation:
+        path = place.to("conversations", one.stream)
+        links += [" · ", tag("a", "what was said", href=path)]
+    return joined(
+        (
+            tag("p", *links, class_="aside"),
+            panel("The chain", _verdict(place, one), id_="verdict"),
+            panel(
+                "Entries",
+                table(heads, rows, caption="entries of the audit, the newest first"),
+                pages(newer=newer, older=older),
+                id_="entries",
+            ),
+        )
+    )
+
+
+def _verdict(place: Place, one: Chain) -> Html:
+    again = form(
+        place, "audit", button("Check again"), label="check the chain again", check=one.stream
+    )
+    said: Node
+    match one.check:
+        case None:
+            said = f"{counted(one.last, 'entry', 'entries')}, not checked yet."
+        case Checking(done=done, total=total):
+            bar = tag("progress", value=done, max=max(total, 1), aria_label="entries checked")
+            words = f"{done:,} of {total:,} entries are checked."
+            return tag("div", tag("p", _mark(one.check), " ", words), bar, class_="verdict")
+        case Checked(verdict=verdict):
+            said = _found(place, one.stream, verdict)
+        case _:
+            assert_never(one.check)
+    when: Html | str = ""
+    if isinstance(one.check, Checked):
+        when = tag("p", "checked ", instant(one.check.at), class_="aside")
+    return tag("div", tag("p", _mark(one.check), " ", said), when, again, class_="verdict")
+
+
+def _found(place: Place, stream: str, verdict: Intact | Broken) -> Html:
+    if isinstance(verdict, Broken):
+        path = f"{_path(place, stream)}&before={verdict.at + 1}"
+        link = tag("a", f"entry {verdict.at}", href=path)
+        return joined(("At ", link, ": ", coded(verdict.why), ". Nothing after it can be trusted."))
+    return _intact(verdict)
+
+
+def _intact(whole: Intact) -> Html:
+    going_on = counted(len(whole.open), "call has no end yet", "calls have no end yet")
+    return joined(
+        (
+            f"{counted(whole.count, 'entry follows', 'entries follow')} one from the other, and fit"
+            " what the daemon's own chain has noted of them. ",
+            *([f"{going_on}. "] if whole.open else []),
+            "The head is ",
+            tag("code", whole.head, class_="long"),
+            ".",
+        )
+    )
+
+
+def _entry(one: Numbered, *, is_broken: bool) -> Html:
+    number = tag("th", str(one.sequence), scope="row")
+    marked = "true" if is_broken else None
+    written = one.written
+    if written is None:
+        said = tag("td", pill("unreadable", "bad"), colspan=6)
+        return tag("tr", number, said, id=f"entry-{one.sequence}", data_broken=marked)
+    cells = _cells(written) if isinstance(written, Entry) else _note(written)
+    when = tag("td", instant(written.at))
+    return tag("tr", number, when, *cells, id=f"entry-{one.sequence}", data_broken=marked)
+
+
+def _cells(one: Entry) -> tuple[Html, ...]:
+    tool = tag("code", one.tool) if one.tool else ""
+    statements = [node for each in one.statements for node in (" ", tag("code", each))]
+    call = [tag("code", one.action[-_SHORT:], title=f"action {one.action}, hash {one.hash}")]
+    return (
+        tag("td", pill(one.kind, _LOOKS.get(one.kind, "quiet"))),
+        tag("td", tool),
+        tag("td", tag("bdi", one.by)),
+        tag("td", one.decision, *statements),
+        tag("td", *(call if one.action else []), " ", one.detail, class_="aside"),
+    )
+
+
+_SHORT = 8
+
+
+def _note(one: Anchor | Cut) -> tuple[Html, ...]:
+    what = "cut" if isinstance(one, Cut) else "anchored"
+    said = f"entry {one.sequence} of {one.conversation}"
+    return (
+        tag("td", pill(what, "quiet")),
+        tag("td", said, colspan=3),
+        tag("td", one.head[:_SHORT], class_="aside"),
+    )

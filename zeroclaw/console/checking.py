@@ -1,0 +1,170 @@
+"""Looks through audit chains in the background, one at a time, and remembers what it found.
+
+A chain is read and hashed a slice at a time, the hashing in a thread, with a breath after each, so
+that neither its length nor somebody who presses the button all day holds up an answer (P9). What is
+kept in memory is a slice, and what `gate.audit.Walk` needs.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
+from zeroclaw.console.audit import Check, Checked, Checking
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate import audit
+from zeroclaw.gate.audit import Anchor, Broken, Cut, Intact
+from zeroclaw.inbound.anchors import STREAM
+from zeroclaw.store import LogEntry, LogKind, Logs
+
+SLICE = 200
+"""Entries hashed at once: some ten milliseconds of one processor."""
+BREATH_S = 0.01
+"""After each slice."""
+MOST_KNOWN = 10_000
+"""Chains whose newest check is remembered."""
+TRIES = 3
+"""A chain whose oldest entries go by their age while it is looked through is begun anew."""
+GROWN = 2_000
+"""Entries up to which a chain that has grown since is looked through again without being asked."""
+
+
+class Chains:
+    """Checks chains; one for the whole daemon."""
+
+    def __init__(
+        self, logs: Logs, clock: Clock, *, changed: Callable[[], None], log: ChannelLog
+    ) -> None:
+        """Know nothing yet; `changed` is called with each step."""
+        self._logs = logs
+        self._clock = clock
+        self._changed = changed
+        self._log = log
+        self._known: OrderedDict[str, Checked] = OrderedDict()
+        self._through: dict[str, int] = {}
+        self._waiting: dict[str, None] = {}
+        self._progress: tuple[str, Checking] | None = None
+        self._wake = asyncio.Event()
+        self._rested = asyncio.Event()
+        self._rested.set()
+
+    def check_of(self, stream: str, total: int) -> Check:
+        """Return what is known of a chain of so many entries."""
+        if self._progress is not None and self._progress[0] == stream:
+            return self._progress[1]
+        if stream in self._waiting:
+            return Checking(done=0, total=total)
+        return self._known.get(stream)
+
+    def wants(self, stream: str, total: int) -> bool:
+        """Tell whether a chain should be looked through because somebody looks at it."""
+        if self.check_of(stream, total) is None:
+            return True
+        return stream in self._known and self._through[stream] != total and total <= GROWN
+
+    def ask(self, *streams: str) -> None:
+        """Have chains looked through, after those that wait already."""
+        self._waiting.update(dict.fromkeys(streams))
+        self._rested.clear()
+        self._wake.set()
+
+    async def rested(self) -> None:
+        """Wait until nothing is left to look through."""
+        await self._rested.wait()
+
+    async def keep(self) -> None:
+        """Look through what is asked for, until cancelled."""
+        while True:
+            self._wake.clear()
+            while self._waiting:
+                stream = next(iter(self._waiting))
+                self._progress = (stream, Checking(done=0, total=0))
+                del self._waiting[stream]
+                await self._look(stream)
+                self._progress = None
+                self._changed()
+            self._rested.set()
+            await self._wake.wait()
+
+    async def _look(self, stream: str) -> None:
+        try:
+            verdict = await self._verdict(stream)
+        except StoreUnusable as error:
+            # The daemon's own chain, which says what to expect of all others, is damaged itself.
+            self._log("audit_not_checked", stream=stream, why=str(error), level="error")
+            verdict = Broken(at=0, why="the daemon's own chain can't be read")
+        if verdict is None:
+            self._known.pop(stream, None)
+            return
+        if isinstance(verdict, Broken):
+            self._log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
+        last = await self._logs.last(LogKind.AUDIT, stream)
+        self._known[stream] = Checked(verdict=verdict, at=self._clock.now())
+        self._through[stream] = last.sequence if last is not None else 0
+        self._known.move_to_end(stream)
+        if len(self._known) > MOST_KNOWN:
+            gone, _ = self._known.popitem(last=False)
+            del self._through[gone]
+
+    async def _verdict(self, stream: str) -> Intact | Broken | None:
+        """Return what a chain comes to, None for one that is not there."""
+        verdict: Intact | Broken | None = None
+        for _ in range(TRIES):
+            first = await self._first(stream)
+            if first is None:
+                return None
+            verdict = await self._walk(stream, first.sequence)
+            now_first = await self._first(stream)
+            if isinstance(verdict, Intact) or now_first == first:
+                return verdict
+        return verdict
+
+    async def _first(self, stream: str) -> LogEntry | None:
+        found = await self._logs.read(LogKind.AUDIT, stream, limit=1)
+        return found[0] if found else None
+
+    async def _walk(self, stream: str, first: int) -> Intact | Broken:
+        # What is noted of a chain is read before the rest of the chain: what is noted later may be
+        # of entries that come later.
+        anchors, cut = await self._noted(stream, first - 1)
+        walk = audit.begin(anchors, cut)
+        last = await self._logs.last(LogKind.AUDIT, stream)
+        total = last.sequence if last is not None else 0
+        after = 0
+        while page := await self._logs.read(LogKind.AUDIT, stream, after=after, limit=SLICE):
+            after = page[-1].sequence
+            bodies = [entry.body for entry in page]
+            await asyncio.to_thread(audit.take, walk, bodies)
+            self._progress = (stream, Checking(done=after, total=max(total, after)))
+            if walk.broken:
+                break
+            if after < total:
+                self._changed()
+                await self._clock.sleep(BREATH_S)
+        return audit.end(walk)
+
+    async def _noted(self, stream: str, through: int) -> tuple[list[Anchor], Cut | None]:
+        """Return what the daemon's chain says of one, and of its cuts the one that fits."""
+        here = ConversationId(stream)
+        anchors: list[Anchor] = []
+        cut: Cut | None = None
+        after = 0
+        while page := await self._logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
+            after = page[-1].sequence
+            bodies = [entry.body for entry in page if stream.encode() in entry.body]
+            if not bodies:
+                continue
+            anchors += await asyncio.to_thread(audit.anchors_of, bodies, here)
+            cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut
+            await self._clock.sleep(0)
+        return anchors, cut
+
+
+async def within(seconds: float, chains: Chains) -> None:
+    """Wait until all is looked through, but not longer than this."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await chains.rested()

@@ -1,0 +1,278 @@
+"""Shows the conversations, and what was said in one of them.
+
+Pure. Texts are shown as the chat shows them, receipts as badges; whatever else a text may be, it is
+only text here.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.channel import Outcome, TranscriptItem
+from zeroclaw.console.frame import Place
+from zeroclaw.console.markup import (
+    Html,
+    Node,
+    coded,
+    empty,
+    instant,
+    joined,
+    listing,
+    pages,
+    panel,
+    pill,
+    tag,
+)
+from zeroclaw.envelope import Address, ConversationId
+
+State = Literal["waiting for approval", "running", "queued", "failed", "idle"]
+_KINDS: dict[State, str] = {
+    "waiting for approval": "ask",
+    "running": "good",
+    "queued": "good",
+    "failed": "bad",
+    "idle": "quiet",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One conversation, in a line.
+
+    Attributes:
+        people: Who wrote in it lately, for people.
+        last_at: When something was last said, None for never.
+        entries: How many entries its journal has had.
+        calls: How many entries its audit has had.
+        queued: Messages that wait for their turn.
+    """
+
+    id: ConversationId
+    address: Address
+    started_at: datetime
+    people: tuple[str, ...]
+    last_at: datetime | None
+    state: State
+    entries: int = 0
+    audited: int = 0
+    queued: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that was said, and by whom; `by` is empty for the bot."""
+
+    item: TranscriptItem
+    by: str = ""
+
+
+def where(address: Address) -> str:
+    """Return an address for people: `telegram/4711`."""
+    thread = f"/{address.thread}" if address.thread else ""
+    return f"{address.channel}/{address.chat}{thread}"
+
+
+def conversations(place: Place, told: Sequence[Told], *, older: str, first: bool) -> Html:
+    """Return the section: one page of conversations, the newest first.
+
+    Args:
+        place: Where the page stands.
+        told: Those of this page.
+        older: The path of the next page, empty for none.
+        first: Whether this is the first page.
+    """
+    if not told and first:
+        nothing = empty(
+            "Nobody has said anything yet.",
+            "Each chat has its conversation, and a new one after `/new`; here you see whose they"
+            " are, what they are doing, and all that was said.",
+        )
+        return panel("All, the newest first", nothing, id_="conversations")
+    rows = (_row(place, one, "talk") for one in told)
+    newer = "" if first else place.to("conversations")
+    return panel(
+        "All, the newest first",
+        listing(*rows, id_="talks"),
+        pages(newer=newer, older=older),
+        id_="conversations",
+    )
+
+
+def at_work(place: Place, told: Sequence[Told]) -> Html:
+    """Return the conversations that have a turn under way; nothing where there is none."""
+    if not told:
+        return Html("")
+    rows = (_row(place, one, "work") for one in told)
+    return panel("At work now", listing(*rows, id_="working"), id_="at-work")
+
+
+def _row(place: Place, one: Told, row: str) -> Html:
+    path = place.to("conversations", one.id)
+    return tag(
+        "li",
+        tag(
+            "div",
+            tag(
+                "h3",
+                pill(one.state, _KINDS[one.state]),
+                " ",
+                tag("a", tag("bdi", where(one.address)), href=path),
+            ),
+            tag("p", *_facts(one), class_="aside"),
+        ),
+        tag("a", "audit", href=f"{place.to('audit')}?of={one.id}", class_="more"),
+        id=f"{row}-{one.id}",
+        class_="line",
+    )
+
+
+def _facts(one: Told) -> Iterable[Node]:
+    if one.people:
+        yield tag("bdi", ", ".join(one.people))
+        yield " · "
+    if one.last_at is None:
+        yield "began "
+        yield instant(one.started_at)
+    else:
+        yield "last "
+        yield instant(one.last_at)
+    yield f" · {counted(one.entries, 'entry', 'entries')}"
+    if one.audited:
+        yield f" · {counted(one.audited, 'in the audit', 'in the audit')}"
+    if one.queued:
+        yield f" · {counted(one.queued, 'message waits', 'messages wait')}"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with its word."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+# --- one of them ---------------------------------------------------------------------------------
+
+
+def conversation(
+    place: Place, told: Told, lines: Sequence[Line], *, older: str, first: bool
+) -> Html:
+    """Return one conversation: how it stands, and a page of what was said in order."""
+    head = tag(
+        "p",
+        pill(told.state, _KINDS[told.state]),
+        " ",
+        *_facts(told),
+        " · ",
+        tag("a", "audit", href=f"{place.to('audit')}?of={told.id}"),
+        " · ",
+        tag("a", "all conversations", href=place.to("conversations")),
+        class_="aside",
+        id="how",
+    )
+    newer = "" if first else place.to("conversations", told.id)
+    if not lines:
+        nothing = empty(
+            "Nothing that was said is kept.",
+            "What is older than the retention allows, or was forgotten at somebody's wish, is gone.",
+        )
+        return joined((head, panel("Said", nothing, id_="said")))
+    rows = (_said(one) for one in lines)
+    return joined(
+        (
+            head,
+            panel(
+                "Said",
+                pages(newer=newer, older=older),
+                tag("ol", *rows, id="talk", class_="talk"),
+                id_="said",
+            ),
+        )
+    )
+
+
+def _said(line: Line) -> Html:
+    one = line.item
+    id_ = f"item-{one.cursor}"
+    by = "question" if one.outcome is not None else line.by or one.kind
+    who = tag("p", tag("bdi", by), " · ", instant(one.at), class_="aside")
+    if one.outcome is not None:
+        return tag("li", who, _outcome(one.outcome), id=id_, class_="asked")
+    return tag("li", who, tag("div", *text(one.text), class_="body"), id=id_, class_=one.kind)
+
+
+def _outcome(outcome: Outcome) -> Html:
+    endings = {ending.approval: ending for ending in outcome.endings}
+    lines: list[Html] = []
+    for call in outcome.card.calls:
+        ending = endings.get(call.approval)
+        how = pill("open", "ask") if ending is None else pill(ending.how, _ENDS[ending.how])
+        by = f" by {ending.by}" if ending is not None and ending.by else ""
+        reason = [" ", tag("q", ending.reason)] if ending is not None and ending.reason else []
+        lines.append(
+            tag("p", how, " ", tag("code", call.tool), " ", coded(call.summary), by, *reason)
+        )
+    return tag("div", *lines, class_="body")
+
+
+_ENDS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+# The marks of gate/screen.py. Nobody else can write them: it replaces imitations.
+_MARKS = re.compile(
+    "(?P<valid>✅ receipt: \\S+ · [a-z]+ · \\d\\d:\\d\\d UTC)"
+    "|(?P<earlier>🕓 receipt of an earlier run: \\S+ · [a-z]+ · [\\d-]+ \\d\\d:\\d\\d UTC)"
+    "|(?P<false>⚠️ false receipt)"
+)
+_WORDS = {
+    "valid": "receipt checked",
+    "earlier": "receipt of an earlier run",
+    "false": "false receipt",
+}
+_CODE_OR_STRONG = re.compile(r"`([^`]+)`|\*\*([^*\n]+)\*\*")
+_FENCE = re.compile("^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\\Z)", re.DOTALL | re.MULTILINE)
+
+
+def text(said: str) -> tuple[Html, ...]:
+    """Return a text with its code set apart and its receipts as badges; all else as written."""
+    parts = _FENCE.split(said)
+    found: list[Html] = []
+    for place, part in enumerate(parts):
+        if place % 2:
+            found.append(tag("pre", tag("code", part.rstrip("\n")), tabindex=0))
+        elif part.strip("\n"):
+            found.append(tag("p", _badged(part.strip("\n"))))
+    return tuple(found)
+
+
+def _badged(part: str) -> Html:
+    nodes: list[Node] = []
+    at = 0
+    for mark in _MARKS.finditer(part):
+        verdict = str(mark.lastgroup)
+        sign, _, rest = mark[0].partition(" ")
+        nodes.append(_marked(part[at : mark.start()]))
+        nodes.append(
+            tag(
+                "span",
+                tag("span", f"{sign} ", class_="unseen"),
+                rest,
+                class_="receipt",
+                title=_WORDS[verdict],
+                data_verdict=verdict,
+            )
+        )
+        at = mark.end()
+    nodes.append(_marked(part[at:]))
+    return joined(nodes)
+
+
+def _marked(part: str) -> Html:
+    """Return a text with its code and what stands out in it; other markup stays as written."""
+    pieces = _CODE_OR_STRONG.split(part)
+    nodes: list[Node] = []
+    for place in range(0, len(pieces) - 1, 3):
+        plain, code, strong = pieces[place : place + 3]
+        nodes += [plain, tag("code", code) if code else tag("strong", strong)]
+    return joined((*nodes, pieces[-1]))

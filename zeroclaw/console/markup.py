@@ -1,0 +1,138 @@
+"""Makes HTML in which nothing that came from outside can be markup.
+
+Only `tag` and what it is made of make an `Html`; every plain `str` is escaped on its way in, so
+that forgetting to escape is not possible. What would change how a text around it reads, and shows
+nothing itself (control characters, and those that turn the writing direction), is written out as
+its number, so that a command reads in the order in which it would run.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    "|[\ud800-\udfff]"
+)
+_CODE = re.compile("`([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Markup, as it is sent."""
+
+    text: str
+
+
+Node = Html | str
+Attribute = str | int | bool | None
+
+
+def told(text: str) -> str:
+    """Return a text with what can't be seen written out, unescaped."""
+    return _UNSEEN.sub(lambda found: f"⟨{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
+
+
+def tag(name: str, /, *children: Node, **attributes: Attribute) -> Html:
+    """Return an element.
+
+    Args:
+        name: Of the element.
+        children: Texts are escaped.
+        attributes: `data_state` is written `data-state`, and `class_` and `for_` lose what Python
+            wants of them. True is an attribute without a value; None and False are none at all.
+    """
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID:
+        return Html(f"<{name}{written}>")
+    return Html(f"<{name}{written}>{joined(children).text}</{name}>")
+
+
+def joined(nodes: Iterable[Node]) -> Html:
+    """Return nodes one after another."""
+    return Html("".join(map(_markup, nodes)))
+
+
+def _markup(node: Node) -> str:
+    return node.text if isinstance(node, Html) else escape(told(node))
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(told(str(value)))}"'
+
+
+# --- what several sections show ------------------------------------------------------------------
+
+
+def coded(text: str) -> Html:
+    """Return a text whose parts between backticks are shown as code."""
+    parts = _CODE.split(text)
+    return joined(tag("code", one) if place % 2 else one for place, one in enumerate(parts))
+
+
+def instant(at: datetime) -> Html:
+    """Return a time; the page's script shows it in the reader's own."""
+    utc = at.astimezone(UTC)
+    return tag("time", f"{utc:%Y-%m-%d %H:%M} UTC", datetime=utc.isoformat())
+
+
+def deadline(at: datetime) -> Html:
+    """Return when something ends; the page's script counts down to it."""
+    utc = at.astimezone(UTC)
+    said = f"until {utc:%Y-%m-%d %H:%M} UTC"
+    return tag("time", said, datetime=utc.isoformat(), data_deadline=utc.isoformat())
+
+
+def pill(word: str, kind: str) -> Html:
+    """Return a word on a coloured ground; `kind` is one of `good bad ask quiet`."""
+    return tag("strong", word, class_="pill", data_kind=kind)
+
+
+def empty(title: str, *sentences: Node) -> Html:
+    """Return what stands where nothing is: what would stand here, and how it comes about."""
+    said = (tag("p", sentence) for sentence in sentences)
+    return tag("div", tag("p", title, class_="nothing"), *said, class_="empty")
+
+
+def panel(title: Node, *children: Node, id_: str) -> Html:
+    """Return one part of a section under its heading; the script renews it by its id."""
+    heading = tag("h2", title, id=f"{id_}-title")
+    return tag(
+        "section", heading, *children, id=id_, class_="panel", aria_labelledby=f"{id_}-title"
+    )
+
+
+def listing(*rows: Html, id_: str) -> Html:
+    """Return rows under each other; the script renews each by its own id."""
+    return tag("ul", *rows, id=id_, class_="rows")
+
+
+def table(heads: Iterable[str], rows: Iterable[Html], *, caption: str) -> Html:
+    """Return a table that scrolls sideways where it is too wide; the caption is for listeners."""
+    head = tag("tr", *(tag("th", one, scope="col") for one in heads))
+    whole = tag(
+        "table",
+        tag("caption", caption, class_="unseen"),
+        tag("thead", head),
+        tag("tbody", *rows),
+    )
+    return tag("div", whole, class_="wide", tabindex=0, role="region", aria_label=caption)
+
+
+def pages(*, newer: str = "", older: str = "") -> Html:
+    """Return the links of a paged list, none where there is only one page."""
+    links = [
+        tag("a", words, href=where, rel=rel)
+        for where, words, rel in (
+            (newer, "← newest", "prev"),
+            (older, "older →", "next"),
+        )
+        if where
+    ]
+    return tag("nav", *links, class_="pages", aria_label="pages") if links else Html("")

@@ -1,0 +1,238 @@
+/* The console's page: keeps it fresh, counts deadlines down, shows times as the reader's clock has
+   them, and sends forms without leaving. Everything shown is made by the daemon; without this file
+   the page is whole, and stands still. */
+
+const WAITS_MS = [500, 1000, 2000, 4000, 8000];
+/* Between two looks at the daemon, however often something changes there. */
+const PAUSE_MS = 1500;
+const SAID = {
+  connecting: "connecting",
+  connected: "live",
+  reconnecting: "no connection, trying again",
+  "logged out": "logged out: run `zeroclaw status` for a new link",
+};
+
+const by = (id) => document.getElementById(id);
+const root = document.querySelector('link[rel="stylesheet"]').href.replace(/\/[^/]*$/, "");
+
+/* --- times -------------------------------------------------------------------------------------- */
+
+function local(node) {
+  for (const time of node.querySelectorAll("time:not([data-deadline])")) {
+    const at = new Date(time.dateTime);
+    const isToday = at.toDateString() === new Date().toDateString();
+    time.textContent = isToday
+      ? at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })
+      : at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    time.title = at.toLocaleString();
+  }
+}
+
+function countDown() {
+  for (const time of document.querySelectorAll("time[data-deadline]")) {
+    const seconds = Math.max(0, Math.round((Date.parse(time.dataset.deadline) - Date.now()) / 1000));
+    const minutes = Math.floor(seconds / 60);
+    const left = minutes >= 60
+      ? `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
+      : `${minutes}:${String(seconds % 60).padStart(2, "0")} left`;
+    const said = seconds ? left : "time is up";
+    if (time.textContent !== said) time.textContent = said;
+    time.dataset.soon = String(seconds <= 60);
+    time.title = new Date(time.dataset.deadline).toLocaleString();
+  }
+}
+
+/* --- renewing: what changed is replaced, what somebody is at stays ------------------------------- */
+
+/* What the daemon sent last of each part that has an id. */
+const sent = new WeakMap();
+
+function remember(node) {
+  for (const part of node.querySelectorAll("main > *, section > *, ul > *, ol > *, [id]")) {
+    sent.set(part, part.outerHTML);
+  }
+}
+
+/* Whether somebody is typing in a part, or has typed there. */
+function isWrittenIn(part) {
+  const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
+  return fields.some((one) => one === document.activeElement || one.value !== one.defaultValue);
+}
+
+/* Put the children of `fresh` into `old`, each by its id, or by its place where it has none; lists
+   are renewed row by row. */
+function renew(old, fresh) {
+  const known = new Map([...old.children].filter((one) => one.id).map((one) => [one.id, one]));
+  let place = old.firstElementChild;
+  for (const child of [...fresh.children]) {
+    const isLike = place && !place.id && place.tagName === child.tagName;
+    const here = child.id ? known.get(child.id) : isLike && place;
+    const kept = here ? renewed(here, child) : child;
+    if (here && here === place) place = kept.nextElementSibling;
+    else if (kept !== place) old.insertBefore(kept, place);
+  }
+  while (place) {
+    const next = place.nextElementSibling;
+    place.remove();
+    place = next;
+  }
+}
+
+function renewed(here, child) {
+  if (sent.get(here) === child.outerHTML) return here;
+  const rows = child.matches("main, section, ul, ol") && here.tagName === child.tagName;
+  if (rows) {
+    sent.set(here, child.outerHTML);
+    renew(here, child);
+    return here;
+  }
+  if (isWrittenIn(here)) return here;
+  for (const folded of here.querySelectorAll("details[open][id]")) {
+    const same = child.querySelector(`#${CSS.escape(folded.id)}`);
+    if (same) same.open = true;
+  }
+  const focused = here.contains(document.activeElement) ? path(here, document.activeElement) : null;
+  remember(child);
+  sent.set(child, child.outerHTML.replace(/ open=""/g, ""));
+  here.replaceWith(child);
+  if (focused) follow(child, focused)?.focus();
+  return child;
+}
+
+function path(from, to) {
+  const steps = [];
+  for (let node = to; node !== from; node = node.parentElement) {
+    steps.unshift([...node.parentElement.children].indexOf(node));
+  }
+  return steps;
+}
+
+function follow(from, steps) {
+  return steps.reduce((node, step) => node?.children[step], from);
+}
+
+function show(text, { isOwn }) {
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  if (!fresh.querySelector("main")) return;
+  const said = by("told");
+  // What a form came to stays until the next form.
+  if (!isOwn) sent.set(said, fresh.getElementById("told").outerHTML);
+  renew(by("sections"), fresh.getElementById("sections"));
+  renew(by("main"), fresh.querySelector("main"));
+  document.title = fresh.title;
+  local(document);
+  countDown();
+}
+
+/* --- asking ------------------------------------------------------------------------------------- */
+
+let isAsking = false;
+let isWanted = false;
+
+async function look() {
+  isWanted = true;
+  if (isAsking || document.hidden) return;
+  isAsking = true;
+  while (isWanted) {
+    isWanted = false;
+    try {
+      const answer = await fetch(location.href.replace(/([?&])told=[^&]*&?/, "$1"));
+      if (answer.ok) show(await answer.text(), { isOwn: false });
+    } catch {
+      break; // the line says that there is no connection
+    }
+    await pause(PAUSE_MS);
+  }
+  isAsking = false;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) void look();
+});
+
+/* --- forms -------------------------------------------------------------------------------------- */
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  event.preventDefault();
+  void send(form, new URLSearchParams(new FormData(form, event.submitter)));
+});
+
+async function send(form, fields) {
+  const trouble = form.querySelector(".trouble");
+  const controls = [...(form.closest("li") ?? form).querySelectorAll("button, input")];
+  controls.forEach((one) => { one.disabled = true; });
+  trouble.hidden = true;
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: fields });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(answer.status === 401 ? SAID["logged out"] : text);
+    for (const one of controls) if (one.type === "text") one.value = one.defaultValue;
+    show(text, { isOwn: true });
+    if (!form.isConnected) by("main").focus({ preventScroll: true });
+  } catch (error) {
+    trouble.textContent = error.message;
+    trouble.hidden = false;
+  }
+  controls.forEach((one) => { one.disabled = false; });
+}
+
+/* --- the line ----------------------------------------------------------------------------------- */
+
+function state(name) {
+  const line = by("connection");
+  line.hidden = false;
+  if (line.dataset.state === name && line.textContent) return;
+  line.dataset.state = name;
+  line.textContent = SAID[name];
+}
+
+async function listen() {
+  let tries = 0;
+  for (;;) {
+    state(tries ? "reconnecting" : "connecting");
+    await connection(() => {
+      tries = 0;
+      state("connected");
+      void look();
+    });
+    if (await isLoggedOut()) {
+      state("logged out");
+      return;
+    }
+    state("reconnecting");
+    await pause(WAITS_MS[Math.min(tries, WAITS_MS.length - 1)]);
+    tries += 1;
+  }
+}
+
+function connection(changed) {
+  return new Promise((resolve) => {
+    const source = new EventSource(`${root}/events`);
+    source.addEventListener("changed", changed);
+    source.addEventListener("error", () => {
+      source.close();
+      resolve();
+    });
+  });
+}
+
+async function isLoggedOut() {
+  try {
+    return (await fetch(`${root}/icon.svg`, { method: "HEAD" })).status === 401;
+  } catch {
+    return false;
+  }
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+}
+
+remember(document.body);
+document.querySelector("#sections [aria-current]").scrollIntoView({ inline: "center", block: "nearest" });
+local(document);
+countDown();
+setInterval(countDown, 1000);
+void listen();

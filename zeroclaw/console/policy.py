@@ -1,0 +1,256 @@
+"""Shows the policy explainer: a question, what the policy answers, and why; and what is in force.
+
+Pure; the answer itself is the policy's.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from zeroclaw.console.frame import Place, button
+from zeroclaw.console.markup import Html, Node, coded, joined, panel, pill, table, tag
+from zeroclaw.gate.policy import Considered, Decision
+from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.record import to_json
+
+_LOOKS: dict[StatementEffect, str] = {"allow": "good", "ask": "ask", "deny": "bad"}
+_SAID: dict[StatementEffect, str] = {
+    "allow": "may do it",
+    "ask": "may do it if an approver says yes",
+    "deny": "may not do it",
+}
+MOST_CHARS = 20_000
+"""Of what is typed into one field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """What stands in the form.
+
+    Attributes:
+        who: As `policy explain --who`.
+        action: A tool's name, or an action as policies write it.
+        arguments: JSON, empty for none.
+        resources: One a line.
+    """
+
+    who: str = ""
+    action: str = ""
+    arguments: str = ""
+    resources: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the form suggests: who there is, and what can be done."""
+
+    people: Sequence[str]
+    actions: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """The policy's answer.
+
+    Attributes:
+        who: Whom it is about, by their id.
+        action: As policies write it.
+        touched: What the call would touch; None when that can't be told.
+        notes: What the reader should know besides.
+        considered: How each statement stood to the question.
+    """
+
+    who: str
+    action: str
+    decision: Decision
+    touched: tuple[str, ...] | None
+    notes: tuple[str, ...]
+    considered: tuple[Considered, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misasked:
+    """The question can't be put; why, for whoever typed it."""
+
+    why: str
+
+
+Answer = Explained | Misasked | None
+
+
+def policy(
+    place: Place, typed: Typed, known: Known, answer: Answer, statements: Sequence[Statement]
+) -> Html:
+    """Return the section."""
+    shown: list[Html] = [panel("May X do Y?", _form(place, typed, known), id_="question")]
+    match answer:
+        case Explained():
+            shown.append(_explained(answer))
+        case Misasked(why=why):
+            said = tag("p", coded(why), class_="trouble", role="alert")
+            shown.append(panel("The question", said, id_="answer"))
+        case None:
+            pass
+        case _:
+            assert_never(answer)
+    shown.append(_in_force(statements))
+    return joined(shown)
+
+
+def _form(place: Place, typed: Typed, known: Known) -> Html:
+    return tag(
+        "form",
+        _field("who", "Who", typed.who, known.people, hint="operator, person:ann, telegram:4711"),
+        _field("action", "Tool or action", typed.action, known.actions, hint="shell"),
+        _area("arguments", "Arguments, as JSON", typed.arguments, hint='{"command": "ls"}'),
+        _area(
+            "resources",
+            "What it touches, one a line; empty to ask the tool",
+            typed.resources,
+            hint="file:/srv/notes/a",
+        ),
+        button("Explain", look="yes"),
+        method="get",
+        action=place.to("policy"),
+        class_="question",
+    )
+
+
+def _field(name: str, label: str, value: str, known: Sequence[str], *, hint: str) -> Html:
+    options = (tag("option", value=one) for one in known)
+    return tag(
+        "p",
+        tag("label", label, for_=name),
+        tag(
+            "input",
+            type="text",
+            id=name,
+            name=name,
+            value=value,
+            list=f"{name}-known",
+            required=True,
+            maxlength=300,
+            placeholder=hint,
+            autocomplete="off",
+            autocapitalize="none",
+            spellcheck="false",
+        ),
+        tag("datalist", *options, id=f"{name}-known"),
+    )
+
+
+def _area(name: str, label: str, value: str, *, hint: str) -> Html:
+    return tag(
+        "p",
+        tag("label", label, for_=name),
+        tag(
+            "textarea",
+            "\n" if value.startswith("\n") else "",
+            value,
+            id=name,
+            name=name,
+            rows=2,
+            maxlength=MOST_CHARS,
+            placeholder=hint,
+            autocomplete="off",
+            autocapitalize="none",
+            spellcheck="false",
+        ),
+        class_="area",
+    )
+
+
+# --- the answer ----------------------------------------------------------------------------------
+
+
+def _explained(one: Explained) -> Html:
+    effect = one.decision.effect
+    touched: Node = "what it would touch can't be told"
+    if one.touched is not None:
+        codes = [node for each in one.touched for node in (tag("code", each), " ")]
+        touched = joined(codes) if codes else "nothing that has a name"
+    notes = (tag("p", coded(each), class_="note") for each in one.notes)
+    ordered = sorted(one.considered, key=lambda each: not each.matched)
+    made = frozenset(one.decision.statements)
+    rows = (_considered(each, is_made=each.statement.id in made) for each in ordered)
+    return panel(
+        "The answer",
+        tag(
+            "p",
+            pill(effect, _LOOKS[effect]),
+            " ",
+            tag("code", one.who),
+            f" {_SAID[effect]}: ",
+            tag("code", one.action),
+            class_="answer",
+        ),
+        tag("p", coded(one.decision.why)),
+        tag("p", "Touches: ", touched, class_="aside"),
+        *notes,
+        table(
+            ("statement", "effect", "matches", "why"),
+            rows,
+            caption="how each statement stood to the question",
+        ),
+        id_="answer",
+    )
+
+
+def _considered(one: Considered, *, is_made: bool) -> Html:
+    statement = one.statement
+    return tag(
+        "tr",
+        tag("th", tag("code", statement.id), scope="row"),
+        tag("td", pill(statement.effect, _LOOKS[statement.effect])),
+        tag("td", "yes" if one.matched else "no"),
+        tag("td", coded(one.why or (statement.note if one.matched else ""))),
+        data_made="true" if is_made else None,
+        data_matched="true" if one.matched else "false",
+    )
+
+
+# --- what is in force ----------------------------------------------------------------------------
+
+
+def _in_force(statements: Sequence[Statement]) -> Html:
+    rows = (_statement(one) for one in statements)
+    return panel(
+        "In force",
+        tag(
+            "p",
+            "Deny beats ask beats allow, whatever the order; what nothing matches is denied.",
+            class_="note",
+        ),
+        table(
+            ("statement", "effect", "who", "what", "on", "when", "note"),
+            rows,
+            caption="the statements in force",
+        ),
+        id_="statements",
+    )
+
+
+def _statement(one: Statement) -> Html:
+    return tag(
+        "tr",
+        tag("th", tag("code", one.id), scope="row"),
+        tag("td", pill(one.effect, _LOOKS[one.effect])),
+        tag("td", ", ".join(one.principals)),
+        tag("td", *_codes(one.actions)),
+        tag("td", *_codes(one.resources)),
+        tag("td", *_conditions(one.when)),
+        tag("td", coded(one.note), class_="aside"),
+    )
+
+
+def _codes(words: Sequence[str]) -> list[Node]:
+    return [node for one in words for node in (tag("code", one), " ")]
+
+
+def _conditions(when: Mapping[str, object]) -> list[Node]:
+    return _codes([f"{name} = {_plain(value)}" for name, value in when.items()])
+
+
+def _plain(value: object) -> str:
+    return json.dumps(to_json(value), ensure_ascii=False)

@@ -1,0 +1,280 @@
+"""Reads what the sections show; every read is bounded, whatever the store holds."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from zeroclaw.channel import TranscriptItem
+from zeroclaw.clock import Clock, made_at
+from zeroclaw.config import Config
+from zeroclaw.console.approvals import Asked
+from zeroclaw.console.audit import Chain, Numbered
+from zeroclaw.console.checking import Chains
+from zeroclaw.console.conversations import Line, State, Told, where
+from zeroclaw.console.frame import Standing
+from zeroclaw.console.grants import Held
+from zeroclaw.console.people import Faces
+from zeroclaw.delivery import rows
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate import approval as approvals
+from zeroclaw.gate import audit
+from zeroclaw.gate import grant as grants
+from zeroclaw.inbound import pairing
+from zeroclaw.inbound.anchors import STREAM
+from zeroclaw.inbound.conversations import Conversation
+from zeroclaw.inbound.people import People
+from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.record import decode
+from zeroclaw.store import LogKind, Row, RowKind, Store
+from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
+
+MOST_OPEN = 500
+"""Open questions, strangers and grants that are looked at."""
+MOST_COUNTED = 200
+"""Things that wait, on the way to every page; more are shown as this many."""
+ENDED = 20
+"""Answered questions that are shown."""
+LOOKED_BACK = 5
+"""Pages of the outbox in which their cards are looked for."""
+OUTBOX_PAGE = 200
+A_PAGE = 25
+"""Conversations, and chains, of one page."""
+SAID = 60
+"""Rows of a conversation of one page."""
+ENTRIES = 50
+"""Entries of a chain of one page."""
+LATELY = 8
+"""Newest rows of a conversation's inbox that say who writes there, and how it went."""
+_ASK = b'"Ask"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of conversations, and after which id the next one begins; empty for none."""
+
+    told: tuple[Told, ...]
+    after: str
+
+
+class Look:
+    """Reads for the console; one for the whole daemon."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        config: Callable[[], Config],
+        people: People,
+        transcript: Transcript,
+        chains: Chains,
+        redact: Callable[[str], str],
+        halted: Callable[[], str],
+    ) -> None:
+        """Hold where to look."""
+        self._store = store
+        self._clock = clock
+        self._config = config
+        self._people = people
+        self._transcript = transcript
+        self._chains = chains
+        self._redact = redact
+        self._halted = halted
+
+    async def standing(self, told: str) -> Standing:
+        """Return what every page shows; `told` is what the last form came to."""
+        find = self._store.find
+        asked = await find(RowKind.APPROVAL, state="pending", limit=MOST_COUNTED)
+        strangers = await self._strangers()
+        waiting = {"approvals": len(asked), "people": len(strangers)}
+        return Standing(waiting=waiting, halted=self._halted(), told=told)
+
+    # --- approvals, grants, people -------------------------------------------------------------
+
+    async def waiting(self) -> tuple[Asked, ...]:
+        """Return the open questions, the one that ends next first."""
+        found = await self._store.find(RowKind.APPROVAL, state="pending", limit=MOST_OPEN)
+        read = [approvals.decode(row.body) for row in found]
+        ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
+        return tuple([await self._asked(one) for one in ordered])
+
+    async def ended(self) -> tuple[Asked, ...]:
+        """Return the questions that ended lately, the newest ending first.
+
+        A question's key says nothing of its time, so they are found by their cards.
+        """
+        keys: dict[str, None] = {}
+        before = ""
+        for _ in range(LOOKED_BACK):
+            page = await self._store.find(
+                RowKind.OUTBOX, after=before, newest_first=True, limit=OUTBOX_PAGE
+            )
+            for row in page:
+                # Looked at before it is read: most rows are texts, some of them long.
+                item = rows.read(row) if _ASK in row.body else None
+                if isinstance(item, rows.Ask):
+                    keys.update(dict.fromkeys(item.approvals))
+            if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:
+                break
+            before = page[-1].key
+        read = [await self._store.get(RowKind.APPROVAL, key) for key in keys]
+        known = [approvals.decode(row.body) for row in read if row is not None]
+        ended = sorted(
+            (one for one in known if one.at is not None),
+            key=lambda one: (str(one.at), one.action),
+            reverse=True,
+        )
+        return tuple([await self._asked(one) for one in ended[:ENDED]])
+
+    async def _asked(self, one: approvals.Approval) -> Asked:
+        return Asked(approval=one, where=await self._where(one.conversation))
+
+    async def _where(self, conversation: str) -> str:
+        row = await self._store.get(RowKind.CONVERSATION, conversation)
+        return "" if row is None else where(decode(Conversation, row.body).address)
+
+    async def grants(self) -> tuple[Held, ...]:
+        """Return what is granted and holds, the one that ends next first."""
+        now = self._clock.now()
+        found = await self._store.find(RowKind.GRANT, limit=MOST_OPEN)
+        read = [grants.decode(row.body) for row in found]
+        holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
+        return tuple(
+            [
+                Held(
+                    grant=one,
+                    line=self._redact(grants.describe(one, "en")),
+                    where=await self._where(one.conversation),
+                )
+                for one in holding
+            ]
+        )
+
+    async def faces(self) -> Faces:
+        """Return all who are known."""
+        config = self._config()
+        return Faces(
+            waiting=await self._strangers(),
+            known=self._people.stored,
+            configured=config.people,
+            allowed=[(name, one.allowed_users) for name, one in config.channels.items()],
+            local=self._people.local,
+        )
+
+    async def _strangers(self) -> tuple[pairing.Stranger, ...]:
+        now = self._clock.now()
+        found = await self._store.find(RowKind.STRANGER, state="waiting", limit=MOST_COUNTED)
+        read = (pairing.of_row(row) for row in found)
+        is_open = (one for one in read if pairing.is_open(one, now))
+        return tuple(sorted(is_open, key=lambda one: one.asked_at))
+
+    # --- conversations -------------------------------------------------------------------------
+
+    async def at_work(self) -> tuple[Told, ...]:
+        """Return the conversations that have a turn under way, as many as a page holds."""
+        turns = await self._store.find(RowKind.TURN, state="open", newest_first=True, limit=A_PAGE)
+        found = [await self.told(row.conversation) for row in turns if row.conversation is not None]
+        return tuple(one for one in found if one is not None)
+
+    async def conversations(self, after: str) -> Page:
+        """Return a page of all, the newest first, those after an id."""
+        found = await self._store.find(
+            RowKind.CONVERSATION, after=after, newest_first=True, limit=A_PAGE + 1
+        )
+        shown = found[:A_PAGE]
+        told = [await self._told(decode(Conversation, row.body)) for row in shown]
+        return Page(told=tuple(told), after=shown[-1].key if len(found) > A_PAGE else "")
+
+    async def told(self, conversation: ConversationId) -> Told | None:
+        """Return one conversation, None when there is none of this id."""
+        row = await self._store.get(RowKind.CONVERSATION, conversation)
+        return None if row is None else await self._told(decode(Conversation, row.body))
+
+    async def said(self, conversation: ConversationId, before: str) -> tuple[tuple[Line, ...], str]:
+        """Return a page of what was said, and before which cursor the next one ends."""
+        part = await self._transcript.part(conversation, before=before, limit=SAID)
+        return tuple(self._line(one.item, one.by) for one in part.spoken), part.before
+
+    def _line(self, item: TranscriptItem, by: str) -> Line:
+        # People's own words are kept as they were said.
+        return Line(item=replace(item, text=self._redact(item.text)), by=by)
+
+    async def _told(self, one: Conversation) -> Told:
+        store, here = self._store, one.id
+        inbox = await store.find(RowKind.INBOX, conversation=here, newest_first=True, limit=LATELY)
+        outbox = await store.find(RowKind.OUTBOX, conversation=here, newest_first=True, limit=1)
+        queued = await store.find(
+            RowKind.INBOX, conversation=here, state="queued", limit=MOST_COUNTED
+        )
+        journal = await store.last(LogKind.JOURNAL, here)
+        audited = await store.last(LogKind.AUDIT, here)
+        people = (item_of(row).principal for row in inbox)
+        names = dict.fromkeys(one.display or one.id for one in people)
+        newest = max((row.key for row in (*inbox[:1], *outbox)), default="")
+        return Told(
+            id=here,
+            address=one.address,
+            started_at=one.started_at,
+            people=tuple(names),
+            last_at=made_at(newest) if newest else None,
+            state=await self._state(here, inbox, is_queued=bool(queued)),
+            entries=0 if journal is None else journal.sequence,
+            audited=0 if audited is None else audited.sequence,
+            queued=len(queued),
+        )
+
+    async def _state(self, here: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:
+        if await self._store.find(RowKind.APPROVAL, conversation=here, state="pending", limit=1):
+            return "waiting for approval"
+        if await self._store.find(RowKind.TURN, conversation=here, state="open", limit=1):
+            return "running"
+        if is_queued:
+            return "queued"
+        newest = next((row for row in inbox if _has_ended(row)), None)
+        return "failed" if newest is not None and newest.state == "failed" else "idle"
+
+    # --- the audit -----------------------------------------------------------------------------
+
+    async def streams(self) -> tuple[str, ...]:
+        """Return the names of all chains: the daemon's own, then the newest conversations'."""
+        found = await self._store.streams(LogKind.AUDIT)
+        own = (STREAM,) if STREAM in found else ()
+        return (*own, *sorted((one for one in found if one != STREAM), reverse=True))
+
+    async def chain(self, stream: str) -> Chain | None:
+        """Return one chain, None when there is none of this name."""
+        last = await self._store.last(LogKind.AUDIT, stream)
+        if last is None:
+            return None
+        where = await self._where(stream)
+        return Chain(
+            stream=stream,
+            where="the daemon's own" if stream == STREAM else where,
+            is_conversation=bool(where),
+            last=last.sequence,
+            check=self._chains.check_of(stream, last.sequence),
+        )
+
+    async def entries(self, stream: str, before: int) -> tuple[Numbered, ...]:
+        """Return a page of entries, the newest first: those before a number."""
+        found = await self._store.read(
+            LogKind.AUDIT, stream, after=max(0, before - 1 - ENTRIES), limit=ENTRIES
+        )
+        return tuple(
+            Numbered(sequence=one.sequence, written=_read(one.body))
+            for one in reversed(found)
+            if one.sequence < before
+        )
+
+
+def _has_ended(row: Row) -> bool:
+    """Tell whether this is a message, and its turn is over."""
+    is_over = row.state not in ("queued", "control", "taken")
+    return is_over and isinstance(item_of(row).content, Ask | UseTool | Again)
+
+
+def _read(body: bytes) -> audit.Written | None:
+    try:
+        return audit.read(body)
+    except StoreUnusable:
+        return None

@@ -1,0 +1,233 @@
+"""Makes each section's page of what is read for it and what was asked."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zeroclaw.clock import Clock
+from zeroclaw.config import Config
+from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy
+from zeroclaw.console.acting import Fields
+from zeroclaw.console.checking import GROWN, Chains, within
+from zeroclaw.console.frame import Place
+from zeroclaw.console.markup import Html, joined
+from zeroclaw.console.reading import A_PAGE, Look
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.inbound import explaining
+from zeroclaw.inbound.commands import COMMANDS
+from zeroclaw.inbound.people import OPERATOR
+from zeroclaw.tool import Tool
+
+PATIENCE_S = 0.3
+"""How long a page waits for its chain to be checked before it shows how far that is."""
+MOST_KEY = 100
+
+
+class NotThere(Exception):
+    """Raised for a section, a conversation or a chain that does not exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What is asked of a section, and what the last form came to."""
+
+    asked: Fields = field(default_factory=dict[str, str])
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """What the policy explainer asks.
+
+    Attributes:
+        policy: The one in force now, a halt and the revoked included.
+        config: For people.
+        tools: Those that the model is offered.
+        workspaces: Where conversations have theirs.
+    """
+
+    policy: Callable[[], PolicySet]
+    config: Callable[[], Config]
+    tools: Mapping[str, Tool]
+    workspaces: Path
+
+
+class Sections:
+    """The sections of the console; one for the whole daemon."""
+
+    def __init__(
+        self, *, place: Place, look: Look, chains: Chains, judge: Judge, clock: Clock
+    ) -> None:
+        """Hold what they read."""
+        self._place = place
+        self._look = look
+        self._chains = chains
+        self._judge = judge
+        self._clock = clock
+        self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
+            "approvals": self._approvals,
+            "grants": self._grants,
+            "people": self._people,
+            "conversations": self._conversations,
+            "audit": self._audit,
+            "policy": self._policy,
+        }
+
+    async def page(self, section: str, shown: Shown) -> bytes:
+        """Return a section's page.
+
+        Raises:
+            NotThere: There is no such section, or not what was asked of it.
+            StoreUnusable: It can't be read.
+        """
+        if section not in self._made:
+            raise NotThere
+        title, main = await self._made[section](shown.asked)
+        standing = await self._look.standing(shown.told)
+        return frame.page(self._place, section, standing, main, title=title)
+
+    async def check(self, fields: Fields) -> str:
+        """Look through one chain anew, or through all."""
+        stream = fields.get("check", "")
+        every = await self._look.streams()
+        if stream and stream not in every:
+            return "there is no such chain"
+        wanted = (stream,) if stream else every
+        self._chains.ask(*wanted)
+        await within(PATIENCE_S, self._chains)
+        return ""
+
+    # --- what waits, what holds, who is in -------------------------------------------------------
+
+    async def _approvals(self, _asked: Fields) -> tuple[str, Html]:
+        waiting, ended = await self._look.waiting(), await self._look.ended()
+        return "", approvals.approvals(self._place, waiting, ended)
+
+    async def _grants(self, _asked: Fields) -> tuple[str, Html]:
+        return "", grants.grants(self._place, await self._look.grants())
+
+    async def _people(self, _asked: Fields) -> tuple[str, Html]:
+        return "", people.people(self._place, await self._look.faces())
+
+    # --- what was said ---------------------------------------------------------------------------
+
+    async def _conversations(self, asked: Fields) -> tuple[str, Html]:
+        if "of" in asked:
+            return await self._conversation(ConversationId(asked["of"]), asked)
+        after = asked.get("after", "")
+        page = await self._look.conversations(after)
+        older = f"{self._place.to('conversations')}?after={page.after}" if page.after else ""
+        main = conversations.conversations(self._place, page.told, older=older, first=not after)
+        if after:
+            return "", main
+        working = conversations.at_work(self._place, await self._look.at_work())
+        return "", joined((working, main))
+
+    async def _conversation(self, here: ConversationId, asked: Fields) -> tuple[str, Html]:
+        told = await self._look.told(here) if len(here) <= MOST_KEY else None
+        if told is None:
+            raise NotThere
+        before = asked.get("before", "")
+        lines, older = await self._look.said(here, before)
+        path = f"{self._place.to('conversations', here)}?before={older}" if older else ""
+        main = conversations.conversation(self._place, told, lines, older=path, first=not before)
+        return conversations.where(told.address), main
+
+    # --- what was done ---------------------------------------------------------------------------
+
+    async def _audit(self, asked: Fields) -> tuple[str, Html]:
+        if asked.get("of"):
+            return await self._chain(asked["of"], asked)
+        every = await self._look.streams()
+        first = _number(asked.get("from", ""), 0)
+        here = every[first : first + A_PAGE]
+        await self._checked([await self._look.chain(one) for one in here])
+        found = [await self._look.chain(one) for one in here]
+        rest = first + A_PAGE < len(every)
+        older = f"{self._place.to('audit')}?from={first + A_PAGE}" if rest else ""
+        shown = [one for one in found if one is not None]
+        main = audit.chains(self._place, shown, total=len(every), older=older, first=not first)
+        return "", main
+
+    async def _checked(self, found: Sequence[audit.Chain | None]) -> None:
+        """Have those looked through that take no time to speak of."""
+        short = [one for one in found if one is not None and one.last <= GROWN]
+        wanted = [one.stream for one in short if self._chains.wants(one.stream, one.last)]
+        if wanted:
+            self._chains.ask(*wanted)
+            await within(PATIENCE_S, self._chains)
+
+    async def _chain(self, stream: str, asked: Fields) -> tuple[str, Html]:
+        one = await self._look.chain(stream) if len(stream) <= MOST_KEY else None
+        if one is None:
+            raise NotThere
+        if self._chains.wants(stream, one.last):
+            self._chains.ask(stream)
+            await within(PATIENCE_S, self._chains)
+            one = await self._look.chain(stream) or one
+        before = _number(asked.get("before", ""), one.last + 1)
+        entries = await self._look.entries(stream, before)
+        oldest = entries[-1].sequence if entries else 1
+        path = f"{self._place.to('audit')}?of={stream}&before={oldest}"
+        main = audit.chain(
+            self._place,
+            one,
+            entries,
+            older=path if oldest > 1 else "",
+            first="before" not in asked,
+        )
+        return f"Audit: {one.where or stream}", main
+
+    # --- what may be done ------------------------------------------------------------------------
+
+    async def _policy(self, asked: Fields) -> tuple[str, Html]:
+        typed = policy.Typed(
+            who=asked.get("who", OPERATOR),
+            action=asked.get("action", ""),
+            arguments=asked.get("arguments", ""),
+            resources=asked.get("resources", ""),
+        )
+        config, tools = self._judge.config(), self._judge.tools
+        known = policy.Known(
+            people=(OPERATOR, *(f"person:{one.name}" for one in config.people)),
+            actions=(*tools, *(f"command:{name}" for name in COMMANDS)),
+        )
+        answer = await self._explain(config, typed) if "action" in asked else None
+        statements = self._judge.policy().statements
+        return "", policy.policy(self._place, typed, known, answer, statements)
+
+    async def _explain(self, config: Config, typed: policy.Typed) -> policy.Answer:
+        given = (one.strip() for one in typed.resources.splitlines())
+        try:
+            asked = await explaining.ask(
+                config,
+                self._judge.tools,
+                who=typed.who.strip(),
+                action=typed.action.strip(),
+                arguments=typed.arguments,
+                resources=tuple(one for one in given if one),
+                workspaces=self._judge.workspaces,
+                clock=self._clock,
+            )
+        except (ConfigError, ToolArgumentsInvalid) as error:
+            return policy.Misasked(why=str(error))
+        in_force = self._judge.policy()
+        principal = asked.query.principal
+        return policy.Explained(
+            who=principal.id or ", ".join(f"role:{role}" for role in principal.roles),
+            action=asked.query.action,
+            decision=in_force.decide(asked.query),
+            touched=asked.query.resources,
+            notes=asked.notes,
+            considered=in_force.explain(asked.query),
+        )
+
+
+def _number(text: str, otherwise: int) -> int:
+    """Return a number of an address; whatever else stands there is as if nothing did."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _LONGEST else otherwise
+
+
+_LONGEST = 16

@@ -1,0 +1,193 @@
+"""The console as an ASGI application: the sections, the forms, and the line that tells of changes.
+
+The listener lets in only whoever is logged in, from pages of its own origin. A form must bring back
+the token besides, which no page of another program on this machine can know. After a form comes a
+redirect, so that a reload sends nothing twice; what the form came to waits on the server, because
+a line in an address could be written by somebody else.
+"""
+
+import hmac
+from asyncio import Semaphore
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from importlib.resources import files
+from urllib.parse import parse_qsl, quote
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Ids
+from zeroclaw.console.acting import UNREADABLE, Acts, Fields
+from zeroclaw.console.frame import Place
+from zeroclaw.console.pulse import Pulse
+from zeroclaw.console.sections import NotThere, Sections, Shown
+from zeroclaw.errors import ZeroclawError
+
+KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+AT_ONCE = 2
+"""Pages made at the same time: who reads here takes little from whoever is answered (P9)."""
+MOST_BYTES = 16_384
+"""Of a form; the longest field is a reason."""
+MOST_FIELDS = 16
+MOST_TOLD = 32
+"""Lines of forms that wait for the page after their redirect."""
+CHANGED = b"event: changed\ndata: {}\n\n"
+PING = b": ping\n\n"
+Act = Callable[[Fields], Awaitable[str]]
+
+
+def load_page() -> Mapping[str, bytes]:
+    """Read the files of the page, by name; blocks."""
+    folder = files("zeroclaw.console") / "page"
+    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+
+
+def _kind(name: str) -> str | None:
+    return KINDS.get(name.rpartition(".")[2])
+
+
+class Site:
+    """Answers the requests of the console's pages."""
+
+    def __init__(
+        self,
+        *,
+        place: Place,
+        sections: Sections,
+        acts: Acts,
+        pulse: Pulse,
+        files: Mapping[str, bytes],
+        ids: Ids,
+        log: ChannelLog,
+    ) -> None:
+        """Hold what is needed; `files` are those of `load_page`."""
+        self._place = place
+        self._sections = sections
+        self._pulse = pulse
+        self._files = files
+        self._ids = ids
+        self._log = log
+        self._told: OrderedDict[str, str] = OrderedDict()
+        self._slots = Semaphore(AT_ONCE)
+        self._acts: dict[str, Act] = {
+            "approvals": acts.answer,
+            "grants": acts.revoke,
+            "people": acts.decide,
+            "audit": sections.check,
+        }
+
+    def application(self) -> Starlette:
+        """Return the ASGI application."""
+        return Starlette(
+            routes=[
+                Route("/", self._begin),
+                Route("/events", self._follow),
+                *(Route(f"/{name}", self._act, methods=["POST"]) for name in self._acts),
+                Route("/{section}", self._show),
+                Route("/conversations/{of}", self._show_one),
+            ]
+        )
+
+    # --- pages -----------------------------------------------------------------------------------
+
+    async def _begin(self, _request: Request) -> Response:
+        return RedirectResponse(self._place.to("approvals"), status_code=303)
+
+    async def _show(self, request: Request) -> Response:
+        name = str(request.path_params["section"])
+        if name in self._files:
+            return Response(self._files[name], media_type=_kind(name))
+        return await self._page(name, dict(request.query_params))
+
+    async def _show_one(self, request: Request) -> Response:
+        asked = {**request.query_params, "of": str(request.path_params["of"])}
+        return await self._page("conversations", asked)
+
+    async def _page(self, section: str, asked: Fields) -> Response:
+        told = self._told.pop(asked.get("told", ""), "")
+        try:
+            async with self._slots:
+                body = await self._sections.page(section, Shown(asked=asked, told=told))
+        except NotThere:
+            return PlainTextResponse("nothing is here", status_code=404)
+        except ZeroclawError as error:
+            self._log("section_not_read", section=section, why=str(error), level="warning")
+            why = "this can't be read right now; `zeroclaw doctor` may say why"
+            return PlainTextResponse(why, status_code=503)
+        return Response(body, media_type="text/html")
+
+    # --- forms -----------------------------------------------------------------------------------
+
+    async def _act(self, request: Request) -> Response:
+        section = request.url.path.rpartition("/")[2]
+        fields = _fields(await _body(request))
+        if fields is None:
+            return PlainTextResponse(UNREADABLE, status_code=422)
+        if not hmac.compare_digest(fields.get("token", "").encode(), self._place.token.encode()):
+            self._log("form_refused", section=section, level="warning")
+            why = "this page is older than the daemon; reload it and try again"
+            return PlainTextResponse(why, status_code=403)
+        try:
+            told = await self._acts[section](fields)
+        except ZeroclawError as error:
+            self._log("form_not_stored", section=section, why=str(error), level="warning")
+            return PlainTextResponse("it could not be stored; try again", status_code=503)
+        key = self._ids.token()
+        self._told[key] = told
+        if len(self._told) > MOST_TOLD:
+            self._told.popitem(last=False)
+        of = f"&of={quote(fields['check'])}" if fields.get("check") else ""
+        where = f"{self._place.to(section)}?told={key}{of}"
+        return RedirectResponse(where, status_code=303)
+
+    # --- changes ---------------------------------------------------------------------------------
+
+    async def _follow(self, _request: Request) -> Response:
+        if not self._pulse.has_room():
+            return PlainTextResponse("too many pages are open", status_code=503)
+        return _Changes(self._pulse)
+
+
+class _Changes(StreamingResponse):
+    """One page's line; its listening ends with it, however it ends."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        super().__init__((), media_type="text/event-stream")
+        self._pulse = pulse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._frames()) as frames:
+            self.body_iterator = frames
+            await super().__call__(scope, receive, send)
+
+    async def _frames(self) -> AsyncGenerator[bytes]:
+        with self._pulse.listen() as listening:
+            yield CHANGED  # whatever changed before the line stood
+            while (is_new := await listening.take()) is not None:
+                yield CHANGED if is_new else PING
+
+
+async def _body(request: Request) -> bytes:
+    """Return a body, of one that is too long only enough to see it."""
+    found = b""
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > MOST_BYTES:
+            break
+    return found
+
+
+def _fields(body: bytes) -> Fields | None:
+    """Return the fields of a form, None for what is none; of two of one name the last."""
+    if len(body) > MOST_BYTES:
+        return None
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        return None
+    return dict(pairs)
