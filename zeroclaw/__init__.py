@@ -4,6 +4,7 @@ Contracts and values, nothing else: importing this reads no clock, opens nothing
 platform's library.
 """
 
+from zeroclaw.card_words import CardWords
 from zeroclaw.channel import (
     Admit,
     Budget,
@@ -112,6 +113,7 @@ __all__ = [
     "Capabilities",
     "Card",
     "CardCall",
+    "CardWords",
     "Channel",
     "ChannelContext",
     "ChannelLog",

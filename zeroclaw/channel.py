@@ -97,7 +97,7 @@ class Card:
         calls: In request order, at least one.
         deadline_at: When silence becomes a denial.
         choices: What may be answered, in the order of buttons.
-        language: What is read where it is shown; `words_of` has its fixed words.
+        language: What is read where it is shown; `CardWords` has its fixed words.
     """
 
     key: str

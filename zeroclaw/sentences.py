@@ -655,3 +655,30 @@ PAIR_PUT_OUT = Sentence(
     en="{name}{roles}: revoked by {who}, {at}",
     de="{name}{roles}: ausgeschlossen von {who}, {at}",
 )
+
+# --- the fixed words of a card -------------------------------------------------------------------
+
+CARD_HEAD = Sentence(
+    en="{who} asks; answer until {at}",
+    de="{who} fragt; Antwort bis {at}",
+)
+CARD_IN_FILE = Sentence(
+    en="The whole of it is in the file.",
+    de="Das Ganze steht in der Datei.",
+)
+CARD_BY_NUMBER = Sentence(
+    en="/approve {number} or /deny {number}",
+    de="/approve {number} oder /deny {number}",
+)
+CARD_ONCE = Sentence(en="Approve once", de="Einmal freigeben")
+CARD_FOR_A_TIME = Sentence(en="Approve for a time", de="Für eine Zeit freigeben")
+CARD_DENY = Sentence(en="Deny", de="Ablehnen")
+CARD_DENY_BECAUSE = Sentence(en="Deny, because …", de="Ablehnen, weil …")
+CARD_ONCE_SHORT = Sentence(en="✓ once", de="✓ einmal")
+CARD_FOR_A_TIME_SHORT = Sentence(en="✓ a while", de="✓ länger")
+CARD_DENY_SHORT = Sentence(en="✗ deny", de="✗ nein")
+CARD_DENY_BECAUSE_SHORT = Sentence(en="✗ why …", de="✗ warum …")
+CARD_APPROVED = Sentence(en="approved", de="freigegeben")
+CARD_DENIED = Sentence(en="denied", de="abgelehnt")
+CARD_EXPIRED = Sentence(en="expired, it did not run", de="abgelaufen, nicht ausgeführt")
+CARD_STOPPED = Sentence(en="stopped, it did not run", de="abgebrochen, nicht ausgeführt")

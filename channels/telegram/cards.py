@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from channels.telegram import buttons
 from channels.telegram.styled import Styled, Writer, cut, units
-from zeroclaw import ApprovalId, Card, CardCall, Choice, Ending, Outcome
+from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome
 
 MOST_UNITS = 4096
 MOST_CAPTION_UNITS = 1024
@@ -29,24 +29,7 @@ _HEAD_UNITS = 160
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_SINGLE: Mapping[Choice, str] = {
-    "once": "Approve once",
-    "for_a_time": "Approve for a time",
-    "deny": "Deny",
-    "deny_with_reason": "Deny, because …",
-}
-_NUMBERED: Mapping[Choice, str] = {
-    "once": "{} ✓ once",
-    "for_a_time": "{} ✓ a while",
-    "deny": "{} ✗ deny",
-    "deny_with_reason": "{} ✗ why …",
-}
-_ENDED: Mapping[str, str] = {
-    "approved": "✅ approved",
-    "denied": "⛔ denied",
-    "expired": "⌛ expired, it did not run",
-    "stopped": "⏹ stopped, it did not run",
-}
+_SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +88,7 @@ def visible(text: str) -> str:
 
 
 def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
-    writer = Writer()
+    words, writer = CardWords(card.language), Writer()
     writer.write(_head(card), "bold")
     for call in card.calls:
         writer.write(f"\n\n{call.number}. ")
@@ -114,38 +97,36 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
         writer.write(visible(call.arguments), "pre")
         writer.write(f"\n{visible(call.why)} · {call.hash8}")
         if call.approval in endings:
-            writer.write(f"\n{_ending(endings[call.approval])}")
+            writer.write(f"\n{_ending(words, endings[call.approval])}")
         elif not _has_buttons(card, call):
-            writer.write(f"\n/approve {call.number} or /deny {call.number}")
+            writer.write(f"\n{words.by_number(call.number)}")
     return writer.written()
 
 
 def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     """Return a line a call; each has the same share of what a caption may have."""
     room = (MOST_CAPTION_UNITS - _HEAD_UNITS) // len(card.calls)
-    writer = Writer()
-    writer.write(cut(_head(card), _HEAD_UNITS - len(_ATTACHED)), "bold")
-    writer.write(_ATTACHED)
+    words, writer = CardWords(card.language), Writer()
+    attached = f"\n{words.in_file()}"
+    writer.write(cut(_head(card), _HEAD_UNITS - units(attached)), "bold")
+    writer.write(attached)
     for call in card.calls:
-        ended = f" {_ending(endings[call.approval])}" if call.approval in endings else ""
+        ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
         ended = cut(ended, room // 2)
         line = visible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         writer.write(f"\n{cut(line, room - 1 - units(ended))}{ended}")
     return writer.written()
 
 
-_ATTACHED = "\nThe whole of it is in the file."
-
-
 def _head(card: Card) -> str:
     asked_by = cut(visible(card.asked_by), _MOST_BY_UNITS)
-    return f"{asked_by} asks; answer until {_time(card.deadline_at)}"
+    return CardWords(card.language).head(asked_by, _time(card.deadline_at))
 
 
-def _ending(ending: Ending) -> str:
-    by = f" by {cut(visible(ending.by), _MOST_BY_UNITS)}" if ending.by else ""
+def _ending(words: CardWords, ending: Ending) -> str:
+    by = words.by(cut(visible(ending.by), _MOST_BY_UNITS))
     reason = f": {cut(visible(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
-    return f"{_ENDED[ending.how]}{by}, {_time(ending.at)}{reason}"
+    return f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}{reason}"
 
 
 def _time(at: datetime) -> str:
@@ -158,13 +139,17 @@ def _time(at: datetime) -> str:
 def _rows(card: Card, endings: Mapping[ApprovalId, Ending]) -> tuple[tuple[Button, ...], ...]:
     is_open = [call for call in card.calls if call.approval not in endings]
     if len(card.calls) == 1:
-        return tuple((one,) for call in is_open for one in _buttons(card, call, _SINGLE))
-    return tuple(_buttons(card, call, _NUMBERED) for call in is_open if _has_buttons(card, call))
+        return tuple((one,) for call in is_open for one in _buttons(card, call))
+    return tuple(_buttons(card, call) for call in is_open if _has_buttons(card, call))
 
 
-def _buttons(card: Card, call: CardCall, labels: Mapping[Choice, str]) -> tuple[Button, ...]:
+def _buttons(card: Card, call: CardCall) -> tuple[Button, ...]:
+    words, is_alone = CardWords(card.language), len(card.calls) == 1
     return tuple(
-        Button(label=labels[choice].format(call.number), data=buttons.data(call.approval, choice))
+        Button(
+            label=words.label(choice) if is_alone else words.short_label(choice, call.number),
+            data=buttons.data(call.approval, choice),
+        )
         for choice in card.choices
     )
 

@@ -3,7 +3,7 @@
 The platform shows Markdown; its plain form lacks the signs of emphasis and code.
 """
 
-from zeroclaw import Card, Ending, Rendered
+from zeroclaw import Card, CardWords, Ending, Rendered
 
 _SIGNS = str.maketrans("", "", "*_`~")
 
@@ -21,25 +21,27 @@ def measure(rendered: Rendered) -> int:
 def card(asked: Card, endings: tuple[Ending, ...] = (), *, numbered: bool) -> str:
     """Return a card as text: every call whole, how to answer, and how each ended."""
     ended = {ending.approval: ending for ending in endings}
-    lines = [f"{asked.asked_by} asks, until {asked.deadline_at:%Y-%m-%d %H:%M:%S} UTC:"]
+    words = CardWords(asked.language)
+    lines = [words.head(asked.asked_by, f"{asked.deadline_at:%Y-%m-%d %H:%M:%S} UTC")]
     for call in asked.calls:
         lines.append(f"{call.number}. {call.tool}: {call.summary}")
         lines += [f"   {call.arguments}", f"   {call.why} [{call.hash8}]"]
         ending = ended.get(call.approval)
         if ending is not None:
-            lines.append(f"   {ended_line(ending)}")
+            lines.append(f"   {ended_line(words, ending)}")
         elif numbered:
-            lines.append(f"   /approve {call.number} or /deny {call.number}")
+            lines.append(f"   {words.by_number(call.number)}")
     return "\n".join(lines)
 
 
 def endings(asked: Card, ended: tuple[Ending, ...]) -> str:
     """Return how a card ended, for a message after it."""
+    words = CardWords(asked.language)
     numbers = {call.approval: f"{call.number}. {call.tool}: {call.summary}" for call in asked.calls}
-    return "\n".join(f"{numbers[one.approval]}: {ended_line(one)}" for one in ended)
+    return "\n".join(f"{numbers[one.approval]}: {ended_line(words, one)}" for one in ended)
 
 
-def ended_line(ending: Ending) -> str:
+def ended_line(words: CardWords, ending: Ending) -> str:
     """Return how one call's question ended."""
-    by = f" by {ending.by}" if ending.by else ""
-    return f"{ending.how}{by}" + (f": {ending.reason}" if ending.reason else "")
+    reason = f": {ending.reason}" if ending.reason else ""
+    return f"{words.ended(ending)}{words.by(ending.by)}{reason}"

@@ -1,0 +1,71 @@
+"""The fixed words of a card, as every chat platform lays them out."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+import pytest
+
+from zeroclaw.card_words import CardWords
+from zeroclaw.channel import Ending
+from zeroclaw.envelope import ApprovalId, Choice
+from zeroclaw.language import Language
+
+How = Literal["approved", "denied", "expired", "stopped"]
+
+
+def ending(how: How, by: str = "") -> Ending:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Ending(approval=ApprovalId("a"), how=how, by=by, at=at)
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "number", "file"),
+    [
+        (
+            "en",
+            "ann asks; answer until noon",
+            "/approve 3 or /deny 3",
+            "The whole of it is in the file.",
+        ),
+        (
+            "de",
+            "ann fragt; Antwort bis noon",
+            "/approve 3 oder /deny 3",
+            "Das Ganze steht in der Datei.",
+        ),
+    ],
+)
+def test_a_card_is_put_in_the_language_of_its_reader(
+    language: Language, head: str, number: str, file: str
+) -> None:
+    words = CardWords(language)
+    assert (words.head("ann", "noon"), words.by_number(3), words.in_file()) == (head, number, file)
+
+
+@pytest.mark.parametrize(
+    ("choice", "label", "short"),
+    [
+        ("once", "Einmal freigeben", "2 ✓ einmal"),
+        ("for_a_time", "Für eine Zeit freigeben", "2 ✓ länger"),
+        ("deny", "Ablehnen", "2 ✗ nein"),
+        ("deny_with_reason", "Ablehnen, weil …", "2 ✗ warum …"),
+    ],
+)
+def test_a_button_says_what_it_does(choice: Choice, label: str, short: str) -> None:
+    words = CardWords("de")
+    assert (words.label(choice), words.short_label(choice, 2)) == (label, short)
+
+
+@pytest.mark.parametrize(
+    ("how", "by", "english", "german"),
+    [
+        ("approved", "ann", "approved by ann", "freigegeben von ann"),
+        ("denied", "ann", "denied by ann", "abgelehnt von ann"),
+        ("expired", "", "expired, it did not run", "abgelaufen, nicht ausgeführt"),
+        ("stopped", "", "stopped, it did not run", "abgebrochen, nicht ausgeführt"),
+    ],
+)
+def test_a_card_says_how_its_question_ended(how: How, by: str, english: str, german: str) -> None:
+    """And by whom, where somebody ended it (P5)."""
+    said = [CardWords(one).ended(ending(how)) + CardWords(one).by(by) for one in ("en", "de")]
+    assert said == [english, german]
