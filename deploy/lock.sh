@@ -17,7 +17,7 @@ fi
 compile() { # the file, then what goes into it
     file=$1
     shift
-    uv pip compile --quiet pyproject.toml --extra local --group build "$@" \
+    uv pip compile --quiet pyproject.toml --extra local --extra attachments --group build "$@" \
         --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-header --output-file "$file" >/dev/null
 }
