@@ -19,10 +19,10 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.house_parts import (
     CAPABILITIES,
     CONFIG,
-    SECRET,
     Facts,
     QuietControl,
     Threads,
+    checked_of,
     part_of,
     places_in,
 )
@@ -40,9 +40,10 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.config import ChannelSettings, Config
-from zeroclaw.daemon.checked import ChannelPart, Checked
+from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.in_force import InForce
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
-from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start
+from zeroclaw.daemon.parts import Fresh, Openers, Parts, ReadyFacts, Start
 from zeroclaw.envelope import (
     Address,
     Admission,
@@ -62,7 +63,6 @@ from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.protection import Protected
 from zeroclaw.inbound.switch import Halt, halt_put
-from zeroclaw.redact import Redactor
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
@@ -73,7 +73,7 @@ class World:
     """What outlives a restart: the store, the platforms, the model, the time.
 
     Attributes:
-        config: As the next process reads it.
+        config: As the next process reads it, and a reload.
         local: The names of platforms whose every sender is the operator.
         others: Real tools, beside the fakes.
         facts: What the parts logged, and `stopped` for a process that ended as it should.
@@ -114,7 +114,7 @@ class World:
         self.add_platform(name)
 
     def configure(self, **settings: object) -> None:
-        """Change keys of the configuration, for the next process."""
+        """Change keys of the configuration, for the next process or a reload."""
         self.config = self.config.model_copy(update=settings)
 
     async def halt(self, by: str) -> None:
@@ -155,16 +155,13 @@ class World:
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
         keys = Keys(current=key, every=(*self._earlier, key))
         self._earlier = keys.every
-        checked = Checked(
-            statements=(),
-            channels=tuple(self._part(name) for name in self.config.channels),
-            provider_secrets={},
-            redactor=Redactor((SECRET,)),
-        )
+        config, checked = self.config, self._read().checked
+        places = places_in(self.path)
         return Parts(
             start=Start(
-                config=self.config, checked=checked, places=places_in(self.path), version="1"
+                config=config, checked=checked, places=places, version="1", reread=self._read
             ),
+            settings=InForce(config, checked.statements),
             openers=Openers(),
             store=self.store,
             provider=self.model,
@@ -179,6 +176,9 @@ class World:
             jitter=lambda: 1.0,
             shell_note="",
         )
+
+    def _read(self) -> Fresh:
+        return Fresh(config=self.config, checked=checked_of(self.config, self._part))
 
     def _part(self, name: str) -> ChannelPart:
         def make(context: ChannelContext) -> Channel:

@@ -11,9 +11,11 @@ from pydantic import BaseModel
 
 from zeroclaw.channel import Capabilities, Channel, ChannelContext, ChannelManifest
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
-from zeroclaw.daemon.checked import ChannelPart
+from zeroclaw.daemon.checked import ChannelPart, Checked
+from zeroclaw.gate.statement import configured
 from zeroclaw.host.control import Answer, Control, Serve
 from zeroclaw.host.places import Places
+from zeroclaw.redact import Redactor
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,6 +52,16 @@ def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]
         settings=NoSettings(),
         secrets={"password": f"of {name}"},
         make=make,
+    )
+
+
+def checked_of(config: Config, part: Callable[[str], ChannelPart]) -> Checked:
+    """Return what checking brings to light; raises `ConfigError` for a faulty statement."""
+    return Checked(
+        statements=configured(config.policy.statement),
+        channels=tuple(part(name) for name in config.channels),
+        provider_secrets={},
+        redactor=Redactor((SECRET,)),
     )
 
 

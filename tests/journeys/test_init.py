@@ -76,7 +76,7 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
         await person.answer("Model [1]:", await person.number_of("another OpenAI-compatible"))
         await person.answer("up to and with /v1:", server.url)
         await person.answer("name there:", "scripted")
-        await person.answer("Key (env, file, type, none)", "type")
+        await person.answer("Key (env, file, keyring, type, none)", "type")
         await person.answer("(not shown):", KEY)
         await person.answer("file it goes into", "")
         await person.answer("readable by you alone?", "y")
@@ -85,6 +85,7 @@ async def test_a_newcomer_answers_questions_and_the_daemon_runs(tmp_path: Path) 
         while "Autonomy" not in await person.question():
             await person.answer("? [y/N]:", "")  # a channel that is installed for tests
         await person.answer("Autonomy", "readonly")
+        await person.answer("More questions", "")
         await person.rest()
         os.close(screen)
         assert await process.wait() == 0, person.shown

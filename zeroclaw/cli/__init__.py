@@ -31,6 +31,7 @@ COMMANDS: dict[str, Listed] = {
     "status": Listed(module="status", does="Show how the running daemon is."),
     "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
+    "reload": Listed(module="reload", does="Let the running daemon read its configuration again."),
     "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
     "pair": Listed(
         module="pair", does="Show who wants to talk to the bot, and let them in or not."

@@ -6,7 +6,7 @@ table with this one key changed.
 
 import copy
 import tomllib
-from collections.abc import Mapping, MutableMapping, MutableSequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
 from dataclasses import asdict
 from typing import cast
 
@@ -122,34 +122,113 @@ def changed(text: str, dotted: str, given: str) -> str:
         ConfigError: The text is no TOML, or the key path leads through something that is no table.
     """
     import tomlkit
-    from tomlkit.exceptions import TOMLKitError
 
     keys, value = keys_of(dotted), value_of(given)
-    try:
-        wanted = copy.deepcopy(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        fault = f"not valid TOML: {str(error).lower()}"
-        raise ConfigError((fault,)) from error
+    wanted = _loaded(text)
     if keys[0] == "channels" and "channels" not in wanted:
         # A file that names no channel has these; one that names any has only what it names.
         for name in Config().channels:
             if keys[1:2] != (name,):
                 text = f"{text.rstrip()}\n\n[channels.{name}]\n".lstrip()
-                wanted.setdefault("channels", {})[name] = {}
+                channels = cast("dict[str, object]", wanted.setdefault("channels", {}))
+                channels[name] = {}
     _put(wanted, keys, value, dotted)
-    try:
-        document = tomlkit.parse(text)
+
+    def put(document: object) -> None:
         parsed: object = tomlkit.parse("value = " + _toml_of(given, value)).item("value")
         _put_item(document, keys, parsed)
+
+    return _edited(text, put, wanted, dotted)
+
+
+def unset(text: str, dotted: str) -> str:
+    """Return the text without one key, or one table; what holds then is the default.
+
+    Args:
+        text: The whole TOML.
+        dotted: A key path; a number counts in a list, from 0.
+
+    Raises:
+        ConfigError: The text is no TOML, or says nothing of this key.
+    """
+    wanted = _loaded(text)
+    keys = _last_of_its_list(wanted, keys_of(dotted))
+    if not _take(wanted, keys):
+        fault = f"{dotted}: the file says nothing of it, so its default holds"
+        raise ConfigError((fault,))
+    if wanted.get("channels") == {}:
+        fault = f"{dotted}: is the only channel that the file names; name another one first"
+        raise ConfigError((fault,))
+    return _edited(text, lambda document: _take(document, keys), wanted, dotted)
+
+
+def _last_of_its_list(table: object, keys: Keys) -> Keys:
+    """Return the key of the list where the last of its tables is meant."""
+    place = table
+    for key in keys[:-1]:
+        place = _inside(place, key)
+    match place:
+        case [dict()] if keys[-1] == "0":
+            return keys[:-1]
+        case _:
+            return keys
+
+
+def _loaded(text: str) -> dict[str, object]:
+    try:
+        return copy.deepcopy(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        fault = f"not valid TOML: {str(error).lower()}"
+        raise ConfigError((fault,)) from error
+
+
+def _edited(
+    text: str, edit: Callable[[object], object], wanted: Mapping[str, object], dotted: str
+) -> str:
+    """Return the text after an edit of the library's tables that comes to what is wanted."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        edit(document)
         after = tomlkit.dumps(document)
-        after = after if after.endswith("\n") else f"{after}\n"
-        is_right = tomllib.loads(after) == wanted
+        after = after if after.endswith("\n") or not after else f"{after}\n"
+        is_right = _pruned(tomllib.loads(after)) == _pruned(wanted)
     except (TOMLKitError, tomllib.TOMLDecodeError):
         after, is_right = "", False
     if not is_right:
         fault = f"{dotted}: can't be changed without disturbing its surroundings; edit the file"
         raise ConfigError((fault,))
     return after
+
+
+def _pruned(table: Mapping[str, object]) -> dict[str, object]:
+    """Leave out a table without keys at the top: whether it has a line of its own is style."""
+    return {key: one for key, one in table.items() if one != {}}
+
+
+def _take(document: object, keys: Keys) -> bool:
+    """Take a key out of tables, plain or the library's; return whether it was there."""
+    place: object = document
+    for key in keys[:-1]:
+        place = _inside(place, key)
+    last = keys[-1]
+    if isinstance(place, MutableMapping) and last in place:
+        del cast("MutableMapping[str, object]", place)[last]
+    elif isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), last):
+        del cast("MutableSequence[object]", place)[int(last)]
+    else:
+        return False
+    return True
+
+
+def _inside(place: object, key: str) -> object:
+    if isinstance(place, MutableMapping):
+        return cast("MutableMapping[str, object]", place).get(key)
+    if isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), key):
+        return cast("MutableSequence[object]", place)[int(key)]
+    return None
 
 
 def _toml_of(given: str, value: object) -> str:

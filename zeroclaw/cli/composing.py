@@ -6,6 +6,7 @@ from typing import Literal
 
 from zeroclaw.cli.changing import on_one_line
 from zeroclaw.config import ProviderSettings
+from zeroclaw.language import Language
 from zeroclaw.reference import SecretReference
 
 Autonomy = Literal["readonly", "supervised", "full"]
@@ -27,11 +28,17 @@ COMMENTS: Mapping[str, str] = {
     "provider.model_file": "of kind local: a GGUF file",
     "provider.api_key": "of kind openai: leave it out for an endpoint without a key",
     "people": "one person, known on several channels",
-    "people.name": "person:owner in policy",
     "people.ids": "<channel>:<sender id>, as the platform vouches for them",
     "people.roles": "role:operator in policy",
     "channels.web": "the page on the local listener, for whoever holds its login link",
     "channels.terminal": "`zeroclaw chat`, for the daemon's own user",
+    "language": "en | de: what the bot's own sentences are said in; people choose theirs with `/language`",
+    "provider.context_tokens": "tokens, at least 512; where the endpoint does not say how long its window is",
+    "tools.fetch": "reading pages of the public internet, with GET",
+    "tools.fetch.enabled": "false: the model never hears of it",
+    "tools.shell": "commands, in a sandbox",
+    "tools.shell.network": "true: commands reach what this machine reaches",
+    "allowed_users": 'sender ids that are let in, ["*"]: everybody; local channels need none',
     "pairing": "closed | code: strangers meet silence, or get a code in private and operators are asked",
 }
 """By key path, said as `config.example.toml` says it."""
@@ -59,12 +66,20 @@ class Answers:
 
     Attributes:
         operators: `<channel>:<sender id>` of the operator, on channels that don't know it.
+        owner: What the operator is called in policies.
+        language: What the bot's own sentences are said in.
+        fetches: Tools may read pages of the internet.
+        shell_network: Commands reach the network.
     """
 
     provider: ProviderSettings
     channels: tuple[ChosenChannel, ...]
     operators: tuple[str, ...] = ()
     autonomy: Autonomy = "supervised"
+    owner: str = OWNER
+    language: Language = "en"
+    fetches: bool = True
+    shell_network: bool = False
 
 
 def compose(answers: Answers) -> str:
@@ -74,24 +89,42 @@ def compose(answers: Answers) -> str:
 
 def _lines(answers: Answers) -> Iterator[str]:
     yield _line("autonomy", answers.autonomy)
+    if answers.language != "en":
+        yield _line("language", answers.language)
     yield from ("", _commented("[provider]", COMMENTS["provider"]))
     provider = answers.provider
-    for key in ("kind", "base_url", "model", "model_file", "api_key"):
+    for key in ("kind", "base_url", "model", "model_file", "api_key", "context_tokens"):
         value: object = getattr(provider, key)
         if value:
             yield _line(key, value, "provider.")
     if answers.operators:
         yield from ("", _commented("[[people]]", COMMENTS["people"]))
-        yield _line("name", OWNER, "people.")
+        yield _commented(
+            f"name = {on_one_line(answers.owner)}", f"person:{answers.owner} in policy"
+        )
         yield _line("ids", list(answers.operators), "people.")
         yield _line("roles", ["operator"], "people.")
+    yield from _tools(answers)
     for channel in answers.channels:
         comment = COMMENTS.get(f"channels.{channel.kind}", f"the {channel.kind} channel")
         yield from ("", _commented(f"[channels.{channel.kind}]", comment))
+        here = f"{channel.kind}:"
+        if ids := [one.removeprefix(here) for one in answers.operators if one.startswith(here)]:
+            yield _line("allowed_users", ids)
         if channel.by_code:
             yield _line("pairing", "code")
         for key, value in channel.own.items():
             yield f"{key} = {on_one_line(_plain(value))}"
+
+
+def _tools(answers: Answers) -> Iterator[str]:
+    """Yield what differs from the defaults."""
+    keys = {"tools.fetch": "enabled", "tools.shell": "network"}
+    values = {"tools.fetch": answers.fetches, "tools.shell": answers.shell_network}
+    for table, key in keys.items():
+        if values[table] != (table == "tools.fetch"):
+            yield from ("", _commented(f"[{table}]", COMMENTS[table]))
+            yield _line(key, values[table], f"{table}.")
 
 
 def _line(key: str, value: object, table: str = "") -> str:

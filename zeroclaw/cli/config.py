@@ -2,11 +2,12 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import config_place, with_config
+from zeroclaw.cli.options import config_place, data_place, with_config
 
 
 @click.group("config")
@@ -44,8 +45,29 @@ def set_(key: str, value: str, config: Path | None) -> None:
     written when the change would bring in a fault. The file is made when there is none.
     """
     from zeroclaw.cli.changing import changed
+
+    _change(config, lambda before: changed(before, key, value), f"{key} is set")
+
+
+@command.command("unset")
+@click.argument("key")
+@with_config
+def unset(key: str, config: Path | None) -> None:
+    """Take one key out of the configuration's file, so that its default holds again.
+
+    KEY is a path such as `provider.attempts`, or a whole table. Comments and order of the rest
+    stay. Nothing is written when the change would bring in a fault.
+    """
+    from zeroclaw.cli import changing
+
+    _change(config, lambda before: changing.unset(before, key), f"{key} is left to its default")
+
+
+def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
+    """Write a changed text, unless that brings in a fault; say when it holds."""
     from zeroclaw.cli.faults import faults_in
     from zeroclaw.cli.loading import in_file
+    from zeroclaw.cli.when import when_it_holds
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.places import read_config, usual_config
     from zeroclaw.host.replacing import replace_text
@@ -54,7 +76,7 @@ def set_(key: str, value: str, config: Path | None) -> None:
     path = found or usual_config(os.environ, home=Path.home())
     before = read_config(found)
     try:
-        after = changed(before, key, value)
+        after = make(before)
     except ConfigError as error:
         raise ConfigError(in_file(path, error.faults)) from error
     # A fault that was there before, such as a variable that only the daemon has, is no reason to
@@ -64,7 +86,8 @@ def set_(key: str, value: str, config: Path | None) -> None:
     if new := tuple(fault for fault in faults if fault not in old):
         raise ConfigError(in_file(path, (*new, "nothing was changed")))
     replace_text(path, after)
-    click.echo(f"{path}: {key} is set; it holds when the daemon is started again")
+    when = when_it_holds(before, after, data_place(config, None))
+    click.echo(f"{path}: {done}; {when}")
     for line in in_file(path, faults):
         click.echo(f"zeroclaw: {line} (as before)", err=True)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.changing import changed
-from zeroclaw.cli.composing import Answers, Autonomy, ChosenChannel, compose
+from zeroclaw.cli.composing import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.faults import faults_in
 from zeroclaw.cli.installed import channel_manifests, channel_models
 from zeroclaw.cli.interview import Interview, address
@@ -19,6 +19,7 @@ from zeroclaw.config import Config, ProviderSettings, faults_of, parse
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.daemon.choosing import look
 from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.language import Language
 from zeroclaw.reference import SecretReference
 
 
@@ -38,6 +39,8 @@ class Given:
     channels: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     autonomy: Autonomy = "supervised"
+    name: str = OWNER
+    language: Language = "en"
     more: tuple[str, ...] = ()
 
 
@@ -75,6 +78,8 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         channels=tuple(own),
         operators=given.operators,
         autonomy=given.autonomy,
+        owner=given.name,
+        language=given.language,
     )
     text = compose(answers)
     for one in given.more:

@@ -12,7 +12,9 @@ from zeroclaw.cli.options import with_config
 
 @click.command("init")
 @with_config
-@click.option("--force", is_flag=True, help="Replace a configuration that is there.")
+@click.option(
+    "--force", is_flag=True, help="Replace a configuration that is there; it is kept beside."
+)
 @click.option("--yes", is_flag=True, help="Ask nothing; the options below and defaults answer.")
 @click.option("--url", default="", metavar="URL", help="An OpenAI-compatible endpoint, with /v1.")
 @click.option("--model", default="", metavar="NAME", help="The model's name there.")
@@ -31,6 +33,13 @@ from zeroclaw.cli.options import with_config
     default="supervised",
     help="What tools may do without asking.",
 )
+@click.option("--name", default="owner", metavar="NAME", help="What policies call the operator.")
+@click.option(
+    "--language",
+    type=click.Choice(["en", "de"]),
+    default="en",
+    help="What the bot's own sentences are said in.",
+)
 @click.option("--set", "more", multiple=True, metavar="KEY=VALUE", help="Any other key.")
 @click.option("--unchecked", is_flag=True, help="Don't ask the model and the platforms.")
 def command(
@@ -46,13 +55,15 @@ def command(
     channels: tuple[str, ...],
     operators: tuple[str, ...],
     autonomy: Literal["readonly", "supervised", "full"],
+    name: str,
+    language: Literal["en", "de"],
     more: tuple[str, ...],
     unchecked: bool,
 ) -> None:
     """Write a first configuration, after a few questions.
 
-    Asks which model answers, where to talk with it, who the operator is and what tools may do. The
-    model is asked for one word, and a channel's platform whether the settings are right. Secrets
+    Asks which model answers, where to talk with it, who the operator is and what tools may do, and
+    more only to whoever wants. The model is asked for one word, and a channel's platform whether the settings are right. Secrets
     are never written into the configuration, only where they stand.
 
     \b
@@ -62,7 +73,7 @@ def command(
     from zeroclaw.cli import first
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.places import new_config
-    from zeroclaw.host.replacing import replace_text
+    from zeroclaw.host.replacing import kept_before, replace_text
 
     path = new_config(config, environment=os.environ, home=Path.home())
     if path.exists() and not force:
@@ -78,6 +89,8 @@ def command(
             channels=channels,
             operators=operators,
             autonomy=autonomy,
+            name=name,
+            language=language,
             more=more,
         )
         text = first.without_asking(given, os.environ, is_tried=not unchecked)
@@ -87,5 +100,7 @@ def command(
     else:
         message = "this is no terminal, so nobody can be asked; give --yes, and options"
         raise click.UsageError(message)
+    if path.exists():
+        click.echo(f"the file that was there is kept as `{kept_before(path)}`")
     replace_text(path, text)
     click.echo("\n".join(first.next_steps(path, text, os.environ, is_usual=config is None)))

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.changing import value_of
 from zeroclaw.cli.composing import Answers, Autonomy, ChosenChannel
+from zeroclaw.cli.further import ask_further
 from zeroclaw.cli.proven import Seen
 from zeroclaw.config import ProviderSettings
 from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
@@ -68,12 +69,14 @@ class Interview:
         click.echo("read, and ask before more (supervised), or all that no rule forbids (full)?")
         levels = click.Choice(["readonly", "supervised", "full"])
         autonomy = cast("Autonomy", click.prompt("Autonomy", type=levels, default="supervised"))
-        return Answers(
+        answers = Answers(
             provider=provider,
             channels=tuple(chosen),
             operators=tuple(operators),
             autonomy=autonomy,
         )
+        far = {kind for kind, (one, _) in self._channels.items() if not one.local_operator}
+        return ask_further(answers, far=frozenset(far))
 
     # --- the model ---
 
@@ -147,12 +150,13 @@ class Interview:
     def _secret(self, whose: str, *, is_needed: bool = True) -> SecretReference | None:
         """Ask where a secret stands, and write it into a file where it stands nowhere yet."""
         click.echo(
-            f"Where does the key of the {whose} stand? In an environment variable (env), in a"
+            f"Where does the key of the {whose} stand? In an environment variable (env), in a file,"
         )
         click.echo(
-            "file, or nowhere yet, and you type it, for a file that only you can read (type)?"
+            "in the desktop's keyring, or nowhere yet, and you type it, for a file that only"
         )
-        ways = ["env", "file", "type", *([] if is_needed else ["none"])]
+        click.echo("you can read (type)?")
+        ways = ["env", "file", "keyring", "type", *([] if is_needed else ["none"])]
         while True:
             default = None if is_needed else "none"
             match click.prompt("Key", type=click.Choice(ways), default=default):
@@ -161,6 +165,9 @@ class Interview:
                     return SecretReference(env=name)
                 case "file":
                     return SecretReference(file=str(_path("The file")))
+                case "keyring":
+                    entry = click.prompt("Its entry, as service/name", value_proc=keyring_entry)
+                    return SecretReference(keyring=entry)
                 case "type":
                     if (reference := self._typed(whose)) is not None:
                         return reference
@@ -205,6 +212,19 @@ def variable(given: str) -> str:
     """
     if not _VARIABLE.fullmatch(given.strip()):
         message = "that is no name of an environment variable; give the name, not the key"
+        raise click.UsageError(message)
+    return given.strip()
+
+
+def keyring_entry(given: str) -> str:
+    """Take the name of a keyring's entry.
+
+    Raises:
+        click.UsageError: It is none, and may be the secret itself, so it is not repeated.
+    """
+    service, _, entry = given.strip().partition("/")
+    if not service or not entry:
+        message = "that is no entry of a keyring; give service/name, not the key"
         raise click.UsageError(message)
     return given.strip()
 

@@ -4,6 +4,7 @@ import gc
 import os
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -43,7 +44,8 @@ def command(
 
     Without a configuration it runs on its built-in defaults: a small model on this machine, the
     web page on 127.0.0.1:8420, the terminal, and tools that ask before they do more than read.
-    SIGTERM or Ctrl-C ends it: what is being written gets a grace time. Facts go to stderr.
+    SIGTERM or Ctrl-C ends it: what is being written gets a grace time. SIGHUP reads the
+    configuration again, as `zeroclaw reload` does. Facts go to stderr.
     """
     if until_stdin_ends and not _is_pipe(_STDIN):
         message = "--until-stdin-ends needs a pipe as standard input"
@@ -53,16 +55,21 @@ def command(
     from zeroclaw import daemon
     from zeroclaw.cli.greeting import greeting, typed
     from zeroclaw.cli.loading import load
-    from zeroclaw.cli.starting import start_of
+    from zeroclaw.cli.starting import rereading, start_of
     from zeroclaw.host import logs
 
-    loaded, why = load(config, data_dir), ""
+    found = load(config, data_dir)
+    loaded, why = found, ""
     if loaded.config.provider.kind == "auto":  # else nothing of it is loaded
         from zeroclaw.cli.taking import at_the_terminal, take_model
 
         taken = take_model(loaded, os.environ, ask=at_the_terminal())
         loaded, why = taken.loaded, taken.why
-    start = start_of(loaded, os.environ)
+    start = replace(
+        start_of(loaded, os.environ),
+        reread=rereading(found.places.config, data_dir, os.environ),
+        written=found.config,
+    )
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form=log_form, level=log_level)
 
     if why:

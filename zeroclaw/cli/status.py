@@ -2,6 +2,7 @@
 
     {"call": "status"} →
     {"version": "0.1.0", "model": "…", "halted": "" | "<who>",
+     "restart_for": ["<key that a reload found changed>"],
      "channels": {"web": {"condition": "up", "since": "2026-01-01T12:00:00+00:00", "why": ""}},
      "busy": 0, "waiting": 0, "pending": 0, "dropped": {"<channel>": 0},
      "refused": {"<channel>": 0}, "disk_bytes": 0, "login_url": "http://127.0.0.1:8420/?login=…"}
@@ -46,6 +47,9 @@ def lines(told: Mapping[str, object]) -> Iterator[str]:
     if halted := told.get("halted"):
         yield f"HALTED     by {halted}; `zeroclaw resume` goes on"
     yield f"model      {told.get('model', '')}"
+    keys = told.get("restart_for")
+    if isinstance(keys, list) and keys:
+        yield f"restart    for {', '.join(map(str, cast('list[object]', keys)))}"
     label = "channels"
     for name, channel in sorted(_table(told.get("channels")).items()):
         yield f"{label:<10} {name} {_condition(_table(channel))}"

@@ -37,7 +37,7 @@ class Acquaintance:
         announce: Callable[[Plan], None],
     ) -> None:
         """Wire them; nothing runs before `remember`."""
-        config, channels = parts.start.config, parts.start.checked.channels
+        channels = parts.start.checked.channels
         self._parts = parts
         self._people = people
         self._group = group
@@ -54,7 +54,7 @@ class Acquaintance:
         self.strangers = Strangers(
             store=parts.store,
             people=people,
-            holds_s=_holds_s(config, channels),
+            holds_s=lambda: _holds_s(parts.settings.config, channels),
             operators=operators,
             numbers=numbers,
             clock=parts.clock,
@@ -119,10 +119,15 @@ def people_of(config: Config, channels: tuple[ChannelPart, ...]) -> People:
     local.sort(key=lambda name: config.kind_of(name) != "web")
     return People(
         config.people,
-        allowed={name: settings.allowed_users for name, settings in config.channels.items()},
+        allowed=allowed_of(config),
         local=tuple(local),
         language=config.language,
     )
+
+
+def allowed_of(config: Config) -> dict[str, tuple[str, ...]]:
+    """Return the sender ids that each channel lets in."""
+    return {name: settings.allowed_users for name, settings in config.channels.items()}
 
 
 def _holds_s(config: Config, channels: tuple[ChannelPart, ...]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import cast
 
 from pydantic import BaseModel
@@ -10,7 +11,7 @@ from zeroclaw.channel import Channel, ChannelContext, ChannelManifest
 from zeroclaw.config import Config, channel_settings
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.errors import ConfigError
-from zeroclaw.gate.shipped import assemble
+from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.host import shelves
 from zeroclaw.host.references import Secret, resolve, values_to_redact
@@ -72,7 +73,14 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
     statements: tuple[Statement, ...] = ()
     try:
         statements = configured(config.policy.statement)
-        assemble(config.autonomy, statements, approvers=config.approvals.approvers)
+        # With all that may come later, so that a halt finds no statement that is called as its own.
+        assemble(
+            config.autonomy,
+            statements,
+            halt_statement("nobody", datetime(2000, 1, 1, tzinfo=UTC)),
+            approvers=config.approvals.approvers,
+            revoked=frozenset({"nobody"}),
+        )
     except ConfigError as error:
         faults += error.faults
     secrets = _secrets(config, settings, environment, faults)

@@ -1,21 +1,38 @@
-"""The policy now: the configured one, the halt while there is one, and who was put out."""
+"""What is in force now: the settings, and the policy with the halt and those who were put out.
 
-from zeroclaw.daemon.parts import Parts
+Both are replaced whole, in one step without an await, so that nobody sees half of a new
+configuration. Rooms are handed a way to ask, and ask each time.
+"""
+
+from zeroclaw.config import Config
 from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.shipped import halt_statement
+from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement
 from zeroclaw.inbound.switch import Halt
+
+
+class InForce:
+    """The settings that the daemon runs on."""
+
+    def __init__(self, config: Config, statements: tuple[Statement, ...]) -> None:
+        """Begin with what the daemon was started with; `statements` are the configured ones."""
+        self.config = config
+        self.statements = statements
+
+    def take(self, config: Config, statements: tuple[Statement, ...]) -> None:
+        """Put others in force."""
+        self.config, self.statements = config, statements
 
 
 class PolicyInForce:
     """The policy now: the configured one, and the halt while there is one."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, settings: InForce) -> None:
         """Begin without a halt."""
-        self._parts = parts
-        self._now = parts.policy(None)
+        self._settings = settings
         self._halt: Statement | None = None
         self._revoked: frozenset[str] = frozenset()
+        self._now = self._assembled()
         self.halted_by = ""
 
     def __call__(self) -> PolicySet:
@@ -26,9 +43,23 @@ class PolicyInForce:
         """Put a halt in force, or end it."""
         self.halted_by = "" if halt is None else halt.by
         self._halt = None if halt is None else halt_statement(halt.by, halt.at)
-        self._now = self._parts.policy(self._halt, self._revoked)
+        self._now = self._assembled()
 
     def revoke(self, people: frozenset[str]) -> None:
         """Deny everything to these, and to nobody else."""
         self._revoked = people
-        self._now = self._parts.policy(self._halt, self._revoked)
+        self._now = self._assembled()
+
+    def configured(self) -> None:
+        """Follow the settings, which were replaced."""
+        self._now = self._assembled()
+
+    def _assembled(self) -> PolicySet:
+        config = self._settings.config
+        return assemble(
+            config.autonomy,
+            self._settings.statements,
+            self._halt,
+            approvers=config.approvals.approvers,
+            revoked=self._revoked,
+        )

@@ -11,15 +11,16 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
 
 from zeroclaw import sentences
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
 from zeroclaw.daemon.watched import Watched
 from zeroclaw.daemon.wiring import Answer, Wired
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import StoreUnusable, ZeroclawError
+from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError
+from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.logs import troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.inbound.conversations import BUSY
@@ -44,6 +45,7 @@ class Hooks:
 
     on_ready: Callable[[ReadyFacts], None]
     stop: asyncio.Event
+    reload: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def run(
@@ -53,7 +55,7 @@ def run(
     openers: Openers | None = None,
     lifeline: int | None = None,
 ) -> None:
-    """Run the daemon until SIGTERM or SIGINT; blocks.
+    """Run the daemon until SIGTERM or SIGINT; SIGHUP reloads; blocks.
 
     Args:
         start: What it is started with.
@@ -71,9 +73,12 @@ def run(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+        hooks = Hooks(on_ready=on_ready, stop=stop)
+        hangup = Hangup()
+        loop.add_signal_handler(signal.SIGHUP, lambda: _hung_up(hangup, hooks))
         if lifeline is not None:
             loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
-        await serve(start, Hooks(on_ready=on_ready, stop=stop), openers or Openers())
+        await serve(start, hooks, openers or Openers())
 
     asyncio.run(main())
 
@@ -118,6 +123,7 @@ class Daemon:
         await self._wake(unsaid)
         await rooms.start(self._control())
         rooms.mailboxes.start()
+        self._group.create_task(self._hear(), name="reload")
         self._hooks.on_ready(rooms.ready_facts())
         await self._hooks.stop.wait()
         await self._end()
@@ -187,6 +193,7 @@ class Daemon:
             "errors": self._errors,
             "halt": lambda asked: self._switch(asked, on=True),
             "resume": lambda asked: self._switch(asked, on=False),
+            "reload": self._reload,
             "receipts": self._receipts,
             "pair": self.rooms.acquaintance.pair.console,
             "grants": self.rooms.acquaintance.grants.console,
@@ -212,6 +219,23 @@ class Daemon:
         await self._take_halt(halt)
         return {"halted": on}
 
+    async def _reload(self, _asked: Mapping[str, object]) -> dict[str, object]:
+        try:
+            done = await self.rooms.reloading.again()
+        except ConfigError as error:
+            return {"faults": list(error.faults)}
+        file = str(self._parts.start.places.config)
+        return {"file": file, "live": list(done.live), "waiting": list(done.waiting)}
+
+    async def _hear(self) -> None:
+        """Reload at each SIGHUP; what came of it is in the log."""
+        wish = self._hooks.reload
+        while True:
+            await wish.wait()
+            wish.clear()
+            with suppress(ConfigError, Refused):
+                await self.rooms.reloading.again()
+
     async def _receipts(self, asked: Mapping[str, object]) -> dict[str, object]:
         text = asked.get("text")
         return {"receipts": await self.rooms.receipts_in(text if isinstance(text, str) else "")}
@@ -219,7 +243,7 @@ class Daemon:
     # --- the end -------------------------------------------------------------------------------
 
     async def _end(self) -> None:
-        rooms, grace_s = self.rooms, self._parts.start.config.runtime.grace_s
+        rooms, grace_s = self.rooms, self._parts.settings.config.runtime.grace_s
         rooms.door.open = False
         rooms.mailboxes.close()
         self._parts.log("stopping", busy=len(rooms.mailboxes), grace_s=grace_s)
@@ -234,6 +258,16 @@ class Daemon:
         except TimeoutError:
             self._parts.log("drafts_left", level="warning")
         await rooms.anchors.anchor()
+
+
+def _hung_up(hangup: Hangup, hooks: Hooks) -> None:
+    match hangup.means():
+        case "reload":
+            hooks.reload.set()
+        case "stop":
+            hooks.stop.set()
+        case "nothing":
+            pass
 
 
 def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:

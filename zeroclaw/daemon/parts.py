@@ -13,12 +13,10 @@ from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config import Config, ProviderSettings
 from zeroclaw.daemon.checked import Checked
+from zeroclaw.daemon.in_force import InForce
 from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.gate.keys import Keys, open_keys
-from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement
 from zeroclaw.host import places, shelves
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
@@ -60,6 +58,14 @@ class Openers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """A configuration that was read while the daemon runs, and has no fault."""
+
+    config: Config
+    checked: Checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """What the daemon is started with.
 
@@ -68,12 +74,17 @@ class Start:
         checked: What checking it brought to light.
         places: Where everything is.
         version: As people are told it.
+        reread: Reads the configuration again, None where there is no file; blocks, and raises
+            `ConfigError` with every fault.
+        written: As the file said it, where `config` says more: which model was found.
     """
 
     config: Config
     checked: Checked
     places: places.Places
     version: str
+    reread: Callable[[], Fresh] | None = None
+    written: Config | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +112,15 @@ class ReadyFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """All that is open before the first task runs."""
+    """All that is open before the first task runs.
+
+    Attributes:
+        start: What the daemon was started with; of its configuration, what waits for a restart.
+        settings: The configuration in force, which a reload replaces.
+    """
 
     start: Start
+    settings: InForce
     openers: Openers
     store: Store
     provider: Provider
@@ -118,17 +135,6 @@ class Parts:
     jitter: Callable[[], float]
     shell_note: str
 
-    def policy(self, halt: Statement | None, revoked: frozenset[str] = frozenset()) -> PolicySet:
-        """Return the policy with or without a halt, and without those who were put out."""
-        config, checked = self.start.config, self.start.checked
-        return assemble(
-            config.autonomy,
-            checked.statements,
-            halt,
-            approvers=config.approvals.approvers,
-            revoked=revoked,
-        )
-
 
 async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> Parts:
     """Open everything; what is opened is closed by `stack`, in reverse.
@@ -137,6 +143,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         NeedsOperator: Something is wrong that a person has to mend.
     """
     config, log = start.config, EventLog("daemon")
+    settings = InForce(config, start.checked.statements)
     clock = SystemClock()
     ids = SystemIds(clock)
     data = start.places.data
@@ -169,10 +176,12 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         shielded=_shielded(start.places),
         redact=start.checked.redactor.redact,
         version=start.version,
+        result_chars=lambda: settings.config.runtime.result_chars,
         stack=stack,
     )
     return Parts(
         start=start,
+        settings=settings,
         openers=openers,
         store=store,
         provider=provider,

@@ -85,7 +85,7 @@ class Serving:
     def shows_drafts(self, name: str) -> Account | None:
         """Return the account of a channel whose answers are shown while they are written."""
         # An answer may still be due in a chat of a channel that was taken out since.
-        settings = self._parts.start.config.channels.get(name)
+        settings = self._parts.settings.config.channels.get(name)
         return self._accounts.get(name) if settings is not None and settings.stream else None
 
     def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:

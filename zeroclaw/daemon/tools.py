@@ -42,6 +42,7 @@ async def open_tools(
     redact: Callable[[str], str],
     version: str,
     stack: AsyncExitStack,
+    result_chars: Callable[[], int] | None = None,
 ) -> tuple[dict[str, Tool], str]:
     """Return the tools by name, and why there is no shell; `stack` closes what they opened.
 
@@ -75,7 +76,7 @@ async def open_tools(
                 without_sandbox=wanted.shell.without_sandbox,
             )
         )
-    found += stored_tools(config, kept, redact)
+    found += stored_tools(config, kept, redact, result_chars)
     for name in shelves.names(shelves.TOOLS):
         if name not in OURS:
             key = f"tools.{name}"
@@ -86,14 +87,23 @@ async def open_tools(
     return {tool.spec.name: tool for tool in found}, note
 
 
-def stored_tools(config: Config, kept: Kept, redact: Callable[[str], str]) -> tuple[Tool, ...]:
-    """Return those that work on what the store keeps: files that came, notes, cut results."""
+def stored_tools(
+    config: Config,
+    kept: Kept,
+    redact: Callable[[str], str],
+    result_chars: Callable[[], int] | None = None,
+) -> tuple[Tool, ...]:
+    """Return those that work on what the store keeps: files that came, notes, cut results.
+
+    `result_chars` says how much the model reads at once by now, None for as configured.
+    """
     found: list[Tool] = []
+    answer_chars = result_chars or (lambda: config.runtime.result_chars)
     if config.tools.attachments.enabled:
         found += attachments.tools(
             attachments.AttachmentsSettings(
                 store=kept.attachments,
-                answer_chars=lambda: config.runtime.result_chars,
+                answer_chars=answer_chars,
                 timeout_s=config.tools.attachments.timeout_s,
                 memory_bytes=config.tools.attachments.memory_bytes,
             )
@@ -109,7 +119,7 @@ def stored_tools(config: Config, kept: Kept, redact: Callable[[str], str]) -> tu
         )
     if config.tools.results.enabled:
         found += results.tools(
-            results.ResultsSettings(store=kept.results, answer_chars=config.runtime.result_chars)
+            results.ResultsSettings(store=kept.results, answer_chars=answer_chars)
         )
     return tuple(found)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from zeroclaw.config import ApprovalSettings, RuntimeSettings
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.daemon.serving import Serving
@@ -44,6 +45,7 @@ def turn_rooms(
 ) -> Rooms:
     """Return them, with the gate and the outbox; strangers' questions are wired later."""
     config, redactor = parts.start.config, parts.start.checked.redactor
+    settings = parts.settings
     refusals = Refusals(redactor, parts.keys.current)
     gate = Gate(
         tools=parts.tools,
@@ -53,11 +55,7 @@ def turn_rooms(
         refusals=refusals,
         clock=parts.clock,
         ids=parts.ids,
-        settings=GateSettings(
-            approval_timeout_s=config.approvals.timeout_s,
-            approvers=config.approvals.approvers,
-            requester_may_answer=config.approvals.requester_may_answer,
-        ),
+        settings=lambda: gate_settings(settings.config.approvals),
     )
     outbox = Outbox(
         store=parts.store,
@@ -89,7 +87,7 @@ def turn_rooms(
         results=Results(
             keys=parts.keys,
             redactor=redactor,
-            cap_chars=config.runtime.result_chars,
+            cap_chars=lambda: settings.config.runtime.result_chars,
             reader=results.NAME if results.NAME in parts.tools else "",
         ),
         numbers=Numbers(parts.store),
@@ -97,21 +95,33 @@ def turn_rooms(
         ids=parts.ids,
         publish=publish,
         log=log,
-        limits=Limits(
-            max_rounds=config.runtime.max_iterations,
-            max_tokens=config.runtime.max_session_tokens or None,
-        ),
+        limits=lambda: limits_of(settings.config.runtime),
         approvers=operators.approvers,
         operators=operators.readers,
         policy=policy,
         halted=lambda: policy.halted_by,
-        revoked=lambda principal: people.revoked_by(principal.id),
+        known=people.by_now,
+        revoked=people.put_out_by,
         workspace=lambda conversation: _workspace(parts, conversation),
         model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
-        prompt=config.runtime.prompt,
+        prompt=lambda: settings.config.runtime.prompt,
         max_output_tokens=config.provider.max_output_tokens,
     )
     return rooms
+
+
+def gate_settings(approvals: ApprovalSettings) -> GateSettings:
+    """Return how the gate asks."""
+    return GateSettings(
+        approval_timeout_s=approvals.timeout_s,
+        approvers=approvals.approvers,
+        requester_may_answer=approvals.requester_may_answer,
+    )
+
+
+def limits_of(runtime: RuntimeSettings) -> Limits:
+    """Return the bounds of a turn."""
+    return Limits(max_rounds=runtime.max_iterations, max_tokens=runtime.max_session_tokens or None)
 
 
 async def _workspace(parts: Parts, conversation: ConversationId) -> Path:

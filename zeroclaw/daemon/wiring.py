@@ -7,6 +7,7 @@ from zeroclaw import sentences
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts, ReadyFacts
+from zeroclaw.daemon.reloading import Reloading
 from zeroclaw.daemon.serving import Serving
 from zeroclaw.daemon.turn_rooms import turn_rooms
 from zeroclaw.delivery.live import Live
@@ -56,13 +57,13 @@ class Wired:
         self._group = group
         config, checked = parts.start.config, parts.start.checked
         self.serving = Serving(parts, group)
-        self.policy = PolicyInForce(parts)
+        settings = parts.settings
+        self.policy = PolicyInForce(settings)
         self.people = people_of(config, checked.channels)
         self.operators = Operators(
             self.people,
             self.serving.channel_of,
-            requester_may_answer=config.approvals.requester_may_answer,
-            approvers=config.approvals.approvers,
+            settings=lambda: settings.config.approvals,
         )
         leases = Leases(parts.store)
         self.live = Live(account_of=self.serving.shows_drafts, group=group)
@@ -90,12 +91,12 @@ class Wired:
             parts.store,
             parts.clock,
             parts.ids,
-            channels=config.channels,
+            channels=lambda: settings.config.channels,
         )
         self.turnstile = Turnstile(
             store=parts.store,
             conversations=self.conversations,
-            limits=lambda channel: limits_of(config, channel),
+            limits=lambda channel: limits_of(settings.config, channel),
             clock=parts.clock,
             ids=parts.ids,
         )
@@ -110,7 +111,7 @@ class Wired:
             collecting=Collecting(
                 parts.store,
                 parts.clock,
-                {name: settings.collect_s for name, settings in config.channels.items()},
+                self._collect_s,
             ),
         )
         self.acquaintance = Acquaintance(
@@ -130,7 +131,10 @@ class Wired:
             facts_of=self._facts_of,
             redact=checked.redactor.redact,
             ids=parts.ids,
-            grant_s=config.approvals.grant_s,
+            grant_s=lambda: settings.config.approvals.grant_s,
+        )
+        self.reloading = Reloading(
+            parts, policy=self.policy, people=self.people, put_out=self.acquaintance.put_out
         )
         self.supervisor: Supervisor
         self.status = StatusOf(
@@ -140,6 +144,7 @@ class Wired:
             channels=lambda: self.supervisor.states,
             busy=lambda: len(self.mailboxes),
             halted=lambda: self.policy.halted_by,
+            waiting_keys=lambda: self.reloading.waiting,
             dropped=lambda: self.door.dropped,
             refused=lambda: self.turnstile.refused,
         )
@@ -169,7 +174,7 @@ class Wired:
             waiting_note=self._waiting_note,
             put_out=self.acquaintance.put_out,
             log=EventLog("door"),
-            backlog=Backlog(parts.store, parts.ids, most=lambda: config.runtime.backlog),
+            backlog=Backlog(parts.store, parts.ids, most=lambda: settings.config.runtime.backlog),
             most_files=config.attachments.max_per_message,
         )
         self.supervisor = Supervisor(
@@ -184,7 +189,7 @@ class Wired:
             store=parts.store,
             anchors=self.anchors,
             clock=parts.clock,
-            settings=config.retention,
+            settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
         self.forgetting = Forgetting(
@@ -256,6 +261,11 @@ class Wired:
         found = self._parts.tools.get(tool)
         return None if found is None else facts_of(found.spec)
 
+    def _collect_s(self, channel: str) -> float:
+        # A message may wait that came by a channel that was taken out since.
+        settings = self._parts.settings.config.channels.get(channel)
+        return 0.0 if settings is None else settings.collect_s
+
     def _waiting_note(self, item: Item) -> Put | None:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""
         language = item.principal.language
@@ -263,7 +273,7 @@ class Wired:
             text = sentences.HALTED_AND_NEXT.to(language, who=self.policy.halted_by)
         elif tools := self.runner.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
-            approvers = who(self._parts.start.config.approvals.approvers, language)
+            approvers = who(self._parts.settings.config.approvals.approvers, language)
             text = sentences.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
         else:
             return None

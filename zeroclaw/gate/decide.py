@@ -3,7 +3,7 @@
 For each call, one after the other in request order (K3):
 
     parse JSON → [transform hooks] → schema → resources → freeze and hash → PROPOSED
-    → protection → policy → grants → [shield] → [taint] → verdict → EVALUATED
+    → people → protection → policy → grants → [shield] → [taint] → verdict → EVALUATED
 
 Before a run: the hash is recomputed (S3-25), the tool is still there, [guard hooks], the resources
 are resolved again and compared, protection and policy are asked again, [snapshot], [taint]. Steps
@@ -111,7 +111,7 @@ class Gate:
         refusals: Refusals,
         clock: Clock,
         ids: Ids,
-        settings: GateSettings,
+        settings: Callable[[], GateSettings],
     ) -> None:
         """Hold what decisions are made of.
 
@@ -123,7 +123,7 @@ class Gate:
             refusals: Words what does not run.
             clock: Dates decisions and deadlines.
             ids: Makes ids of actions, cards and approvals.
-            settings: Deadlines and approvers.
+            settings: Deadlines and approvers, by now.
         """
         self._tools = tools
         self._policy = policy
@@ -234,7 +234,7 @@ class Gate:
     ) -> tuple[tuple[str, ...] | None, str]:
         """Return what a call would touch, or None and why that can't be told."""
         try:
-            async with asyncio.timeout(self._settings.resolve_timeout_s):
+            async with asyncio.timeout(self._settings().resolve_timeout_s):
                 found = await call(lambda: tool.resources(arguments, context))
         except TimeoutError:
             return None, "the tool took too long to say"
@@ -249,6 +249,9 @@ class Gate:
     def _rule(self, ready: _Ready, setting: Setting, at: datetime) -> _Ruled:
         """Ask protection, then the policy, then the grants."""
         action, facts = ready.action, facts_of(ready.tool.spec)
+        if setting.out:
+            why = f"whoever set it off may no longer talk to this bot, by {setting.out}"
+            return _Ruled(decision=Decision(effect="deny", statements=(), why=why), by="people")
         guarded = protect(facts, action.resources, self._protected)
         if isinstance(guarded, Blocked):
             causes = (guarded.reason, ready.unresolved, "no approval can change that")
@@ -256,7 +259,7 @@ class Gate:
             return _Ruled(decision=Decision(effect="deny", statements=(), why=why), by="protection")
         decision = self._policy().decide(
             Query(
-                principal=setting.context.principal,
+                principal=setting.known or setting.context.principal,
                 action=f"tool:{action.tool}",
                 now=at,
                 resources=action.resources,
@@ -274,7 +277,7 @@ class Gate:
     def _approval(
         self, case: _Case, ready: _Ready, frozen: Frozen, decision: Decision, at: datetime
     ) -> Approval:
-        action = ready.action
+        action, settings = ready.action, self._settings()
         line = call_now(lambda: ready.tool.describe(action.arguments))
         summary = f"run {action.tool}" if isinstance(line, Raised) else " ".join(line.split())
         whole = json.dumps(action.arguments, ensure_ascii=False, indent=2)
@@ -286,15 +289,15 @@ class Gate:
             conversation=action.conversation,
             turn=action.turn,
             requester=action.principal,
-            approvers=self._settings.approvers,
-            requester_may_answer=self._settings.requester_may_answer,
+            approvers=settings.approvers,
+            requester_may_answer=settings.requester_may_answer,
             summary=self._redactor.redact(summary),
             arguments=self._redactor.redact(whole),
             why=decision.why,
             reasons=reasons_of(self._policy(), decision),
             card=case.card,
             order=case.order,
-            deadline_at=at + timedelta(seconds=self._settings.approval_timeout_s),
+            deadline_at=at + timedelta(seconds=settings.approval_timeout_s),
         )
         if action.resources is None:
             # What can't be named can't be granted for a time.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from zeroclaw.envelope import ActionId, TurnId
+from zeroclaw.envelope import ActionId, Principal, TurnId
 from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.audit import Entry
@@ -39,12 +39,16 @@ class Setting:
         turn: The turn that asks.
         direct: Exactly one person reads the chat.
         grants: All of the conversation; ended ones are passed over.
+        known: Who the principal is by now; roles come and go. None for as the turn began.
+        out: Who put the principal out since, empty for nobody.
     """
 
     context: ToolContext
     turn: TurnId
     direct: bool
     grants: tuple[Grant, ...] = ()
+    known: Principal | None = None
+    out: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

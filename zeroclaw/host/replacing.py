@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,6 +41,29 @@ def replace_text(path: Path, text: str) -> None:
     except OSError as error:
         message = f"`{path}` can't be written: {error.strerror}; make it writable for this user"
         raise NotWritten(message) from error
+
+
+def kept_before(path: Path) -> Path:
+    """Copy a file that is about to be replaced to `<name>.before`, and return that path.
+
+    The copy has the file's mode. An older copy goes.
+
+    Raises:
+        NotWritten: The disk or the permissions are in the way.
+    """
+    kept = path.with_name(f"{path.name}.before")
+    fresh = path.with_name(f".{kept.name}.{secrets.token_hex(6)}")
+    try:
+        try:
+            shutil.copy2(path, fresh)
+            fresh.replace(kept)
+        finally:
+            with suppress(FileNotFoundError):
+                fresh.unlink()
+    except OSError as error:
+        message = f"`{kept}` can't be written: {error.strerror}; make it writable for this user"
+        raise NotWritten(message) from error
+    return kept
 
 
 def write_secret(path: Path, value: str) -> None:

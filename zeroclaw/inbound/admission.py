@@ -137,7 +137,7 @@ class Door:
             return plan
         self._conversations.written(plan.writes)
         self._announce(plan)
-        if principal.id in self._people.revoked:
+        if self._people.put_out_by(principal):
             # Put out between the look at who it is and the commit; what it began is ended.
             self._put_out()
         await self._answer_rest(channel, plan)

@@ -60,7 +60,7 @@ class Answers:
         facts_of: Callable[[str], ToolFacts | None],
         redact: Callable[[str], str],
         ids: Ids,
-        grant_s: float,
+        grant_s: Callable[[], float],
     ) -> None:
         """Hold what answers need.
 
@@ -71,7 +71,7 @@ class Answers:
             facts_of: What a tool declares, by its name; None for one that is gone.
             redact: For reasons that people type.
             ids: For rows.
-            grant_s: Seconds that such a grant holds.
+            grant_s: Seconds that such a grant holds, by now.
         """
         self._store = store
         self._questions = questions
@@ -273,7 +273,7 @@ class Answers:
             id=self._ids.ulid(),
             granted_by=ended.by,
             granter=principal.id,
-            until=at + timedelta(seconds=self._grant_s),
+            until=at + timedelta(seconds=self._grant_s()),
             numbers=ended.numbers,
         )
         return () if grant is None else (to_put(grant),)

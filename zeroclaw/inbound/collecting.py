@@ -4,7 +4,7 @@ With `while_busy = "collect"` a person who writes three messages in a row is ans
 turn begins when nothing more came for a moment, and takes what they wrote until then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from zeroclaw.clock import Clock
@@ -21,11 +21,11 @@ LONGEST = 5
 class Collecting:
     """Finds what a conversation's next turn is about."""
 
-    def __init__(self, store: Store, clock: Clock, windows_s: Mapping[str, float]) -> None:
-        """Hold the store; `windows_s` says by channel how long to wait for one more message."""
+    def __init__(self, store: Store, clock: Clock, window_s: Callable[[str], float]) -> None:
+        """Hold the store; `window_s` says of a channel how long to wait for one more message."""
         self._store = store
         self._clock = clock
-        self._windows_s = windows_s
+        self._window_s = window_s
 
     async def next(self, conversation: ConversationId) -> tuple[Item, ...]:
         """Return the items of the next turn, the oldest first; nothing when nothing waits."""
@@ -47,7 +47,7 @@ class Collecting:
         """Return for how long one more message may still join."""
         if not items or not _collects(items[0]) or len(items) == MOST:
             return 0.0
-        window_s = self._windows_s.get(items[0].address.channel, 0.0)
+        window_s = self._window_s(items[0].address.channel)
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()
         if since_newest < 0:

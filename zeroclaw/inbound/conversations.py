@@ -1,7 +1,7 @@
 """Which conversation an address means: minted at the first message, re-pointed by `/new`."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -66,7 +66,7 @@ class Conversations:
         clock: Clock,
         ids: Ids,
         *,
-        channels: Mapping[str, ChannelSettings],
+        channels: Callable[[], Mapping[str, ChannelSettings]],
     ) -> None:
         """Hold the store; `channels` says who shares a conversation, and what a busy one does."""
         self._store = store
@@ -171,7 +171,7 @@ class Conversations:
 
     def _settings(self, address: Address) -> ChannelSettings:
         # A chat may belong to a channel that was taken out since.
-        return self._channels.get(address.channel) or ChannelSettings()
+        return self._channels().get(address.channel) or ChannelSettings()
 
     async def _pointer(self, key: str) -> tuple[Pointer | None, int]:
         known = self._known.get(key)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from zeroclaw.channel import Channel
 from zeroclaw.clock import Ids
+from zeroclaw.config import ApprovalSettings
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
@@ -21,21 +22,18 @@ class Operators:
         people: People,
         channel_of: Callable[[str], Channel | None],
         *,
-        requester_may_answer: bool,
-        approvers: tuple[str, ...],
+        settings: Callable[[], ApprovalSettings],
     ) -> None:
         """Hold who they are.
 
         Args:
             people: Where they sit.
             channel_of: Returns a channel that can send, by name.
-            requester_may_answer: Whether whoever sets a call off may approve it.
-            approvers: Who is asked, as a policy names them.
+            settings: Who is asked by now, and whether whoever sets a call off may approve it.
         """
         self._people = people
         self._channel_of = channel_of
-        self._approvers = approvers
-        self._requester_may_answer = requester_may_answer
+        self._settings = settings
 
     def approvers(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
         """Return where a question is put: the best chats, never a group.
@@ -44,10 +42,12 @@ class Operators:
         channel that asked, else those anywhere, else whoever sits at this machine.
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
-        if here.direct and self._requester_may_answer and not own.isdisjoint(self._approvers):
+        settings = self._settings()
+        may_answer, approvers = settings.requester_may_answer, settings.approvers
+        if here.direct and may_answer and not own.isdisjoint(approvers):
             return (Reader(address=here, language=self._people.language_of(principal.id)),)
-        seats = self._people.seats(self._approvers)
-        if not self._requester_may_answer:
+        seats = self._people.seats(approvers)
+        if not may_answer:
             seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
         reached = self._reached(seats)
         near = tuple(one for one in reached if one.address.channel == here.channel)

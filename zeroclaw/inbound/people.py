@@ -16,6 +16,8 @@ from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind, Write
 
 OPERATOR = "operator"
+CONFIGURATION = "the configuration"
+"""Stands where a name would: it put somebody out."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
@@ -56,16 +58,26 @@ class People:
             local: The channels whose every sender is the operator, best one first.
             language: What those read who neither chose one nor were given one.
         """
+        self._local = local
+        self._chosen: dict[str, Language] = {}
+        self._stored: dict[str, Known] = {}
+        self.configured(people, allowed=allowed, language=language)
+
+    def configured(
+        self,
+        people: tuple[PersonSettings, ...],
+        *,
+        allowed: Mapping[str, tuple[str, ...]],
+        language: Language,
+    ) -> None:
+        """Take in a configuration, see `__init__`; what is stored stays."""
         self.language: Language = language
         self._given: dict[str, Language] = {
             f"person:{person.name}": person.language for person in people if person.language
         }
-        self._chosen: dict[str, Language] = {}
         self._known = {identity: person for person in people for identity in person.ids}
         self._people = people
         self._allowed = {name: frozenset(ids) for name, ids in allowed.items()}
-        self._local = local
-        self._stored: dict[str, Known] = {}
 
     def learn(self, known: Known) -> None:
         """Take in what is stored about a person."""
@@ -114,6 +126,40 @@ class People:
         """Return who put this person out, for people; empty for nobody."""
         found = self._stored.get(id)
         return found.by if found is not None and found.state == "revoked" else ""
+
+    def put_out_by(self, principal: Principal) -> str:
+        """Return who put somebody out who was let in once, for people; empty for nobody.
+
+        Somebody whom the configuration lets in no more, by the id that they wrote with, was put out
+        by it. Of a channel that was taken out nothing can be said, so nobody was.
+        """
+        by = self.revoked_by(principal.id)
+        is_known_of = principal.channel in self._allowed
+        return by or (CONFIGURATION if is_known_of and self._found(principal) is None else "")
+
+    def id_put_out_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return the same by an id alone, as grants have it: out is whom no sender can be."""
+        by = self.revoked_by(id)
+        if by or id == f"person:{OPERATOR}":
+            return by
+        mine = [one for one, person in self._known.items() if id == f"person:{person.name}"]
+        seats = [_parts(one) for one in (mine if id.startswith("person:") else [id])]
+        may = any(
+            channel not in self._allowed
+            or channel in self._local
+            or self._is_allowed(channel, sender)
+            or self._admitted(f"{channel}:{sender}") is not None
+            for channel, sender in seats
+        )
+        return "" if may else CONFIGURATION
+
+    def by_now(self, principal: Principal) -> Principal:
+        """Return who somebody is by now: the configuration may have named them since."""
+        return self._found(principal) or principal
+
+    def _found(self, principal: Principal) -> Principal | None:
+        sender = Sender(id=principal.sender, verified=True, display=principal.display)
+        return self.admit(principal.channel, sender)
 
     def is_revoked(self, channel: str, sender: str) -> bool:
         """Whether this sender was put out, under their own id or as a person with others."""

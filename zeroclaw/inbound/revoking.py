@@ -1,11 +1,12 @@
 """What ends with a person who is put out: their turns, what they wrote, their grants.
 
-Being put out closes the door and the gate at once, in memory, with the commit that says so. This
-room then ends what was under way. It looks until there is nothing left, and once more at each
-start, so a kill in between leaves nothing running.
+Operators put people out, and so does a configuration that lets somebody in no more. That closes
+the door and the gate at once, in memory, with the commit or the reload that says so. This room
+then ends what was under way. It looks until there is nothing left, and once more at each start, so
+a kill in between leaves nothing running.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from zeroclaw.clock import Clock, Ids
@@ -14,7 +15,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate import grant as grants
 from zeroclaw.inbound.grant_commands import AT_CONSOLE, Held, ending
 from zeroclaw.inbound.people import OPERATOR, People
-from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Store, Write, find_all
+from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, Store, Write, find_all
 from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
 from zeroclaw.turn.open_turns import turn_of
 
@@ -40,34 +41,31 @@ class Revoking:
 
     async def sweep(self) -> None:
         """End whatever is under way of anybody who is put out."""
-        out = self._people.revoked
-        if not out:
-            return
-        by = {one.id: one.by for one in self._people.stored}
-        await self._end_grants(out, by)
+        await self._end_grants()
         # What waits before what runs: an item that is taken meanwhile is found as a turn.
-        while not await self._withdraw(out):
+        while not await self._withdraw():
             pass
-        await self._stop(out, by)
+        await self._stop()
 
-    async def _end_grants(self, out: frozenset[str], by: Mapping[str, str]) -> None:
+    async def _end_grants(self) -> None:
         rows = find_all(self._store, RowKind.GRANT)
         held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
         for one in held:
-            gone = sorted({one.grant.holder, one.grant.granter} & out)
-            if not gone:
+            out_by = self._people.id_put_out_by
+            by = out_by(one.grant.holder) or out_by(one.grant.granter)
+            if not by:
                 continue
-            who = _operator(AT_CONSOLE, by.get(gone[0], OPERATOR))
+            who = _operator(AT_CONSOLE, by)
             item = ItemId(self._ids.ulid())
             writes = ending(one, item, AT_CONSOLE, who, self._clock.now())
             with suppress(Conflict):  # somebody else has just ended it
                 await self._commit(writes, one.grant.conversation)
                 self._wake(one.grant.conversation)
 
-    async def _withdraw(self, out: frozenset[str]) -> bool:
+    async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
         rows = find_all(self._store, RowKind.INBOX, state="queued")
-        for row in [row async for row in rows if item_of(row).principal.id in out]:
+        for row in [row async for row in rows if self._out_by(item_of(row))]:
             ended = item_put(item_of(row), "stopped", expect=row.version)
             try:
                 await self._commit((ended,), row.conversation)
@@ -75,20 +73,25 @@ class Revoking:
                 return False
         return True
 
-    async def _stop(self, out: frozenset[str], by: Mapping[str, str]) -> None:
+    async def _stop(self) -> None:
         rows = find_all(self._store, RowKind.TURN, state="open")
-        for row in [row async for row in rows if turn_of(row).item.principal.id in out]:
-            stop = self._stop_item(row, by)
+        for item in [turn_of(row).item async for row in rows]:
+            by = self._out_by(item)
+            if not by:
+                continue
+            stop = self._stop_item(item, by)
             await self._commit((item_put(stop, "control", expect=0),), stop.conversation)
             self._wake(stop.conversation)
 
-    def _stop_item(self, row: Row, by: Mapping[str, str]) -> Item:
-        item = turn_of(row).item
+    def _out_by(self, item: Item) -> str:
+        return self._people.put_out_by(item.principal)
+
+    def _stop_item(self, item: Item, by: str) -> Item:
         return Item(
             id=ItemId(self._ids.ulid()),
             conversation=item.conversation,
             address=item.address,
-            principal=_operator(item.address, by.get(item.principal.id, OPERATOR)),
+            principal=_operator(item.address, by),
             content=Stop(cause="revoked"),
             admitted_at=self._clock.now(),
         )

@@ -29,6 +29,7 @@ class Report:
         pending: Questions that wait for an answer, about calls and about strangers.
         disk_bytes: What the store takes.
         halted: Who halted everything, empty for nobody.
+        restart_for: Keys of the configuration that a reload found changed, and that need a restart.
         dropped: Events of strangers, by channel, since the start.
         refused: Messages over a limit, by channel, since the start.
     """
@@ -41,6 +42,7 @@ class Report:
     pending: int
     disk_bytes: int
     halted: str
+    restart_for: tuple[str, ...]
     dropped: Mapping[str, int]
     refused: Mapping[str, int]
 
@@ -62,6 +64,7 @@ class Report:
             "pending": self.pending,
             "disk_bytes": self.disk_bytes,
             "halted": self.halted,
+            "restart_for": list(self.restart_for),
             "dropped": dict(self.dropped),
             "refused": dict(self.refused),
         }
@@ -79,6 +82,7 @@ class StatusOf:
         channels: Callable[[], Mapping[str, ChannelState]],
         busy: Callable[[], int],
         halted: Callable[[], str],
+        waiting_keys: Callable[[], tuple[str, ...]],
         dropped: Callable[[], Mapping[str, int]],
         refused: Callable[[], Mapping[str, int]],
     ) -> None:
@@ -89,6 +93,7 @@ class StatusOf:
         self._channels = channels
         self._busy = busy
         self._halted = halted
+        self._waiting_keys = waiting_keys
         self._dropped = dropped
         self._refused = refused
 
@@ -104,6 +109,7 @@ class StatusOf:
             + await self._count(RowKind.STRANGER, "waiting"),
             disk_bytes=await self._store.size_bytes(),
             halted=self._halted(),
+            restart_for=self._waiting_keys(),
             dropped=dict(self._dropped()),
             refused=dict(self._refused()),
         )

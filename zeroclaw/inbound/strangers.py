@@ -50,7 +50,7 @@ class Strangers:
         *,
         store: Store,
         people: People,
-        holds_s: Mapping[str, float],
+        holds_s: Callable[[], Mapping[str, float]],
         operators: Callable[[], tuple[Reader, ...]],
         numbers: Numbers,
         clock: Clock,
@@ -61,7 +61,7 @@ class Strangers:
         Args:
             store: Where questions are kept.
             people: Who is known.
-            holds_s: Seconds that a code holds, of each channel that gives codes out.
+            holds_s: Seconds that a code holds, of each channel that gives codes out by now.
             operators: Where a question is put.
             numbers: The daemon's, because these questions share chats with approvals.
             clock: For deadlines.
@@ -87,7 +87,7 @@ class Strangers:
         Args:
             channels: The names of all that run.
         """
-        if not self._holds_s or self._people.can_be_reached(channels):
+        if not self._holds_s() or self._people.can_be_reached(channels):
             return ""
         code = self._code()
         self._claim = claims.open_claim(code, salt=self._ids.token(), now=self._clock.now())
@@ -111,7 +111,7 @@ class Strangers:
         """
         sender, address = envelope.sender, envelope.address
         return (
-            address.channel in self._holds_s
+            address.channel in self._holds_s()
             and address.direct
             and sender.verified
             and len(sender.id) <= pairing.MOST_ID_CHARS
@@ -179,9 +179,10 @@ class Strangers:
         now, address, sender = self._clock.now(), envelope.address, envelope.sender
         rows = find_all(self._store, RowKind.STRANGER, place=address.channel)
         known = [pairing.of_row(row) async for row in rows]
-        if not pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now):
+        holds_s = self._holds_s().get(address.channel)
+        may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)
+        if holds_s is None or not may:
             return None
-        holds_s = self._holds_s[address.channel]
         code, salt = self._code(), self._ids.token()
         readers = self._operators()
         places = [one.address for one in readers]

@@ -99,19 +99,19 @@ class Retention:
     async def sweep(self) -> None:
         """Remove what is old; more, while the disk's bound is passed."""
         for halved in range(HALVINGS + 1):
-            await self._pass(horizons(self._settings, self._clock.now(), halved=halved))
+            await self._pass(horizons(self._settings(), self._clock.now(), halved=halved))
             if not await self._is_over():
                 return
         self._log(
             "disk_over_bound",
             level="warning",
             used_bytes=await self._store.used_bytes(),
-            max_disk_mb=self._settings.max_disk_mb,
+            max_disk_mb=self._settings().max_disk_mb,
             advice="what is left is younger than the shortened ages; raise retention.max_disk_mb",
         )
 
     async def _is_over(self) -> bool:
-        return is_over(self._settings, await self._store.used_bytes())
+        return is_over(self._settings(), await self._store.used_bytes())
 
     async def _pass(self, at: Horizons) -> None:
         busy = await self._busy()

@@ -6,7 +6,7 @@ read; an id of another one looks as if it didn't exist. The call's only resource
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,11 +43,11 @@ class ResultsSettings:
 
     Attributes:
         store: Keeps them.
-        answer_chars: Of one answer; the runtime cuts longer ones again.
+        answer_chars: Of one answer, by now; the runtime cuts longer ones again.
     """
 
     store: ResultsStore
-    answer_chars: int = 20_000
+    answer_chars: Callable[[], int] = lambda: 20_000
 
 
 class ReadArguments(ToolArguments):
@@ -78,7 +78,6 @@ class ReadResult:
 
     def __init__(self, settings: ResultsSettings) -> None:
         self._settings = settings
-        self._most = settings.answer_chars - _HEAD_CHARS
         self._spec = ToolSpec(
             name=NAME,
             description=(
@@ -100,10 +99,10 @@ class ReadResult:
 
     def check(self, arguments: Arguments) -> Arguments:
         """Validate, and refuse a piece that would be cut again."""
-        parsed = parse(ReadArguments, arguments)
-        if parsed.limit > self._most:
-            raise ToolArgumentsInvalid((f"limit: must be at most {self._most}",))
-        return {**dump(parsed), "limit": parsed.limit or self._most}
+        parsed, most = parse(ReadArguments, arguments), self._settings.answer_chars() - _HEAD_CHARS
+        if parsed.limit > most:
+            raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
+        return {**dump(parsed), "limit": parsed.limit or most}
 
     def describe(self, arguments: Arguments) -> str:
         """Return which result would be read."""

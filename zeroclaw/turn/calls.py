@@ -64,6 +64,8 @@ class Calls:
             turn=self._opened.turn,
             direct=self._address.direct,
             grants=tuple([grants.decode(row.body) async for row in rows]),
+            known=self._rooms.known(self._opened.principal),
+            out=self._rooms.revoked(self._opened.principal),
         )
 
     async def frozen(self, action: ActionId) -> Frozen:

@@ -98,8 +98,8 @@ class Performing:
             tools=[tool.spec.name for tool in tools],
             group=not self._address.direct,
         )
-        if rooms.prompt:
-            prompt = f"{prompt}\n\n{rooms.prompt}"
+        if added := rooms.prompt():
+            prompt = f"{prompt}\n\n{added}"
         return ModelRequest(
             messages=prepare_request_messages(
                 (SystemMessage(content=prompt), *history.messages), summary=history.summary

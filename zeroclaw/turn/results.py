@@ -5,7 +5,7 @@ receipt. Pure but for the clock that is handed in.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -65,13 +65,15 @@ class Settled:
 class Results:
     """Makes results; one for the whole daemon."""
 
-    def __init__(self, *, keys: Keys, redactor: Redactor, cap_chars: int, reader: str = "") -> None:
+    def __init__(
+        self, *, keys: Keys, redactor: Redactor, cap_chars: Callable[[], int], reader: str = ""
+    ) -> None:
         """Hold what signs and what redacts.
 
         Args:
             keys: Sign.
             redactor: Redacts.
-            cap_chars: Of the longest text that the model reads.
+            cap_chars: Of the longest text that the model reads, by now.
             reader: The tool that reads what was cut, empty when there is none.
         """
         self._keys = keys
@@ -144,11 +146,12 @@ class Results:
     def _capped(self, text: str) -> tuple[str, PutBlob | None]:
         """Return what fits, redacted, its head and its tail, and the blob that keeps the rest."""
         whole, kept = self._redacted(text)
-        if len(whole) <= self._cap_chars:
+        cap_chars = self._cap_chars()
+        if len(whole) <= cap_chars:
             return whole, None
         body = whole.encode(errors="replace")
         blob = PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body)
-        half = self._cap_chars // 2
+        half = cap_chars // 2
         left_out = f"{len(text) - 2 * half} characters left out"
         middle = f"\n… {left_out}; {kept} kept as `{id_of(blob)}`{self._reading} …\n"
         return f"{whole[:half]}{middle}{whole[-half:]}", blob

@@ -35,7 +35,9 @@ class Rooms:
         operators: The operators' chats, but for the one with this address key.
         policy: The one in force now, `/halt` included.
         halted: Who halted everything, empty when nobody did.
+        known: Who this principal is by now.
         revoked: Who put this principal out, empty when nobody did.
+        limits: Of a turn that begins now.
         workspace: Makes and returns a conversation's own directory.
         model_slots: How many requests the model serves at once; first come, first served.
         prompt: The operator's own addition to the system prompt, empty for none.
@@ -57,13 +59,14 @@ class Rooms:
     ids: Ids
     publish: Publish
     log: ChannelLog
-    limits: Limits
+    limits: Callable[[], Limits]
     approvers: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
     policy: Callable[[], PolicySet]
     halted: Callable[[], str]
+    known: Callable[[Principal], Principal]
     revoked: Callable[[Principal], str]
     workspace: Callable[[ConversationId], Awaitable[Path]]
     model_slots: asyncio.Semaphore
-    prompt: str = ""
+    prompt: Callable[[], str]
     max_output_tokens: int | None = None

@@ -179,7 +179,7 @@ class Runner:
             principal=item.principal,
             correlation=rooms.ids.ulid(),
             user=UserMessage(content=""),
-            limits=rooms.limits,
+            limits=rooms.limits(),
             at=rooms.clock.now(),
         )
         match item.content:

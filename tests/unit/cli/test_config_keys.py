@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.cli import root
-from zeroclaw.cli.changing import changed, keys_of, value_of
+from zeroclaw.cli.changing import changed, keys_of, unset, value_of
 from zeroclaw.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
@@ -232,3 +232,64 @@ def test_what_was_set_is_there_or_the_change_is_refused(changes: list[tuple[str,
             value = cast("dict[str, object]", value)[part]
         assert value == value_of(typed)
         assert "# small" in text or "provider.kind" in {one for one, _ in changes}
+
+
+# --- unset ----------------------------------------------------------------------------------------
+
+
+def test_a_key_that_is_unset_is_gone_and_the_rest_stays(home: Path) -> None:
+    """With the comment on its own line; all others stay where they are."""
+    path = written(home, WITH_COMMENTS)
+    code, out, err = run("unset", "provider.attempts", "--config", str(path))
+    assert (code, "provider.attempts is left to its default" in out, err) == (0, True, "")
+    assert path.read_text(encoding="utf-8") == WITH_COMMENTS.replace("attempts = 3\n", "")
+    assert run("get", "provider.attempts", "--config", str(path)) == (0, "4\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "left"),
+    [
+        ("a = 1\n[tools.shell]\nnetwork = true\n", "tools.shell", {"a": 1}),
+        ("p = { a = 1, b = 2 }\n", "p.a", {"p": {"b": 2}}),
+        ("[p]\na = 1\n", "p.a", {"p": {}}),
+        (
+            '[[people]]\nname = "a"\n[[people]]\nname = "b"\n',
+            "people.0",
+            {"people": [{"name": "b"}]},
+        ),
+        ('[[people]]\nname = "a"\n', "people.0", {}),
+        ('x = ["a"]\n', "x.0", {"x": []}),
+        ('[[people]]\nname = "a"\nroles = ["r"]\n', "people.0.roles", {"people": [{"name": "a"}]}),
+        ("[channels.a]\n[channels.b]\n", "channels.a", {"channels": {"b": {}}}),
+    ],
+)
+def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str, object]) -> None:
+    """Tables, what is in them, and what is in lists."""
+    assert tomllib.loads(unset(text, key)) in (left, {one: v for one, v in left.items() if v != {}})
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "why"),
+    [
+        ("a = 1\n", "b", "says nothing of it"),
+        ("a = 1\n", "a.b", "says nothing of it"),
+        ("a = [1]\n", "a.1", "says nothing of it"),
+        ("a = [1]\n", "a.1.c", "says nothing of it"),
+        ("[channels.web]\n", "channels.web", "is the only channel"),
+        ("a = ", "a", "not valid TOML"),
+        ("a = 1\n", "", "is no key path"),
+    ],
+)
+def test_what_can_not_be_unset_is_told(text: str, key: str, why: str) -> None:
+    """P10."""
+    with pytest.raises(ConfigError, match=why):
+        unset(text, key)
+
+
+def test_unsetting_what_is_needed_changes_nothing(home: Path) -> None:
+    """Checked before it is written, as when a key is set."""
+    text = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
+    path = written(home, text)
+    code, out, err = run("unset", "provider.script", "--config", str(path))
+    assert (code, out, "needs the key `script`" in err) == (2, "", True)
+    assert path.read_text(encoding="utf-8") == text

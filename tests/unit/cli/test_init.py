@@ -123,6 +123,10 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
     code, out, _ = await run(*arguments, "--autonomy", "full", "--force")
     assert (code, f"zeroclaw run --config {path}" in out) == (0, True)
     assert 'autonomy = "full"' in await asyncio.to_thread(text_of, path)
+    kept = home / "mine.toml.before"
+    assert f"the file that was there is kept as `{kept}`" in out
+    assert await asyncio.to_thread(text_of, kept) == first
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
@@ -158,10 +162,12 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
         *("--config", str(path), "--yes", "--unchecked", "--channel", "web"),
         *("--set", "channels.web.title=Bob", "--set", 'provider.api_key={ env = "NOT_THERE" }'),
         *("--url", "http://127.0.0.1:9/v1", "--model", "m", "--operator", "chat:1"),
+        *("--name", "ann", "--language", "de"),
     )
     config = parse(await asyncio.to_thread(text_of, path))
     assert (code, config.channels["web"].own()) == (0, {"title": "Bob"})
-    assert config.people[0].ids == ("chat:1",)
+    assert (config.people[0].name, config.people[0].ids) == ("ann", ("chat:1",))
+    assert config.language == "de"
     assert "first     provider.api_key: environment variable `NOT_THERE` is not set" in out
     assert "zeroclaw chat" not in out
 
@@ -214,7 +220,7 @@ class Room:
 def test_returns_alone_give_what_the_defaults_are(tmp_path: Path) -> None:
     """The local model, both channels, supervised."""
     room = Room(tmp_path)
-    room.ask("", "", "", "")
+    room.ask("", "", "", "", "")
     assert room.told() == Answers(
         provider=ProviderSettings(),
         channels=(ChosenChannel(kind="terminal"), ChosenChannel(kind="web")),
@@ -228,13 +234,13 @@ def test_a_server_on_this_machine_comes_first(tmp_path: Path) -> None:
     few = Server(name="vLLM", base_url="http://127.0.0.1:8000/v1", models=("one",))
     mute = Server(name="mute", base_url="http://127.0.0.1:1/v1", models=())
     room = Room(tmp_path, found=Found(servers=(mute, MANY, few)))
-    shown = room.ask("", "", "", "", "")
+    shown = room.ask("", "", "", "", "", "")
     assert "  1  Ollama on http://127.0.0.1:11434/v1, with 15 models\n  2  vLLM on" in shown
     assert "… and 3 more" in shown
     assert room.told().provider.model == "m0"
-    room.ask("1", "m13", "", "", "")
+    room.ask("1", "m13", "", "", "", "")
     assert room.told().provider.model == "m13"
-    room.ask("2", "", "", "")
+    room.ask("2", "", "", "", "")
     assert room.told().provider.model == "one"
 
 
@@ -242,7 +248,7 @@ def test_a_key_of_the_environment_is_taken_when_it_is_chosen(tmp_path: Path) -> 
     """As a reference; a model that does not answer is asked about again, or kept at a wish."""
     room = Room(tmp_path, found=Found(keys=(KEY,)))
     room.verdicts = [False, False]
-    room.ask("1", "n", "2", "", "y", "", "", "")
+    room.ask("1", "n", "2", "", "y", "", "", "", "")
     assert [one.kind for one in room.models] == ["local", "openai"]
     assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
     assert room.told().provider.model == "small"
@@ -255,7 +261,7 @@ def test_a_typed_key_goes_into_a_file_of_its_own(tmp_path: Path) -> None:
     shown = room.ask(
         *("2", "ftp://x", "https://models.example/v1/", "big"),
         *("type", SECRET, str(taken), "y", "type", SECRET, "", "n", "type", SECRET, "", "y"),
-        *("", "", ""),
+        *("", "", "", ""),
     )
     path = tmp_path / "model.key"
     text = compose(room.told())
@@ -271,33 +277,65 @@ def test_a_key_that_is_typed_as_a_name_is_refused(tmp_path: Path) -> None:
     """And not repeated by us; one in a file, or none, is fine."""
     room = Room(tmp_path)
     begin = ("2", "https://models.example/v1", "big")
-    shown = room.ask(*begin, "env", SECRET, "SOME_KEY", "", "", "")
+    shown = room.ask(*begin, "env", SECRET, "SOME_KEY", "", "", "", "")
     assert "give the name, not the key" in shown
     assert room.told().provider.api_key == SecretReference(env="SOME_KEY")
-    room.ask(*begin, "file", "/run/secrets/key", "", "", "")
+    room.ask(*begin, "file", "/run/secrets/key", "", "", "", "")
     assert room.told().provider.api_key == SecretReference(file="/run/secrets/key")
-    room.ask(*begin, "", "", "", "")
+    shown = room.ask(*begin, "keyring", SECRET, "zeroclaw/model", "", "", "", "")
+    assert "give service/name, not the key" in shown
+    assert room.told().provider.api_key == SecretReference(keyring="zeroclaw/model")
+    room.ask(*begin, "", "", "", "", "")
     assert room.told().provider.api_key is None
+
+
+def test_more_is_asked_of_whoever_wants(tmp_path: Path) -> None:
+    """Language, window, name, strangers, and what tools may reach; each with its comment."""
+    room = Room(tmp_path, chat=True)
+    shown = room.ask(
+        *("2", "https://models.example/v1", "big", ""),
+        *("", "n", "y", "h", "env", "CHAT_TOKEN", "U1", ""),
+        *("y", "de", "12", "many", "8192", "Ann Lee", "Ann", "y", "n", "y"),
+    )
+    assert ("at least 512, or 0" in shown, "begins with a letter" in shown) == (True, True)
+    text = compose(room.told())
+    config = parse(text)
+    assert (config.language, config.provider.context_tokens) == ("de", 8192)
+    assert [one.name for one in config.people] == ["ann"]
+    assert config.channels["chat"].allowed_users == ("U1",)
+    assert config.channels["chat"].pairing == "code"
+    assert (config.tools.fetch.enabled, config.tools.shell.network) == (False, True)
+    bare = [line for line in text.splitlines() if line and "#" not in line]
+    assert bare == ['server = "h"', 'token = { env = "CHAT_TOKEN" }']
+
+
+def test_more_questions_have_defaults(tmp_path: Path) -> None:
+    """Returns alone change nothing there either."""
+    room = Room(tmp_path)
+    room.ask("", "", "", "", "y", "", "", "")
+    assert parse(compose(room.told())) == Config()
 
 
 def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Path) -> None:
     """Without a sender id strangers need a code; no channel at all is no answer."""
     room = Room(tmp_path, chat=True)
-    shown = room.ask("", "n", "n", "n", "n", "n", "y", "7", "env", "CHAT_TOKEN", "U1", "full")
+    shown = room.ask("", "n", "n", "n", "n", "n", "y", "7", "env", "CHAT_TOKEN", "U1", "full", "")
     assert "Without a channel nobody" in shown
     own = {"server": "7", "token": SecretReference(env="CHAT_TOKEN")}
     assert room.told().channels == (ChosenChannel(kind="chat", own=own),)
     table = tomllib.loads(compose(room.told()))
     assert table["people"] == [{"name": "owner", "ids": ["chat:U1"], "roles": ["operator"]}]
-    assert table["channels"] == {"chat": {"server": "7", "token": {"env": "CHAT_TOKEN"}}}
-    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "")
+    assert table["channels"] == {
+        "chat": {"allowed_users": ["U1"], "server": "7", "token": {"env": "CHAT_TOKEN"}}
+    }
+    room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
     assert tomllib.loads(compose(room.told()))["channels"]["chat"]["pairing"] == "code"
     assert room.told().operators == ()
 
 
 def test_the_comments_are_those_of_the_example() -> None:
     """So that both files say the same of a key."""
-    told = EXAMPLE.replace("person:ann", "person:owner")
+    told = EXAMPLE
     assert [one for one in COMMENTS.values() if one not in re.sub(r"  +", " ", told)] == []
 
 

@@ -106,7 +106,7 @@ class House:
             refusals=Refusals(redactor, KEY),
             clock=self.clock,
             ids=CountingIds(),
-            settings=GateSettings(
+            settings=lambda: GateSettings(
                 approval_timeout_s=900,
                 approvers=("person:ann",),
                 requester_may_answer=False,

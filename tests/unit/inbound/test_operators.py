@@ -9,7 +9,7 @@ from tests.fakes.house_parts import CAPABILITIES, CHAT
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
-from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.config import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People, Seat
@@ -50,8 +50,9 @@ def operators(
     return Operators(
         people,
         by_name.get,
-        requester_may_answer=requester_may_answer,
-        approvers=approvers,
+        settings=lambda: ApprovalSettings(
+            requester_may_answer=requester_may_answer, approvers=approvers
+        ),
     )
 
 

@@ -189,3 +189,69 @@ def test_whether_an_operator_can_be_reached(
 ) -> None:
     """Elsewhere than at this machine; else a code is printed."""
     assert made.can_be_reached(channels) == can
+
+
+# --- who was put out since ------------------------------------------------------------------------
+
+
+def principal(sender: str, channel: str = "chat", name: str = "") -> Principal:
+    """Somebody as they were when their turn began."""
+    id_ = f"person:{name}" if name else f"{channel}:{sender}"
+    return Principal(id=id_, roles=frozenset(), channel=channel, sender=sender)
+
+
+OUT: dict[str, tuple[People, Principal, str]] = {
+    "let in": (people(), principal("ben", name="ben"), ""),
+    "revoked": (people(known("person:ben", "revoked")), principal("ben", name="ben"), "Ada"),
+    "taken out": (people(allowed=("ada",)), principal("ben", name="ben"), "the configuration"),
+    "by another id still": (
+        people(),
+        principal("ada@y", "mail", name="ada"),
+        "the configuration",
+    ),
+    "of an operator's making": (people(known("chat:dora")), principal("dora"), ""),
+    "who sits here": (people(), principal("operator", "web", name="operator"), ""),
+    "of a channel that is gone": (people(), principal("7", "discord"), ""),
+    "without their name": (people(), principal("cleo", name="cleo"), ""),
+}
+
+
+@pytest.mark.parametrize(("made", "who", "by"), OUT.values(), ids=OUT)
+def test_who_is_let_in_no_more_was_put_out(made: People, who: Principal, by: str) -> None:
+    """By an operator, or by the configuration that is silent about what they wrote with."""
+    assert made.put_out_by(who) == by
+
+
+IDS: dict[str, tuple[People, str, str]] = {
+    "named": (people(), "person:ben", ""),
+    "revoked": (people(known("person:ben", "revoked")), "person:ben", "Ada"),
+    "with one of several ids": (people(allowed=()), "person:ada", ""),
+    "with none": (people(allowed=("ada",)), "chat:cleo", "the configuration"),
+    "here": (people(allowed=()), "person:ben", ""),
+    "named no more": (people(), "person:cleo", "the configuration"),
+    "of an operator's making": (people(known("chat:dora")), "chat:dora", ""),
+    "whoever sits here": (people(), "person:operator", ""),
+    "of a channel that is gone": (people(), "discord:7", ""),
+}
+
+
+@pytest.mark.parametrize(("made", "id_", "by"), IDS.values(), ids=IDS)
+def test_an_id_is_put_out_when_nobody_can_be_it(made: People, id_: str, by: str) -> None:
+    """Grants know ids only, and one of a person's is enough."""
+    assert made.id_put_out_by(id_) == by
+
+
+def test_another_configuration_leaves_what_is_stored() -> None:
+    """Ben is out of it, Dora was let in by an operator, and Cleo has a name by now."""
+    made = people(known("chat:dora"), known("chat:eve", "revoked"))
+    cleo = PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",))
+    made.configured((cleo,), allowed={"chat": ("cleo", "eve"), "web": ()}, language="de")
+    assert {who: admitted(made, who) for who in ("ben", "cleo", "dora", "eve")} == {
+        "ben": None,
+        "cleo": ("person:cleo", ["operator"]),
+        "dora": ("chat:dora", []),
+        "eve": None,
+    }
+    assert (made.local, made.language) == (("web",), "de")
+    assert made.by_now(principal("cleo")).id == "person:cleo"
+    assert made.by_now(principal("ben", name="ben")).id == "person:ben"

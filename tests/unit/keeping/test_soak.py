@@ -145,7 +145,7 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
             store=store,
             anchors=anchors,
             clock=clock,
-            settings=SETTINGS,
+            settings=lambda: SETTINGS,
             log=lambda _event, **_fields: None,
         )
         traffic = Traffic(store, clock)

@@ -36,7 +36,7 @@ def tool(text: str = LINES, *, answer_chars: int = 1_000) -> ReadResult:
         texts={(CONTEXT.conversation, "a"): text, ("01OTHER", "b"): "theirs"},
         gone=frozenset({(str(CONTEXT.conversation), "g")}),
     )
-    return ReadResult(ResultsSettings(store=shelf, answer_chars=answer_chars))
+    return ReadResult(ResultsSettings(store=shelf, answer_chars=lambda: answer_chars))
 
 
 async def read(made: ReadResult, **arguments: object) -> ToolOutput:

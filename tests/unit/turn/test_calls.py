@@ -279,7 +279,7 @@ def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
     """So that redacting it can't take a minute (P8)."""
     key = Key(id="k", secret=b"k" * 32)
     results = Results(
-        keys=Keys(current=key, every=(key,)), redactor=Redactor((SECRET,)), cap_chars=1000
+        keys=Keys(current=key, every=(key,)), redactor=Redactor((SECRET,)), cap_chars=lambda: 1000
     )
     text = f"begin {SECRET} " + "x " * LONGEST_CHARS + f"{SECRET} end"
     settled = results.of_run(action(), ToolOutput(text=text), EPOCH)

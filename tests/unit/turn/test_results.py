@@ -32,7 +32,7 @@ ACTION = Action(
     resources=(),
 )
 KEYS = Keys(current=KEY, every=(KEY,))
-RESULTS = Results(keys=KEYS, redactor=Redactor((SECRET,)), cap_chars=1_000)
+RESULTS = Results(keys=KEYS, redactor=Redactor((SECRET,)), cap_chars=lambda: 1_000)
 
 
 def returned(text: str) -> Settled:
@@ -64,7 +64,9 @@ def test_what_does_not_fit_is_kept_whole_without_its_secrets() -> None:
 
 def test_a_result_that_was_cut_names_its_id_and_the_tool_that_reads_on() -> None:
     """Without such a tool the model isn't sent looking for one. S1-21."""
-    results = Results(keys=KEYS, redactor=Redactor(()), cap_chars=1_000, reader="read_result")
+    results = Results(
+        keys=KEYS, redactor=Redactor(()), cap_chars=lambda: 1_000, reader="read_result"
+    )
     cut = results.of_run(ACTION, ToolOutput(text="a" * 1_500), AT)
     assert cut.blob is not None
     name = id_of(cut.blob)

@@ -1,0 +1,121 @@
+"""Which changes of a configuration a running daemon takes up."""
+
+from collections.abc import Iterator
+
+import pytest
+from pydantic import BaseModel
+
+from zeroclaw.config import ChannelSettings, Config, parse
+from zeroclaw.daemon.changes import LIVE, RESTART, changed, is_live, taken_up
+
+BEFORE = """
+autonomy = "supervised"
+[provider]
+kind = "openai"
+base_url = "http://127.0.0.1:1/v1"
+model = "one"
+[[people]]
+name = "ann"
+ids = ["chat:ann"]
+[channels.chat]
+allowed_users = ["ann", "ben"]
+room = "blue"
+[channels.mail]
+"""
+AFTER = """
+autonomy = "full"
+[provider]
+kind = "openai"
+base_url = "http://127.0.0.1:1/v1"
+model = "two"
+options = { seed = 1 }
+[[people]]
+name = "ann"
+ids = ["chat:ann"]
+roles = ["operator"]
+[runtime]
+backlog = 7
+[channels.chat]
+allowed_users = ["ann"]
+room = "red"
+colour = "warm"
+scope = "person"
+[channels.page]
+kind = "web"
+"""
+
+
+def keys_of(model: type[BaseModel], path: str = "") -> Iterator[str]:
+    """Every key of a model, those of its tables too."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from keys_of(inner, f"{path}{name}.")
+        elif f"{path}{name}" == "channels":
+            yield from keys_of(ChannelSettings, "channels.*.")
+        else:
+            yield f"{path}{name}"
+
+
+def test_every_key_is_either_taken_up_or_waits_for_a_restart() -> None:
+    """A new key that nobody thought about breaks this."""
+    every = set(keys_of(Config))
+    assert every - LIVE - RESTART == set(), "classify these in zeroclaw/daemon/changes.py"
+    assert (LIVE | RESTART) - every == set(), "these are no keys any more"
+    assert not LIVE & RESTART
+
+
+def test_nothing_differs_from_itself() -> None:
+    """The same text read twice is the same, and so is what stands there as a default."""
+    assert changed(parse(BEFORE), parse(BEFORE)) == ()
+    assert changed(parse(""), parse('autonomy = "supervised"')) == ()
+
+
+def test_each_key_that_differs_is_named() -> None:
+    """A channel that came or went is one key, and so is a list of people."""
+    assert changed(parse(BEFORE), parse(AFTER)) == (
+        "autonomy",
+        "provider.model",
+        "provider.options",
+        "runtime.backlog",
+        "people",
+        "channels.chat.allowed_users",
+        "channels.chat.scope",
+        "channels.chat.room",
+        "channels.chat.colour",
+        "channels.page",
+        "channels.mail",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "live"),
+    [
+        ("autonomy", True),
+        ("people", True),
+        ("policy.statement", True),
+        ("channels.chat.allowed_users", True),
+        ("channels.chat.scope", False),
+        ("channels.chat.room", False),
+        ("channels.chat", False),
+        ("provider.model", False),
+        ("channels.autonomy", False),
+        ("no_such_key", False),
+    ],
+)
+def test_what_nobody_thought_about_waits_for_a_restart(key: str, live: bool) -> None:
+    """Also the keys of a channel's own kind, whatever they are called."""
+    assert is_live(key) is live
+
+
+def test_what_waits_for_a_restart_stays_as_it_runs() -> None:
+    """All else is taken from the new one; what then still differs is what waits."""
+    running, fresh = parse(BEFORE), parse(AFTER)
+
+    merged = taken_up(running, fresh)
+
+    assert [key for key in changed(merged, fresh) if is_live(key)] == []
+    assert changed(running, merged) == tuple(key for key in changed(running, fresh) if is_live(key))
+    assert list(merged.channels) == ["chat", "mail"]
+    assert merged.channels["chat"].own() == {"room": "blue"}
+    assert (merged.provider, merged.people) == (running.provider, fresh.people)

@@ -1,0 +1,326 @@
+"""A configuration that is read again while the daemon runs."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import CHAT, CONFIG, PEOPLE, checked_of, part_of
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.channel import Channel, ChannelContext
+from zeroclaw.config import (
+    ApprovalSettings,
+    ChannelSettings,
+    PolicySettings,
+    ProviderSettings,
+    RuntimeSettings,
+)
+from zeroclaw.daemon.checked import ChannelPart, Checked
+from zeroclaw.daemon.in_force import InForce
+from zeroclaw.daemon.reloading import (
+    NO_FILE,
+    NothingToRead,
+    Reloaded,
+    Reloading,
+    replaced_secrets,
+)
+from zeroclaw.inbound.known import Known, known_put
+from zeroclaw.store import Commit, DurablePoint, RowKind
+
+POKE = asks_for(("poke", '{"a": 1}'))
+LOOK = asks_for(("look", "{}"))
+NO_POKING: dict[str, object] = {
+    "id": "calm",
+    "effect": "deny",
+    "principals": ["anyone"],
+    "actions": ["tool:poke"],
+}
+
+
+def without(who: str) -> dict[str, ChannelSettings]:
+    """The channel, which lets somebody in no more."""
+    stay = tuple(one for one in CHAT.allowed_users if one != who)
+    return {"chat": CHAT.model_copy(update={"allowed_users": stay})}
+
+
+async def reload(house: House) -> tuple[object, object]:
+    """Read it again; return what holds now, and what waits."""
+    told = await house.ask("reload")
+    return told.get("live"), told.get("waiting")
+
+
+# --- the policy ----------------------------------------------------------------------------------
+
+
+async def test_a_call_that_was_approved_runs_no_more_once_it_is_denied(world: World) -> None:
+    """The last check asks the policy of now, whatever was asked when it was gated (P3)."""
+    world.model.will(POKE, says("sorry"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        world.configure(policy=PolicySettings(statement=(NO_POKING,)))
+        assert await reload(house) == (["policy.statement"], [])
+        await house.press()
+        assert world.poke.runs == []
+        assert house.texts("ben")[-1] == "sorry"
+
+
+async def test_a_call_that_waits_may_run_once_more_is_allowed(world: World) -> None:
+    """The question stays a question; what comes after is not asked about."""
+    world.model.will(POKE, POKE, says("poked"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        world.configure(autonomy="full")
+        assert await reload(house) == (["autonomy"], [])
+        assert world.poke.runs == []
+        await house.press()
+        assert world.poke.runs == [{"a": 1}, {"a": 1}]
+
+
+async def test_a_halt_holds_over_a_reload(world: World) -> None:
+    """And so does that somebody was put out."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.ask("pair", words="revoke ben")
+        world.configure(autonomy="full")
+        await reload(house)
+        assert {"halt.active", "revoked.people", "full.declared"} <= {
+            one.id for one in house.rooms.policy().statements
+        }
+        assert await house.say("hello", "ben") == await house.say("hello", "mallory")
+
+
+async def test_a_tool_that_runs_is_left_to_run(world: World) -> None:
+    """A new policy is about what has not begun."""
+    hold = asyncio.Event()
+    world.look.hold = hold
+    world.model.will(LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look", "ben")
+        world.configure(autonomy="readonly", runtime=RuntimeSettings(max_iterations=9))
+        assert await reload(house) == (["autonomy", "runtime.max_iterations"], [])
+        hold.set()
+        await house.settle()
+        assert house.texts("ben") == ["seen"]
+
+
+# --- people --------------------------------------------------------------------------------------
+
+
+async def test_who_was_taken_out_is_a_stranger(world: World) -> None:
+    """Nothing is answered, and one counter is left behind (P4)."""
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        before = house.texts("ben")
+        world.configure(channels=without("ben"))
+        assert await reload(house) == (["channels.chat.allowed_users"], [])
+        await house.say("hello again", "ben")
+        assert house.texts("ben") == before
+        assert house.rooms.door.dropped == {"chat": 1}
+        assert await house.say("hello", "cleo")
+
+
+async def test_what_they_had_running_is_stopped(world: World) -> None:
+    """As if an operator had put them out: the answer, what waits behind it, their question."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.say("and again", "ben")
+        world.configure(channels=without("ben"))
+        await reload(house)
+        assert house.endings() == [("stopped", "the configuration")]
+        assert await house.states("queued", "taken") == []
+        assert await house.rows(RowKind.TURN, "open") == ()
+        await house.press()
+        assert world.poke.runs == []
+
+
+async def test_what_was_granted_to_them_ends_with_it(world: World) -> None:
+    """Others keep what they were granted."""
+    world.model.will(POKE, says("done"), POKE, says("done"))
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press("for_a_time")
+        await house.say("poke it", "cleo")
+        await house.press("for_a_time")
+        world.configure(channels=without("ben"))
+        await reload(house)
+        (left,) = await house.rows(RowKind.GRANT)
+        assert b"chat:cleo" in left.body
+
+
+async def test_a_kill_before_that_leaves_nothing_running_after_the_start(world: World) -> None:
+    """The next process reads the same file, and ends the same."""
+    world.model.will((*says("Once upon")[:1], asyncio.Event()))
+    async with world.running() as house:
+        await house.say("a story", "ben")
+    world.configure(channels=without("ben"))
+    async with world.running() as house:
+        assert await house.states() == ["stopped", "answered"]
+        assert await house.rows(RowKind.TURN, "open") == ()
+        assert len(world.model.requests) == 1
+
+
+async def test_a_role_that_was_taken_away_counts_no_more(world: World) -> None:
+    """In a turn that runs already, too: the last check asks who somebody is by now."""
+    only_ada: dict[str, object] = {**NO_POKING, "principals": ["person:ada"]}
+    world.configure(autonomy="full", people=PEOPLE[1:])
+    hold = asyncio.Event()
+    world.look.hold = hold
+    world.model.will(LOOK, POKE, says("no"))
+    async with world.running() as house:
+        await house.say("look, then poke", "ada")
+        world.configure(people=PEOPLE, policy=PolicySettings(statement=(only_ada,)))
+        assert await reload(house) == (["people", "policy.statement"], [])
+        hold.set()
+        await house.settle()
+        assert world.poke.runs == []
+
+
+async def test_what_was_decided_about_people_stays(world: World) -> None:
+    """Who was let in by an operator still is; a reload is about the configuration."""
+    dora = Known(id="chat:dora", display="", state="admitted", by="Ada", at=world.clock.now())
+    put = known_put(dora, expect=0)
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
+    async with world.running() as house:
+        world.configure(channels=without("ben"))
+        await reload(house)
+        await house.say("hello", "dora")
+        assert house.texts("dora") == ["ok"]
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+async def test_limits_hold_for_what_begins_after_it(world: World) -> None:
+    """How long a question stands, how many messages wait, what is shown while it is written."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        world.configure(
+            approvals=ApprovalSettings(timeout_s=60.0),
+            runtime=RuntimeSettings(backlog=1, prompt="You are a parrot."),
+            channels={"chat": CHAT.model_copy(update={"stream": False})},
+        )
+        live, waiting = await reload(house)
+        assert (live, waiting) == (
+            [
+                "runtime.backlog",
+                "runtime.prompt",
+                "approvals.timeout_s",
+                "channels.chat.stream",
+            ],
+            [],
+        )
+        await house.say("poke it", "ben")
+        await house.say("one", "ben")
+        await house.say("two", "ben")
+        assert await house.states() == ["taken", "queued", "failed"]
+        assert "You are a parrot." in str(world.model.requests[0].messages[0].content)
+        await house.advance(61)
+        assert house.endings() == [("expired", "")]
+
+
+# --- what waits ----------------------------------------------------------------------------------
+
+
+async def test_what_needs_a_restart_is_named_and_stays(world: World) -> None:
+    """Each time, until the restart; what the daemon can take up it takes up all the same."""
+    async with world.running() as house:
+        world.configure(
+            autonomy="readonly",
+            provider=ProviderSettings(attempts=2),
+            channels={"chat": CHAT, "more": ChannelSettings(kind="chat")},
+        )
+        world.add_platform("more")
+        assert await reload(house) == (["autonomy"], ["provider.attempts", "channels.more"])
+        assert await reload(house) == ([], ["provider.attempts", "channels.more"])
+        assert (await house.ask("status"))["restart_for"] == ["provider.attempts", "channels.more"]
+        assert house.parts.settings.config.provider == ProviderSettings()
+        assert list(house.parts.settings.config.channels) == ["chat"]
+        world.configure(provider=ProviderSettings(), channels={"chat": CHAT})
+        assert await reload(house) == ([], [])
+        assert (await house.ask("status"))["restart_for"] == []
+
+
+def test_a_secret_that_is_another_one_by_now_waits_too() -> None:
+    """The reference is the same; what is behind it was replaced. A new channel is named anyway."""
+    before, after = checked_with("old", "chat"), checked_with("new", "chat", "more")
+    assert replaced_secrets(before, before) == ()
+    assert replaced_secrets(before, after) == ("provider.api_key", "channels.chat.password")
+
+
+def checked_with(secret: str, *channels: str) -> Checked:
+    """A configuration whose every secret is this one."""
+
+    def part(name: str) -> ChannelPart:
+        made = part_of(name, local=False, make=nobody)
+        return replace(made, secrets={"password": secret})
+
+    config = CONFIG.model_copy(update={"channels": dict.fromkeys(channels, CHAT)})
+    return replace(checked_of(config, part), provider_secrets={"api_key": secret})
+
+
+def nobody(_context: ChannelContext) -> Channel:
+    raise AssertionError
+
+
+# --- nothing -------------------------------------------------------------------------------------
+
+
+async def test_a_fault_changes_nothing(world: World) -> None:
+    """All of it or nothing: what is right in the same file is not taken up (P10)."""
+    async with world.running() as house:
+        world.configure(
+            autonomy="full", policy=PolicySettings(statement=({**NO_POKING, "effect": "maybe"},))
+        )
+        told = await house.ask("reload")
+        assert list(told) == ["faults"]
+        assert house.parts.settings.config.autonomy == "supervised"
+        assert "reload_refused" in world.facts.events()
+
+
+async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
+    """It says so, and what to do (P10)."""
+    async with world.running() as house:
+        bare = replace(house.parts, start=replace(house.parts.start, reread=None))
+        rooms = house.rooms
+        reloading = Reloading(bare, policy=rooms.policy, people=rooms.people, put_out=lambda: None)
+        with pytest.raises(NothingToRead, match=NO_FILE):
+            await reloading.again()
+
+
+async def test_a_signal_does_the_same(world: World) -> None:
+    """And what came of it is in the log, a fault too; the daemon goes on."""
+    async with world.running() as house:
+        world.configure(policy=PolicySettings(statement=({"id": "x"},)))
+        house.hooks.reload.set()
+        await house.settle()
+        world.configure(
+            policy=PolicySettings(), autonomy="full", provider=ProviderSettings(attempts=2)
+        )
+        house.hooks.reload.set()
+        await house.settle()
+        told = [(event, fields) for event, fields in world.facts.seen if "reload" in event]
+        assert [event for event, _ in told] == ["reload_refused", "reloaded"]
+        assert told[-1][1] == {"now": "autonomy", "needs_a_restart": "provider.attempts"}
+
+
+async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None:
+    """`kind = "auto"` is what the file says, whatever was found at the start."""
+    found = ProviderSettings(kind="openai", base_url="http://127.0.0.1:1/v1", model="m")
+    async with world.running() as house:
+        read = house.parts.start.reread
+        assert read is not None
+        asked = world.config.model_copy(update={"provider": ProviderSettings(kind="auto")})
+        start = replace(
+            house.parts.start,
+            config=world.config.model_copy(update={"provider": found}),
+            written=asked,
+            reread=lambda: replace(read(), config=asked.model_copy(update={"autonomy": "full"})),
+        )
+        rooms, settings = house.rooms, InForce(start.config, ())
+        parts = replace(house.parts, start=start, settings=settings)
+        reloading = Reloading(parts, policy=rooms.policy, people=rooms.people, put_out=lambda: None)
+        assert await reloading.again() == Reloaded(live=("autonomy",), waiting=())
+        assert await reloading.again() == Reloaded(live=(), waiting=())
+        assert (settings.config.provider, settings.config.autonomy) == (found, "full")

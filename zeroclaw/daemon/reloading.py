@@ -1,0 +1,117 @@
+"""Reads the configuration again while the daemon runs: takes up all that it can, or nothing.
+
+Nothing durable changes, so a kill at any instant leaves what the file says to the next start.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from zeroclaw.daemon.acquaintance import allowed_of
+from zeroclaw.daemon.changes import changed, is_live, taken_up
+from zeroclaw.daemon.checked import Checked
+from zeroclaw.daemon.in_force import PolicyInForce
+from zeroclaw.daemon.parts import Fresh, Parts
+from zeroclaw.errors import ConfigError, Refused
+from zeroclaw.inbound.people import People
+
+NO_FILE = (
+    "this zeroclaw was started without a configuration file, so there is none to read; "
+    "`zeroclaw init` writes one for the next start"
+)
+
+
+class NothingToRead(Refused):
+    """Raised when the daemon runs on its built-in defaults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded:
+    """What became of a configuration that was read again.
+
+    Attributes:
+        live: The keys that hold now, and didn't before.
+        waiting: The keys that differ and hold from the next start on.
+    """
+
+    live: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+class Reloading:
+    """Puts what the configuration's file says by now in force; one for the whole daemon.
+
+    Attributes:
+        waiting: What waits for a restart since it was last read.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        *,
+        policy: PolicyInForce,
+        people: People,
+        put_out: Callable[[], None],
+    ) -> None:
+        """Hold what follows the settings; `put_out` ends what people have who are out by now."""
+        self._parts = parts
+        self._policy = policy
+        self._people = people
+        self._put_out = put_out
+        self._written = parts.start.written or parts.start.config
+        self._one_at_a_time = asyncio.Lock()
+        self.waiting: tuple[str, ...] = ()
+
+    async def again(self) -> Reloaded:
+        """Read the file, and put in force what a running daemon can take up.
+
+        Raises:
+            ConfigError: With every fault; all is as it was.
+            NothingToRead: There is no file.
+        """
+        reread, log = self._parts.start.reread, self._parts.log
+        if reread is None:
+            log("reload_refused", why=NO_FILE, level="warning")
+            raise NothingToRead(NO_FILE)
+        async with self._one_at_a_time:
+            try:
+                fresh = await asyncio.to_thread(reread)
+            except ConfigError as error:
+                log("reload_refused", why=str(error), level="error")
+                raise
+            done = self._take(fresh)
+        log("reloaded", now=", ".join(done.live), needs_a_restart=", ".join(done.waiting))
+        return done
+
+    def _take(self, fresh: Fresh) -> Reloaded:
+        """Put it in force, in one step without an await."""
+        keys = changed(self._written, fresh.config)
+        live = tuple(key for key in keys if is_live(key))
+        others = tuple(key for key in keys if not is_live(key))
+        secrets = replaced_secrets(self._parts.start.checked, fresh.checked)
+        settings = self._parts.settings
+        self._written = taken_up(self._written, fresh.config)
+        settings.take(taken_up(settings.config, fresh.config), fresh.checked.statements)
+        self._people.configured(
+            settings.config.people,
+            allowed=allowed_of(settings.config),
+            language=settings.config.language,
+        )
+        self._policy.configured()
+        self._put_out()
+        self.waiting = (*others, *(key for key in secrets if key not in others))
+        return Reloaded(live=live, waiting=self.waiting)
+
+
+def replaced_secrets(before: Checked, after: Checked) -> tuple[str, ...]:
+    """Return the keys of secrets that are there before and after, and are others by now."""
+    parts = {part.name: part for part in before.channels}
+    found = list(_replaced("provider", before.provider_secrets, after.provider_secrets))
+    for part in after.channels:
+        if part.name in parts:
+            found += _replaced(f"channels.{part.name}", parts[part.name].secrets, part.secrets)
+    return tuple(found)
+
+
+def _replaced(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    return (f"{path}.{key}" for key in after if key in before and before[key] != after[key])
