@@ -43,6 +43,7 @@ class Capabilities:
         can_delete: `delete` works.
         min_edit_interval_s: Seconds between two edits of one message; 0 for none.
         chat_budget: Sends and edits in one chat.
+        group_budget: Those in one chat that several people read; None: as `chat_budget`.
         account_budget: Sends and edits of the whole account.
         has_buttons: Cards carry buttons; else calls are numbered.
         has_threads: Addresses may have a thread.
@@ -56,6 +57,7 @@ class Capabilities:
     can_delete: bool
     min_edit_interval_s: float = 0.0
     chat_budget: Budget = Budget()
+    group_budget: Budget | None = None
     account_budget: Budget = Budget()
     has_buttons: bool = False
     has_threads: bool = False

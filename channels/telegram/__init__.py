@@ -23,9 +23,11 @@ CAPABILITIES = Capabilities(
 """Without limits; see `PUBLISHED`."""
 
 # Bots FAQ, "My bot is hitting limits, how do I avoid this?", read 2026-11: one message a second in
-# a chat, where short bursts pass; about 30 messages a second in all. Edits are counted alike.
+# a chat, where short bursts pass; 20 a minute in a group; about 30 a second in all. Edits are counted
+# alike, of which the page says nothing.
 EDIT_INTERVAL_S = 1.0
 CHAT = Budget(per_s=1, burst=2)
+GROUP = Budget(per_s=19 / 60, burst=2)
 ACCOUNT = Budget(per_s=28, burst=20)
 
 
@@ -42,6 +44,8 @@ class TelegramSettings(BaseModel):
     """What is taken in groups: nothing, what is meant for the bot, or every message."""
     link_previews: bool = False
     """Whether Telegram shows what links in answers lead to; it fetches each link for that."""
+    uncertain: Literal["probe", "resend"] = "probe"
+    """What follows a message whose answer was lost: it is looked for, or sent again and marked."""
     limits: Literal["published", "off"] = "published"
     """Which limits are kept; `off` only for a server of your own that has none."""
 

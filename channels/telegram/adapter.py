@@ -1,7 +1,7 @@
 """One Telegram bot account as a channel: what goes out, and what follows what comes in."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from channels.telegram import (
@@ -9,14 +9,16 @@ from channels.telegram import (
     CAPABILITIES,
     CHAT,
     EDIT_INTERVAL_S,
+    GROUP,
     TelegramSettings,
     buttons,
     cards,
     render,
 )
 from channels.telegram.calls import Calls
-from channels.telegram.decode import Me, Passed, Taken
+from channels.telegram.decode import Me, Passed, Taken, newest_message
 from channels.telegram.polling import Poller
+from channels.telegram.sending import Sending
 from channels.telegram.styled import Styled, from_body
 from zeroclaw import (
     Address,
@@ -70,6 +72,9 @@ class TelegramChannel:
             base_url=settings.api_base_url,
             link_previews=settings.link_previews,
         )
+        self._sending = Sending(
+            calls=self._calls, looks=settings.uncertain == "probe", log=context.log
+        )
         self._me = Me(channel=context.name, id=int(account), username="", groups=settings.groups)
 
     @property
@@ -95,7 +100,7 @@ class TelegramChannel:
                     group.create_task(self._answer(event, admission, answering))
 
             poller = Poller(
-                fetch=self._calls.updates,
+                fetch=self._fetch,
                 admit=admit,
                 then=then,
                 me=self._me,
@@ -104,6 +109,12 @@ class TelegramChannel:
             )
             ready()
             await poller.run()
+
+    async def _fetch(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
+        updates = await self._calls.updates(offset, allowed)
+        for newest in filter(None, map(newest_message, updates)):
+            self._sending.saw(*newest)
+        return updates
 
     async def _meet(self) -> None:
         """Learn who we are, and see that updates come here."""
@@ -132,14 +143,14 @@ class TelegramChannel:
                 if admission.reply_wanted and body.card is not None:
                     await self._ask_why(said, body, body.card)
                 elif not event.query and body.card is not None:
-                    await self._calls.send(body.card.address, Styled(text=said))
+                    await self._sending.post(body.card.address, Styled(text=said))
             except ZeroclawError as error:
                 self._context.log("press_not_answered", why=str(error))
 
     async def _ask_why(self, said: str, pressed: Pressed, card: MessageRef) -> None:
         asked = buttons.Question(approval=pressed.approval, card=card.message)
         url = buttons.question_url(self._me.username, asked)
-        await self._calls.ask_why(card, cards.question(said, url))
+        await self._sending.ask_why(card, cards.question(said, url))
 
     # --- outward ---------------------------------------------------------------------------------
 
@@ -154,7 +165,7 @@ class TelegramChannel:
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Post a message; in a group it shows what it answers."""
         reply_to = "" if to.direct else outgoing.reply_to or ""
-        return await self._calls.send(self._ours(to), _styled(outgoing), reply_to=reply_to)
+        return await self._sending.post(self._ours(to), _styled(outgoing), reply_to=reply_to)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text."""
@@ -167,7 +178,7 @@ class TelegramChannel:
     async def ask(self, to: Address, card: Card) -> MessageRef:
         """Post a card with its buttons."""
         asked = cards.view(Outcome(card=card, endings=()))
-        return await self._calls.send_card(self._ours(to), asked)
+        return await self._sending.post_card(self._ours(to), asked)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> None:
         """Show on the card how its calls ended."""
@@ -216,6 +227,7 @@ def capabilities(settings: TelegramSettings) -> Capabilities:
         CAPABILITIES,
         min_edit_interval_s=EDIT_INTERVAL_S,
         chat_budget=CHAT,
+        group_budget=GROUP,
         account_budget=ACCOUNT,
     )
 

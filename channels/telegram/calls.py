@@ -190,18 +190,19 @@ class Calls:
             lambda: self._bot.delete_message(int(ref.address.chat), int(ref.message))
         )
 
-    async def ask_why(self, card: MessageRef, question: Styled) -> None:
+    async def ask_why(self, card: MessageRef, question: Styled) -> MessageRef:
         """Ask for a reason, in reply to a card; the person's next message becomes a reply to it."""
-        await self._called(
-            lambda: self._bot.send_message(
-                int(card.address.chat),
+        return await self._posted(
+            card.address,
+            lambda chat: self._bot.send_message(
+                chat,
                 question.text,
                 entities=_entities(question.marks),
                 message_thread_id=_thread(card.address),
                 reply_parameters=_answering(card.message),
                 reply_markup=ForceReply(selective=True),
                 link_preview_options=LinkPreviewOptions(is_disabled=True),
-            )
+            ),
         )
 
     async def toast(self, query: str, text: str) -> None:

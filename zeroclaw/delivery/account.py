@@ -105,6 +105,7 @@ class Account:
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
         limits = pacing.Limits(
             chat=channel.capabilities.chat_budget,
+            group=channel.capabilities.group_budget,
             account=channel.capabilities.account_budget,
             edit_interval_s=channel.capabilities.min_edit_interval_s,
         )
@@ -120,19 +121,21 @@ class Account:
         return self.channel.capabilities
 
     def want(
-        self, name: str, *, chat: str, rank: Rank, message: str, granted: Callable[[], None]
+        self, name: str, *, place: Address, rank: Rank, message: str, granted: Callable[[], None]
     ) -> None:
         """Ask for one call; `granted` is called once, now or later, and must not wait.
 
         Args:
             name: Who asks; asking again under the name replaces what it asked before.
-            chat: The platform's chat.
+            place: Where; threads of a chat share its budget.
             rank: Finals go first.
             message: The platform's id of the message to change, empty for a new one.
             granted: What to do then.
         """
         self._granted[name] = granted
-        request = pacing.Request(id=name, chat=chat, rank=rank, message=message)
+        request = pacing.Request(
+            id=name, chat=place.chat, rank=rank, message=message, in_group=not place.direct
+        )
         self._feed(pacing.Wanted(request=request, at=self._clock.monotonic()))
 
     def withdraw(self, name: str, *, for_good: bool = False) -> None:
@@ -148,7 +151,7 @@ class Account:
             pacing.Forgotten(id=name, at=at) if for_good else pacing.Withdrawn(id=name, at=at)
         )
 
-    async def permit(self, *, chat: str, message: str = "") -> None:
+    async def permit(self, place: Address, *, message: str = "") -> None:
         """Wait until a final, a card or a note may make one call."""
         self._waits += 1
         name = f"permit {self._waits}"
@@ -156,7 +159,7 @@ class Account:
         try:
             self.want(
                 name,
-                chat=chat,
+                place=place,
                 rank=Rank.FINAL,
                 message=message,
                 granted=lambda: None if granted.done() else granted.set_result(None),

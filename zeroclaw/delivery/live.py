@@ -241,7 +241,7 @@ class DraftHandle:
         if self._account is not None:
             self._account.want(
                 self._name,
-                chat=self._address.chat,
+                place=self._address,
                 rank=Rank.DRAFT,
                 message=message,
                 granted=self._granted,

@@ -52,11 +52,13 @@ class Limits:
 
     Attributes:
         edit_interval_s: Seconds between two calls about one message.
+        group: Of a chat that several people read, None where that makes no difference.
     """
 
     chat: Budget
     account: Budget
     edit_interval_s: float = 0.0
+    group: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +69,14 @@ class Request:
         id: Unique among those who wait; also the draft's id, by which drafts are served evenly.
         chat: The platform's chat; threads of a chat share its budget.
         message: The platform's id of the message to change, empty for a new one.
+        in_group: Several people read the chat.
     """
 
     id: str
     chat: str
     rank: Rank
     message: str = ""
+    in_group: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +104,7 @@ class Pacing:
     Attributes:
         started: When the process began to use the account.
         chats: Lanes by chat; a chat that is not here has an untouched one.
+        groups: The chats among them that several people read.
         messages: When each message was last touched.
         served: By request id, the number of the grant that served it last.
         waiting: In order of arrival.
@@ -110,6 +115,7 @@ class Pacing:
     started: float
     account: Lane
     chats: Mapping[str, Lane] = field(default_factory=dict[str, Lane])
+    groups: frozenset[str] = frozenset()
     messages: Mapping[str, float] = field(default_factory=dict[str, float])
     served: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting: tuple[Request, ...] = ()
@@ -204,6 +210,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case Wanted():
             others = tuple(request for request in state.waiting if request.id != event.request.id)
             state = replace(state, waiting=(*others, event.request))
+            if event.request.in_group:
+                state = replace(state, groups=state.groups | {event.request.chat})
         case Withdrawn():
             state = _without(state, event.id)
         case Answered():
@@ -237,7 +245,7 @@ def _after_answer(state: Pacing, event: Answered) -> Pacing:
 def _after_refusal(state: Pacing, event: Refused) -> Pacing:
     lane = _lane(state, event.chat)
     until = event.at + max(event.retry_after_s, 0.0)
-    gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(state.limits.chat))
+    gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(_budget(state, event.chat)))
     others_wait = any(
         other.held_until > event.at for chat, other in state.chats.items() if chat != event.chat
     )
@@ -297,7 +305,7 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     lane = _lane(state, request.chat)
     ready = max(
         _lane_ready_at(state.account, state.limits.account, at),
-        _lane_ready_at(lane, state.limits.chat, at),
+        _lane_ready_at(lane, _budget(state, request.chat), at),
     )
     if request.message:
         last = state.messages.get(_name(request.chat, request.message), state.started)
@@ -330,7 +338,7 @@ def _grant(state: Pacing, request: Request, at: float) -> Pacing:
         account=_spend(state.account, state.limits.account, at),
         chats={
             **state.chats,
-            request.chat: _spend(_lane(state, request.chat), state.limits.chat, at),
+            request.chat: _spend(_lane(state, request.chat), _budget(state, request.chat), at),
         },
         messages=messages,
         served=served,
@@ -347,6 +355,11 @@ def _spend(lane: Lane, budget: Budget, at: float) -> Lane:
 
 def _spent(at: float) -> Lane:
     return Lane(tokens=0.0, at=at, held_until=at, gap_s=0.0, last=at)
+
+
+def _budget(state: Pacing, chat: str) -> Budget:
+    group = state.limits.group
+    return group if group is not None and chat in state.groups else state.limits.chat
 
 
 def _lane(state: Pacing, chat: str) -> Lane:
@@ -368,8 +381,10 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
     An unknown lane counts as spent at the start, so one that has refilled since is like unknown.
     """
     if len(state.chats) > REMEMBERED:
-        chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, lane, at)}
-        state = replace(state, chats=chats)
+        chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, chat, at)}
+        waiting = {request.chat for request in state.waiting}
+        groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
+        state = replace(state, chats=chats, groups=groups)
     if len(state.messages) > REMEMBERED:
         longest = max(state.limits.edit_interval_s, LONGEST_GAP_S)
         messages = {name: last for name, last in state.messages.items() if last + longest > at}
@@ -377,7 +392,7 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
     return state
 
 
-def _is_idle(state: Pacing, lane: Lane, at: float) -> bool:
-    budget = state.limits.chat
+def _is_idle(state: Pacing, chat: str, at: float) -> bool:
+    lane, budget = state.chats[chat], _budget(state, chat)
     full = not budget.per_s or _tokens(lane, budget, at) >= max(budget.burst, 1)
     return full and not lane.gap_s and lane.held_until <= at

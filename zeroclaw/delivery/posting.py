@@ -127,7 +127,7 @@ class Posting:
         return await self._send_part(item, text)
 
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
-        await self._account.permit(chat=ref.address.chat, message=ref.message)
+        await self._account.permit(ref.address, message=ref.message)
         ending = await self._account.edit(ref, text, key=self._key, plain=item.plain)
         match ending:
             case Arrived():
@@ -142,7 +142,7 @@ class Posting:
 
     async def _send_part(self, item: Text, text: str) -> Text:
         await self._begin_send()
-        await self._account.permit(chat=item.address.chat)
+        await self._account.permit(item.address)
         keyed = self._account.capabilities.idempotent_send
         ending = await self._account.send(
             item.address,
@@ -186,14 +186,14 @@ class Posting:
         """Delete a message that the final does not need, or have it say so."""
         capabilities = self._account.capabilities
         if capabilities.can_delete:
-            await self._account.permit(chat=ref.address.chat, message=ref.message)
+            await self._account.permit(ref.address, message=ref.message)
             ending = await self._account.delete(ref)
             if isinstance(ending, Arrived) or (isinstance(ending, TurnedDown) and ending.gone):
                 return
             if not isinstance(ending, TurnedDown):
                 raise self._stop(ending)
         if capabilities.can_edit:
-            await self._account.permit(chat=ref.address.chat, message=ref.message)
+            await self._account.permit(ref.address, message=ref.message)
             ending = await self._account.edit(ref, CONTINUED_ABOVE, key=self._key)
             if isinstance(ending, NotArrived | Lost):
                 raise self._stop(ending)
@@ -202,7 +202,7 @@ class Posting:
 
     async def _deliver_card(self, item: Ask) -> None:
         await self._begin_send()
-        await self._account.permit(chat=item.address.chat)
+        await self._account.permit(item.address)
         ending = await self._account.ask(item.address, item.card)
         if not isinstance(ending, Arrived):
             await self._after_send(ending)
@@ -211,7 +211,7 @@ class Posting:
         await self._put("delivered", DurablePoint.ASKED)
 
     async def _deliver_outcome(self, item: Settle) -> None:
-        await self._account.permit(chat=item.ref.address.chat, message=item.ref.message)
+        await self._account.permit(item.ref.address, message=item.ref.message)
         ending = await self._account.settle(item.ref, item.outcome)
         # A card that somebody deleted has nothing left to show.
         gone = isinstance(ending, TurnedDown) and ending.gone

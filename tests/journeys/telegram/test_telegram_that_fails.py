@@ -95,6 +95,23 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
         await here.answered(here.ann.chat, "One, two.")
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["a draft", "a final"])
+@pytest.mark.parametrize(
+    "fault",
+    [BadGateway(carried_out=True), Lose(carried_out=True), Lose(carried_out=False)],
+    ids=repr,
+)
+async def test_a_message_whose_answer_is_lost_stands_once(
+    tmp_path: Path, fault: BadGateway | Lose, stream: bool
+) -> None:
+    """It is looked for by its id; found, it is gone on with, and else it is sent (P1)."""
+    async with bot(tmp_path, channel={"stream": stream}) as here:
+        here.telegram.will("sendMessage", fault)
+        here.model.say("hello ", "Ann")
+        here.ann.says("hi")
+        await here.answered(here.ann.chat, "hello Ann")
+
+
 async def test_killed_between_a_send_and_its_record_the_answer_stands(tmp_path: Path) -> None:
     """A draft was carried out that nobody recorded: the answer comes whole after the restart."""
     async with bot(tmp_path) as here:

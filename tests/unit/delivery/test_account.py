@@ -10,9 +10,11 @@ from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, runn
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import Account, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.pacing import Rank
+from zeroclaw.envelope import Address
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
 
 SLOW = replace(CAPABILITIES, account_budget=Budget(per_s=0.1))
+PLACE = Address(channel="chat", account="bot", chat="c", direct=True)
 
 
 async def test_a_cancelled_wait_gives_its_place_away() -> None:
@@ -21,8 +23,8 @@ async def test_a_cancelled_wait_gives_its_place_away() -> None:
         account = rig.accounts["chat"]
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(5):
-                await account.permit(chat="c")
-        await account.permit(chat="c")
+                await account.permit(PLACE)
+        await account.permit(PLACE)
         assert rig.clock.monotonic() == 10
 
 
@@ -32,12 +34,23 @@ async def test_a_final_that_comes_later_is_granted_before_a_draft() -> None:
     async with running(platform(SLOW)) as rig:
         account = rig.accounts["chat"]
         account.want(
-            "d", chat="c", rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
+            "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
         )
-        await account.permit(chat="c")
+        await account.permit(PLACE)
         granted.append("final")
         await rig.clock.sleep(10)
         assert granted == ["final", "draft"]
+
+
+async def test_a_chat_that_several_people_read_has_the_budget_of_groups() -> None:
+    """As its address says; a private chat beside it keeps its own (P6)."""
+    group = replace(PLACE, chat="g", direct=False)
+    async with running(platform(replace(CAPABILITIES, group_budget=Budget(per_s=0.05)))) as rig:
+        account = rig.accounts["chat"]
+        await account.permit(PLACE)
+        assert rig.clock.monotonic() == 0
+        await account.permit(group)
+        assert rig.clock.monotonic() == 20
 
 
 async def test_a_call_that_hangs_ends_as_lost() -> None:
@@ -80,7 +93,7 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
                 calls_at_once=1,
             )
         account.want(
-            "d", chat="c", rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
+            "d", place=PLACE, rank=Rank.DRAFT, message="", granted=lambda: granted.append("draft")
         )
         await rig.clock.sleep(60)
     assert granted == []

@@ -1,5 +1,7 @@
 """Platforms' limits are kept, finals go first, and drafts thin out evenly."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,3 +212,15 @@ def test_idle_chats_are_forgotten_and_busy_ones_are_not() -> None:
     assert len(state.chats) <= pacing.REMEMBERED + 1
     assert len(state.messages) <= pacing.REMEMBERED + 1
     assert "held" in state.chats
+
+
+def test_idle_groups_are_forgotten_like_chats() -> None:
+    limits = Limits(chat=Budget(), account=Budget(), group=Budget(per_s=1))
+    state = fresh(limits, 0)
+    for number in range(1000):
+        request = replace(draft("d", chat=f"g{number}"), in_group=True)
+        state, _ = play(
+            state, Wanted(request=request, at=number), Answered(chat=request.chat, at=number)
+        )
+    assert len(state.groups) <= pacing.REMEMBERED + 1
+    assert state.groups <= state.chats.keys()

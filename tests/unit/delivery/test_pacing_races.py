@@ -35,7 +35,9 @@ Step = Callable[[Pacing, Event], tuple[Pacing, tuple[Effect, ...]]]
 SLACK_S = 1e-3
 
 
-CHATS = st.sampled_from(["a", "b"])
+GROUP = "b"
+GROUP_BUDGET = Budget(per_s=0.4, burst=1)
+CHATS = st.sampled_from(["a", GROUP])
 MESSAGES = st.sampled_from(["", "m1", "m2"])
 SECONDS = st.sampled_from([0.0, 0.01, 0.3, 1.0, 2.5, 40.0])
 
@@ -48,7 +50,10 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.limits = Limits(
-            chat=Budget(per_s=1, burst=2), account=Budget(per_s=1.2, burst=3), edit_interval_s=1.5
+            chat=Budget(per_s=1, burst=2),
+            account=Budget(per_s=1.2, burst=3),
+            edit_interval_s=1.5,
+            group=GROUP_BUDGET,
         )
         self.at = 5.0
         self.state = fresh(self.limits, self.at)
@@ -77,7 +82,8 @@ class World(RuleBasedStateMachine):
 
     def check_grant(self, request: Request) -> None:
         self.check_budget(
-            [at for at, one in self.granted if one.chat == request.chat], self.limits.chat
+            [at for at, one in self.granted if one.chat == request.chat],
+            GROUP_BUDGET if request.in_group else self.limits.chat,
         )
         self.check_budget([at for at, _ in self.granted], self.limits.account)
         assert self.at >= self.held.get(request.chat, 0) - SLACK_S, "a stated wait is obeyed"
@@ -113,7 +119,9 @@ class World(RuleBasedStateMachine):
     @rule(chat=CHATS, message=MESSAGES, rank=st.sampled_from(Rank))
     def want(self, chat: str, message: str, rank: Rank) -> None:
         self.made += 1
-        request = Request(id=str(self.made), chat=chat, message=message, rank=rank)
+        request = Request(
+            id=str(self.made), chat=chat, message=message, rank=rank, in_group=chat == GROUP
+        )
         self.asked[request.id] = request
         self.feed(Wanted(request=request, at=self.at))
 
@@ -181,9 +189,14 @@ MUTANTS = [
         id="does not charge the account",
     ),
     pytest.param(
-        "request.chat: _spend(_lane(state, request.chat), state.limits.chat, at)",
+        "request.chat: _spend(_lane(state, request.chat), _budget(state, request.chat), at)",
         "request.chat: _lane(state, request.chat)",
         id="does not charge the chat",
+    ),
+    pytest.param(
+        "return group if group is not None and chat in state.groups else state.limits.chat",
+        "return state.limits.chat",
+        id="takes a group for a private chat",
     ),
     pytest.param(
         "return Lane(tokens=0.0,", "return Lane(tokens=2.0,", id="starts with a full bucket"
