@@ -49,7 +49,7 @@ async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
 @asynccontextmanager
 async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _memory(directory, clock) as store:
-        yield Watched(store, failed=lambda error: None)
+        yield Watched(store, failed=lambda error: None, written=lambda: None)
 
 
 IMPLEMENTATIONS = (

@@ -1,8 +1,8 @@
-"""Takes the picture of the README: a real conversation on the real page, with a scripted model.
+"""Takes the pictures of the README: a real conversation on the real pages, with a scripted model.
 
-    .venv/bin/python -m tests.journeys.picture        writes docs/conversation.png
+    .venv/bin/python -m tests.journeys.picture    writes docs/conversation.png, docs/console.png
 
-The process, the page, the sandbox, the approval and the receipt are the real ones; only the words of
+The process, the pages, the sandbox, the approval and the receipt are the real ones; only the words of
 the model are written down here. Needs chromium and bubblewrap, as the tests do.
 """
 
@@ -15,13 +15,13 @@ from playwright.async_api import expect
 
 from tests.journeys.browsing import browsing
 
-PICTURE = Path(__file__).parents[2] / "docs" / "conversation.png"
+DOCS = Path(__file__).parents[2] / "docs"
 RECEIPT = re.compile(r"zc-receipt-\d+-[\w-]{43}")
 NOTES = "Unix time begins on a Thursday: 1 January 1970, 00:00 UTC."
 
 
 async def take(directory: Path) -> None:
-    """Hold the conversation and take the picture.
+    """Hold the conversation and take the pictures.
 
     Args:
         directory: An empty one, for the daemon's data.
@@ -49,7 +49,13 @@ async def take(directory: Path) -> None:
         await expect(page.button("Approve")).to_be_visible()
         await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         await expect(page.page.locator("#toast")).to_be_hidden()
-        await page.page.screenshot(path=PICTURE, animations="disabled")
+        await page.page.screenshot(path=DOCS / "conversation.png", animations="disabled")
+        console = await page.page.context.new_page()
+        await console.set_viewport_size({"width": 920, "height": 620})
+        await console.goto(page.page.url.replace("/web/", "/console/approvals"))
+        await expect(console.locator("#connection")).to_have_attribute("data-state", "connected")
+        await expect(console.locator("#cards time")).to_contain_text("left")
+        await console.screenshot(path=DOCS / "console.png", animations="disabled")
 
 
 def main() -> None:

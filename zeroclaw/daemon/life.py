@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 
 from zeroclaw import sentences
+from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
 from zeroclaw.daemon.watched import Watched
 from zeroclaw.daemon.wiring import Answer, Wired
@@ -110,8 +111,10 @@ class Daemon:
         self._hooks = hooks
         self._group = group
         self._gave_up = False
-        self._parts = replace(parts, store=Watched(parts.store, failed=self._give_up))
-        self.rooms = Wired(self._parts, group, announce=self._announce)
+        pulse = Pulse()
+        store = Watched(parts.store, failed=self._give_up, written=pulse.beat)
+        self._parts = replace(parts, store=store)
+        self.rooms = Wired(self._parts, group, announce=self._announce, pulse=pulse)
 
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""

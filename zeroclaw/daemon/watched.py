@@ -103,12 +103,19 @@ class Forwarding:
 
 
 class Watched(Forwarding):
-    """A store that tells when it could not write; in all else the one behind it."""
+    """A store that tells when it wrote and when it could not; in all else the one behind it."""
 
-    def __init__(self, store: Store, *, failed: Callable[[StoreUnusable], None]) -> None:
-        """Call `failed` each time, before the one who wrote is told."""
+    def __init__(
+        self,
+        store: Store,
+        *,
+        failed: Callable[[StoreUnusable], None],
+        written: Callable[[], None],
+    ) -> None:
+        """Call one of them each time, before the one who wrote is told; neither may wait."""
         super().__init__(store)
         self._failed = failed
+        self._written = written
 
     async def commit(self, commit: Commit) -> None:
         """Write everything or nothing; see `Store.commit`."""
@@ -117,6 +124,7 @@ class Watched(Forwarding):
         except StoreUnusable as error:
             self._failed(error)
             raise
+        self._written()
 
     async def lease(self, conversation: ConversationId) -> Fence:
         """Take the conversation; see `Store.lease`."""

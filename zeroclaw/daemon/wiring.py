@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from zeroclaw import sentences
+from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.in_force import PolicyInForce
+from zeroclaw.daemon.operator_page import OperatorPage
 from zeroclaw.daemon.parts import Parts, ReadyFacts
 from zeroclaw.daemon.reloading import Reloading
 from zeroclaw.daemon.serving import Serving
@@ -50,9 +52,14 @@ class Wired:
     """Every room of a running daemon; made inside the task group that owns their tasks."""
 
     def __init__(
-        self, parts: Parts, group: asyncio.TaskGroup, *, announce: Callable[[Plan], None]
+        self,
+        parts: Parts,
+        group: asyncio.TaskGroup,
+        *,
+        announce: Callable[[Plan], None],
+        pulse: Pulse,
     ) -> None:
-        """Wire them; nothing runs before `start`."""
+        """Wire them; nothing runs before `start`. `pulse` beats with each commit."""
         self._parts = parts
         self._group = group
         config, checked = parts.start.config, parts.start.checked
@@ -203,6 +210,17 @@ class Wired:
         )
         self._disk = DiskWatch(parts.start.places.data, parts.clock, self.notices.tell)
         self._receipts = Receipts(parts.store, parts.keys)
+        self.page = OperatorPage(
+            parts,
+            group,
+            pulse=pulse,
+            people=self.people,
+            policy=self.policy,
+            transcript=self.transcript,
+            admit=self.door.admit,
+            pair=self.acquaintance.pair.console,
+            grants=self.acquaintance.grants.console,
+        )
 
     # --- the life ------------------------------------------------------------------------------
 
@@ -220,6 +238,7 @@ class Wired:
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.forgetting.keep(), name="forgetting")
+        self.page.start()
         await self.serving.start(self.supervisor, self.transcript)
         # Last, because what is wrong with a model is told by the channels.
         if isinstance(parts.provider, Preloading):

@@ -28,7 +28,11 @@ class Broken(MemoryStore):
 async def test_what_cannot_be_written_is_told_and_raised() -> None:
     """A commit and a lease alike; whoever wrote is told, too (P10)."""
     told: list[str] = []
-    store = Watched(Broken(), failed=lambda error: told.append(str(error)))
+    store = Watched(
+        Broken(),
+        failed=lambda error: told.append(str(error)),
+        written=lambda: told.append("written"),
+    )
     with pytest.raises(StoreUnusable):
         await store.commit(EMPTY)
     with pytest.raises(StoreUnusable):
@@ -37,11 +41,12 @@ async def test_what_cannot_be_written_is_told_and_raised() -> None:
 
 
 async def test_in_all_else_it_is_the_store_behind_it() -> None:
-    """Reads and writes pass through."""
+    """Reads and writes pass through; that something was written is told once it was."""
     behind = MemoryStore()
-    store = Watched(behind, failed=lambda _error: None)
+    told: list[str] = []
+    store = Watched(behind, failed=lambda _error: None, written=lambda: told.append("written"))
     await store.commit(EMPTY)
-    assert behind.commits == [EMPTY]
+    assert (behind.commits, told) == ([EMPTY], ["written"])
     assert (await store.lease(HERE)).token == 1
     assert await store.get(RowKind.SWITCH, "x") is None
     assert await store.find(RowKind.SWITCH) == ()

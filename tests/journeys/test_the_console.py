@@ -1,0 +1,239 @@
+"""An operator at the console, in a real browser: what waits, what holds, what was done, and why."""
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.journeys.browsing import SHOTS, ChatPage, Desk, browsing
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "bwrap")]
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Console:
+    """An open page of the console."""
+
+    page: Page
+
+    @property
+    def cards(self) -> Locator:
+        """The open questions."""
+        return self.page.locator("#cards > .card")
+
+    @property
+    def told(self) -> Locator:
+        """What the last form came to."""
+        return self.page.locator("#told")
+
+    def button(self, name: str) -> Locator:
+        """Find a button by what it says."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    async def go(self, section: str) -> None:
+        """Go to a section by its link, and wait for the line."""
+        await self.page.get_by_label("sections").get_by_role("link", name=section).click()
+        await self.live()
+
+    async def live(self) -> None:
+        """Wait until the page follows what changes."""
+        await expect(self.page.locator("#connection")).to_have_attribute("data-state", "connected")
+
+    async def shot(self, name: str) -> None:
+        """Take a picture, to be looked at."""
+        path = SHOTS / f"console-{name}.png"
+        await self.page.screenshot(path=path, animations="disabled", full_page=True)
+
+
+@asynccontextmanager
+async def consoling(directory: Path) -> AsyncGenerator[tuple[Desk, ChatPage, Console]]:
+    """The chat and the console, in two tabs of one browser."""
+    async with browsing(directory) as here:
+        chat = await here.log_in()
+        async with chat.page.context.expect_page() as opened:
+            await chat.page.get_by_role("link", name="Console").click(modifiers=["Control"])
+        console = Console(page=await opened.value)
+        await console.live()
+        yield here, chat, console
+
+
+async def asks(here: Desk, chat: ChatPage, command: str, key: str = "look") -> None:
+    """Let the model want to run a command."""
+    here.model.call("shell", {"command": command}, round=0, key=key)
+    here.model.say("Done.", round=1, key=key)
+    await chat.say(key)
+
+
+async def test_a_call_is_approved_from_the_console_while_the_chat_waits(tmp_path: Path) -> None:
+    """It comes up by itself; pressed there, the chat's card says by whom and the call runs (P5)."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await expect(console.page.get_by_text("Nothing waits for you.")).to_be_visible()
+        await console.shot("nothing-waits")
+        await asks(here, chat, f"echo '{HOSTILE}'")
+        await expect(console.cards).to_have_count(1)
+        await expect(console.cards.locator("pre")).to_contain_text(HOSTILE)
+        await expect(console.cards.locator("time")).to_contain_text("left")
+        await expect(console.page.get_by_role("link", name="Approvals")).to_contain_text("1")
+        await console.shot("waiting")
+        await console.button("Approve").click()
+        await expect(console.told).to_have_text("approved: shell")
+        await expect(console.cards).to_have_count(0)
+        await expect(console.page.locator("#endings")).to_contain_text("by operator")
+        await expect(chat.cards).to_contain_text("Approved by operator")
+        await expect(chat.answers).to_contain_text("Done.")
+        await console.shot("approved")
+
+
+async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_path: Path) -> None:
+    """The page is renewed around it; sent, it stands on the card and reaches the model."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "rm -r all")
+        await console.page.get_by_text("Deny with a reason…").click()
+        await console.page.get_by_label("Reason", exact=True).fill("too much")
+        here.model.say("What else?", key="meanwhile")
+        await chat.say("meanwhile")
+        await expect(chat.log.last).to_contain_text("Waiting for")
+        await console.shot("denying")
+        await console.page.keyboard.press("Enter")
+        await expect(console.told).to_have_text("denied: shell")
+        await expect(chat.cards).to_contain_text("too much")
+        await expect(console.page.locator("#endings q")).to_have_text("too much")
+
+
+async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
+    """From the top of the page to the button, and the press is heard."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "true")
+        await expect(console.cards).to_have_count(1)
+        await console.page.keyboard.press("Tab")
+        await expect(console.page.get_by_text("to the content")).to_be_focused()
+        await console.page.keyboard.press("Enter")
+        await console.page.keyboard.press("Tab")  # the whole call, which scrolls
+        await console.page.keyboard.press("Tab")  # where it was asked
+        await console.page.keyboard.press("Tab")
+        await expect(console.button("Approve")).to_be_focused()
+        await console.page.keyboard.press("Enter")
+        await expect(chat.cards).to_contain_text("Approved by operator")
+
+
+async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
+    """It stands still, and its forms do what they say."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "true")
+        await expect(console.cards).to_have_count(1)
+        plain = await here.browser.new_context(
+            java_script_enabled=False, storage_state=await chat.page.context.storage_state()
+        )
+        still = Console(page=await plain.new_page())
+        await still.page.goto(console.page.url)
+        await still.button("Approve").click()
+        await expect(still.told).to_have_text("approved: shell")
+        await expect(chat.cards).to_contain_text("Approved by operator")
+        await plain.close()
+
+
+async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -> None:
+    """What holds is listed with its end, and ends at once."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "echo once", key="first")
+        await console.button("Approve for a time").click()
+        await expect(chat.answers).to_contain_text("Done.")
+        await console.go("Grants")
+        await expect(console.page.locator("#held > li")).to_contain_text("left")
+        await console.shot("grants")
+        await console.button("Revoke").click()
+        await expect(console.page.get_by_text("Nothing is granted")).to_be_visible()
+        await asks(here, chat, "echo once", key="second")
+        await expect(chat.button("Approve")).to_be_visible()
+
+
+async def test_conversations_are_read_with_their_receipts(tmp_path: Path) -> None:
+    """True and false ones as in the chat; and what was written is only text."""
+    async with consoling(tmp_path) as (here, chat, console):
+        here.model.say(f"**Sure.** [receipt: zc-receipt-1700000000-{'A' * 43}]", key=HOSTILE)
+        await chat.say(HOSTILE)
+        await expect(chat.receipts).to_have_attribute("data-verdict", "false")
+        await console.go("Conversations")
+        await console.page.locator("#talks a").first.click()
+        await expect(console.page.locator("#talk > .person")).to_contain_text(HOSTILE)
+        await expect(console.page.locator("#talk strong")).to_have_text("Sure.")
+        await expect(console.page.locator(".receipt")).to_have_attribute("data-verdict", "false")
+        await console.shot("conversation")
+        await console.go("People")
+        await expect(console.page.get_by_text("Nobody wants in.")).to_be_visible()
+        await console.shot("people")
+
+
+async def test_the_policy_explains_itself(tmp_path: Path) -> None:
+    """Typed, explained, with the statements that made it; and all that are in force."""
+    async with consoling(tmp_path) as (_here, _chat, console):
+        await console.go("Policy")
+        await console.page.get_by_label("Tool or action").fill("shell")
+        await console.page.get_by_label("Arguments, as JSON").fill('{"command": "ls"}')
+        await console.button("Explain").click()
+        answer = console.page.locator("#answer")
+        await expect(answer).to_contain_text("may do it if an approver says yes")
+        await expect(answer).to_contain_text("sandbox:workspace")
+        await expect(answer.locator("tr[data-made]")).to_have_count(2)
+        await expect(console.page.get_by_label("Tool or action")).to_have_value("shell")
+        await expect(console.page.locator("#statements tbody tr").first).to_be_visible()
+        await console.live()
+        await console.shot("policy")
+
+
+async def test_a_damaged_chain_is_shown_as_damaged(tmp_path: Path) -> None:
+    """Somebody wrote in the file: where it breaks is said and marked."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "true")
+        await console.button("Approve").click()
+        await expect(chat.answers).to_contain_text("Done.")
+        await console.go("Audit")
+        await expect(console.page.locator("#streams")).to_contain_text("intact")
+        await console.shot("audit")
+        await here.daemon.kill()
+        forge(tmp_path / "data")
+        await here.daemon.start()
+        await console.live()
+        await expect(console.page.locator("#streams")).to_contain_text("damaged")
+        await console.page.locator("#streams a").first.click()
+        await expect(console.page.locator("#verdict")).to_contain_text("entry 2")
+        await expect(console.page.locator("#entry-2")).to_have_attribute("data-broken", "true")
+        await console.shot("damaged")
+
+
+def forge(data: Path) -> None:
+    """Make the policy have said yes, as a hand in the file would."""
+    [file] = data.glob("*.db")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        changed = connection.execute(
+            "UPDATE log_entry SET body = CAST(replace(body, ?, ?) AS BLOB) WHERE log = 'audit' AND sequence = 2",
+            (b'"decision":"ask"', b'"decision":"yes"'),
+        )
+        assert changed.rowcount == 1
+
+
+async def test_the_console_reads_well_on_a_phone_in_the_dark(tmp_path: Path) -> None:
+    """Nothing is wider than the screen but tables, which scroll in themselves."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, f"echo {'x' * 300}")
+        await expect(console.cards).to_have_count(1)
+        context = await here.browser.new_context(
+            viewport={"width": 390, "height": 844},
+            color_scheme="dark",
+            storage_state=await chat.page.context.storage_state(),
+        )
+        phone = Console(page=await context.new_page())
+        root = console.page.url.rpartition("/")[0]
+        for name in ("approvals", "grants", "people", "conversations", "audit", "policy"):
+            await phone.page.goto(f"{root}/{name}")
+            await phone.live()
+            width = await phone.page.locator("main").evaluate("node => node.scrollWidth")
+            assert width <= 390, name
+            await phone.shot(f"phone-{name}")
+        await context.close()

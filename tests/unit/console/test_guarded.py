@@ -1,0 +1,211 @@
+"""The console behind the listener: only whoever is logged in, only from its own pages."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.contract.web_harness import local_listener
+from tests.fakes import web_page
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from tests.unit.console.parsed import parsed
+from zeroclaw.console.frame import SECTIONS
+from zeroclaw.console.pulse import MOST_PAGES, Pulse
+from zeroclaw.console.site import MOST_BYTES
+from zeroclaw.errors import Conflict
+from zeroclaw.host.guard import POLICY
+from zeroclaw.host.listener import Listener
+from zeroclaw.store import Commit, RowKind
+
+POKE = asks_for(("poke", '{"a": 1}'))
+
+
+@asynccontextmanager
+async def served(
+    world: World, directory: Path
+) -> AsyncGenerator[tuple[House, Listener, httpx.AsyncClient]]:
+    """A house with an open question, its console on a real listener, and somebody logged in."""
+    async with world.running() as house, local_listener(directory, world.clock) as listener:
+        listener.beside("/console", await asyncio.to_thread(house.rooms.page.application))
+        world.model.will(POKE, says("done"))
+        await house.say("poke it", "ben")
+        async with web_page.visiting(listener) as client:
+            yield house, listener, client
+
+
+async def press(client: httpx.AsyncClient) -> dict[str, str]:
+    """What the page's form would send for yes."""
+    page = parsed((await client.get("/console/approvals")).text)
+    [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+    return {**card.every("form")[0].fields(), "choice": "once"}
+
+
+async def pending(house: House) -> int:
+    return len(await house.rows(RowKind.APPROVAL, "pending"))
+
+
+@pytest.mark.slow
+async def test_nobody_who_is_not_logged_in_sees_or_does_anything(
+    world: World, tmp_path: Path
+) -> None:
+    async with served(world, tmp_path) as (house, listener, client):
+        fields = await press(client)
+        async with web_page.visiting(listener, logged_in=False) as stranger:
+            for path in ("", "events", "console.js", "conversations/1", *SECTIONS):
+                answer = await stranger.get(f"/console/{path}")
+                assert (answer.status_code, "poke" in answer.text) == (401, False)
+            assert (await stranger.post("/console/approvals", data=fields)).status_code == 401
+        assert await pending(house) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "none"}, 403),
+        ({"sec-fetch-site": "", "origin": "http://evil.example"}, 403),
+        ({"sec-fetch-site": "", "origin": "null"}, 403),
+        ({"host": "evil.example"}, 421),
+    ],
+)
+async def test_a_form_of_another_page_does_nothing(
+    world: World, tmp_path: Path, headers: dict[str, str], status: int
+) -> None:
+    """Even with the cookie and the token."""
+    async with served(world, tmp_path) as (house, _listener, client):
+        fields = await press(client)
+        answer = await client.post("/console/approvals", data=fields, headers=headers)
+        assert (answer.status_code, await pending(house)) == (status, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("token", [None, "", "guessed", "ümlaut"])
+@pytest.mark.parametrize("section", ["approvals", "grants", "people", "audit"])
+async def test_a_form_without_the_token_does_nothing(
+    world: World, tmp_path: Path, token: str | None, section: str
+) -> None:
+    """Even from this origin: another program's page may stand there after the daemon is gone."""
+    async with served(world, tmp_path) as (house, _listener, client):
+        fields = await press(client)
+        fields |= {"revoke": "x", "do": "revoke", "who": "person:ben", "check": ""}
+        fields |= {} if token is None else {"token": token}
+        if token is None:
+            del fields["token"]
+        answer = await client.post(f"/console/{section}", data=fields)
+        assert (answer.status_code, await pending(house)) == (403, 1)
+        assert answer.text == "this page is older than the daemon; reload it and try again"
+        assert await house.rows(RowKind.PERSON) == ()
+
+
+@pytest.mark.slow
+async def test_what_is_no_form_of_ours_is_refused_in_a_line(world: World, tmp_path: Path) -> None:
+    """P10; nothing is changed, and nothing large is kept."""
+    async with served(world, tmp_path) as (house, _listener, client):
+        fields = await press(client)
+        long = {**fields, "reason": "x" * MOST_BYTES}
+        assert (await client.post("/console/approvals", data=long)).status_code == 422
+        assert (await client.post("/console/approvals", content=b"\xff")).status_code == 422
+        many = {f"field{number}": "" for number in range(20)}
+        assert (await client.post("/console/approvals", data=many)).status_code == 422
+        assert (await client.post("/console/policy", data=fields)).status_code == 405
+        for change in ({"choice": "maybe"}, {"approval": ""}):
+            answer = await client.post(
+                "/console/approvals", data={**fields, **change}, follow_redirects=True
+            )
+            assert "this form is not one of" in answer.text
+        token = {"token": fields["token"]}
+        for section, sent in (
+            ("grants", {"revoke": "1 2"}),
+            ("people", {"do": "list", "who": "x"}),
+            ("people", {"do": "approve", "who": " "}),
+        ):
+            answer = await client.post(
+                f"/console/{section}", data={**token, **sent}, follow_redirects=True
+            )
+            assert "this form is not one of" in answer.text
+        answer = await client.post(
+            "/console/audit", data={**token, "check": "01X"}, follow_redirects=False
+        )
+        assert answer.headers["location"].endswith("&of=01X")
+        assert await pending(house) == 1
+
+
+@pytest.mark.slow
+async def test_an_answer_that_cannot_be_stored_says_so(world: World, tmp_path: Path) -> None:
+    """The question stays open."""
+
+    def busy(_commit: Commit) -> None:
+        message = "somebody else was first"
+        raise Conflict(message)
+
+    async with served(world, tmp_path) as (house, _listener, client):
+        fields = await press(client)
+        world.store.before = busy
+        answer = await client.post("/console/approvals", data=fields)
+        world.store.heal()
+        assert (answer.status_code, await pending(house)) == (503, 1)
+        assert answer.text == "it could not be stored; try again"
+
+
+@pytest.mark.slow
+async def test_the_bare_address_leads_to_the_chat_and_never_here(
+    world: World, tmp_path: Path
+) -> None:
+    """And what the console answers carries the listener's policy."""
+    async with served(world, tmp_path) as (house, listener, client):
+        assert (await client.get("/")).status_code == 404
+        listener.web("/web", await asyncio.to_thread(house.rooms.page.application))
+        assert (await client.get("/")).headers["location"] == "/web/"
+        answer = await client.get("/console/style.css")
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["content-type"].startswith("text/css")
+
+
+@pytest.mark.slow
+async def test_an_open_page_is_told_of_changes(world: World, tmp_path: Path) -> None:
+    """At once when it connects, and after each commit; not what has changed."""
+    async with (
+        served(world, tmp_path) as (house, _listener, client),
+        web_page.following(client, "console") as line,
+    ):
+        assert await line.hear() == ("changed", {})
+        await house.press()
+        assert await line.hear() == ("changed", {})
+
+
+async def test_a_page_that_does_not_read_finds_one_change_in_place_of_many() -> None:
+    """So that nothing piles up, and nobody who changes something waits (P9)."""
+    pulse = Pulse()
+    with pulse.listen() as one:
+        for _ in range(1_000):
+            pulse.beat()
+        assert await one.take() is True
+        pulse.ping()
+        assert await one.take() is False
+        pulse.ping()
+        pulse.beat()
+        pulse.ping()
+        assert await one.take() is True
+        pulse.close()
+        assert await one.take() is None
+        pulse.close()
+    with pulse.listen() as late:
+        assert await late.take() is None
+
+
+async def test_only_so_many_pages_may_listen() -> None:
+    pulse = Pulse()
+    with pulse.listen():
+        assert pulse.has_room()
+    opened = [pulse.listen() for _ in range(MOST_PAGES)]
+    for one in opened:
+        one.__enter__()
+    assert not pulse.has_room()
+    opened[0].__exit__(None, None, None)
+    assert pulse.has_room()

@@ -1,0 +1,294 @@
+"""The console over a whole house: what it shows is what holds, and what it does goes by the doors."""
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from tests.unit.console.parsed import Part
+from tests.unit.console.visit import visiting
+from zeroclaw.console.frame import SECTIONS
+from zeroclaw.errors import ProviderRejected
+from zeroclaw.gate import audit
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, RowKind
+
+HOSTILE = "<script>alert('hi')</script>"
+POKE = asks_for(("poke", '{"a": 1, "b": "</pre><b>"}'))
+
+
+async def asked(house: House, who: str = "ben", text: str = "poke it") -> None:
+    """Let somebody's poke need an answer."""
+    house.world.model.will(POKE, says("done"))
+    await house.say(text, who)
+
+
+def answer_of(page: Part) -> Part:
+    """The form with the buttons of the one open question."""
+    [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+    return card.every("form")[0]
+
+
+async def test_every_section_is_whole_on_an_empty_house(world: World) -> None:
+    """And says what will be there."""
+    async with visiting(world) as visitor:
+        for section, words in SECTIONS.items():
+            page = await visitor.page(section)
+            assert page.every("h1")[0].words == words
+        first = await visitor.client.get("/console/")
+        assert first.headers["location"] == "/console/approvals"
+
+
+async def test_what_is_not_there_is_not_found(world: World) -> None:
+    async with visiting(world) as visitor:
+        for path in ("nothing", "conversations/01X", "audit?of=01X", "a/b", "page.py"):
+            answer = await visitor.client.get(f"/console/{path}")
+            assert answer.status_code == 404, path
+
+
+async def test_a_question_is_answered_from_the_page_by_the_one_door(world: World) -> None:
+    """The chat's card is settled, the call runs, and the audit has who answered (P5)."""
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await asked(house)
+        page = await visitor.page("approvals")
+        [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+        assert card.every("pre")[0].text == '{\n  "a": 1,\n  "b": "</pre><b>"\n}'
+        assert "asked byBen" in card.words
+        assert "Approvals 1 waiting" in page.by_id("sections").words
+        page = await visitor.send(answer_of(page), "Approve")
+        assert page.by_id("told").words == "approved: poke"
+        assert "approved poke" in page.by_id("ended").words
+        assert house.endings() == [("approved", "operator")]
+        assert house.texts("ben")[-1] == "done"
+        entries = await audited(house)
+        [answered] = [one for one in entries if one.kind is audit.Kind.ANSWERED]
+        assert (answered.by, answered.decision) == ("person:operator", "once")
+        again = await visitor.client.get("/console/approvals")
+        assert "approved: <code>poke" not in again.text
+
+
+async def audited(house: House) -> list[audit.Entry]:
+    found: list[audit.Entry] = []
+    for stream in await house.world.store.streams(LogKind.AUDIT):
+        for one in await house.world.store.read(LogKind.AUDIT, stream):
+            entry = audit.read(one.body)
+            found += [entry] if isinstance(entry, audit.Entry) else []
+    return found
+
+
+async def test_a_denial_carries_its_reason(world: World) -> None:
+    async with visiting(world) as visitor:
+        await asked(visitor.house)
+        page = await visitor.page("approvals")
+        [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
+        page = await visitor.send(card.every("form")[1], "Deny", reason=f" {HOSTILE} ")
+        [row] = page.by_id("ended").every("li")
+        assert row.every("q")[0].text == HOSTILE
+        assert world.poke.runs == []
+
+
+async def test_an_answer_that_comes_too_late_says_how_it_ended(world: World) -> None:
+    """Pressed on an old page, it changes nothing."""
+    async with visiting(world) as visitor:
+        await asked(visitor.house)
+        form = answer_of(await visitor.page("approvals"))
+        await visitor.house.press("deny")
+        page = await visitor.send(form, "Approve")
+        assert page.by_id("told").words == "already denied by Ada"
+        assert world.poke.runs == []
+
+
+async def test_a_question_of_nobody_is_told_so(world: World) -> None:
+    async with visiting(world) as visitor:
+        await asked(visitor.house)
+        form = answer_of(await visitor.page("approvals"))
+        page = await visitor.send(form, "Approve", approval="nobody-asks")
+        assert page.by_id("told").words == "nobody asks this any more"
+
+
+async def test_a_grant_is_listed_and_revoked(world: World) -> None:
+    """By the same path as `zeroclaw grants revoke`; the next call asks again at once."""
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await asked(house)
+        await visitor.send(answer_of(await visitor.page("approvals")), "Approve for a time")
+        page = await visitor.page("grants")
+        [row] = page.by_id("held").every("li")
+        assert row.words.startswith("poke on file:/notes/1, until 2026-01-01 13:00 UTC")
+        assert "in chat/ben" in row.words
+        page = await visitor.send(row.every("form")[0])
+        assert "Nothing is granted" in page.words
+        assert page.by_id("told").words.endswith("revoked; poke asks again.")
+        assert await house.rows(RowKind.GRANT) == ()
+
+
+async def test_people_are_put_out_and_let_in_again(world: World) -> None:
+    """By the same path as `zeroclaw pair`, at once."""
+    async with visiting(world) as visitor:
+        page = await visitor.page("people")
+        page = await visitor.send(page.by_id("person-ben").every("form")[0], "Revoke")
+        assert "revoked: person:ben" in page.by_id("told").words
+        assert "revoked" in page.by_id("person-ben").words
+        await visitor.house.say("anybody?", "ben")
+        assert visitor.house.texts("ben") == []
+        page = await visitor.send(page.by_id("known-person:ben").every("form")[0], "Let in again")
+        assert page.ids("known-") == []
+        await visitor.house.say("anybody?", "ben")
+        assert visitor.house.texts("ben") == ["ok"]
+
+
+async def test_a_stranger_waits_on_the_page_and_is_let_in_by_their_code(world: World) -> None:
+    """P4: what they call themselves is only text."""
+    chat = world.config.channels["chat"].model_copy(update={"pairing": "code"})
+    world.configure(channels={**world.config.channels, "chat": chat})
+    async with visiting(world) as visitor:
+        await visitor.house.say("hello", "mallory")
+        code = visitor.house.texts("mallory")[0].split("`")[1]
+        page = await visitor.page("people")
+        assert "People 1 waiting" in page.by_id("sections").words
+        assert "Mallory chat:mallory" in page.by_id("asking").words
+        form = page.by_id("strangers").every("form")[0]
+        page = await visitor.send(form, who=code.lower())
+        assert page.by_id("told").words == "approved: Mallory"
+        assert "Mallory chat:mallory" in page.by_id("known-chat:mallory").words
+
+
+async def test_conversations_say_what_they_do(world: World) -> None:
+    """Waiting for an approval, idle, failed; by whom, and what was said, as text."""
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await house.say(f"I am {HOSTILE} hunter2-and-then-some", "ada")
+        await asked(house)
+        page = await visitor.page("conversations")
+        assert "waiting for approval chat/ben" in page.by_id("working").words
+        rows = [one.words for one in page.by_id("talks").every("li")]
+        assert [one.split("chat/")[0].strip() for one in rows] == ["waiting for approval", "idle"]
+        path = page.links()["chat/ada"].removeprefix("/console/")
+        page = await visitor.page(path)
+        said = page.by_id("talk").every("li")
+        assert [one.attributes["class"] for one in said] == ["person", "bot"]
+        assert HOSTILE in said[0].text
+        # What people typed is kept as it was, and shown without what is known to be secret.
+        assert "hunter2" not in page.text
+        assert page.every("h1")[0].words == "chat/ada"
+
+
+async def test_a_failed_conversation_says_so(world: World) -> None:
+    async with visiting(world) as visitor:
+        world.model.will((ProviderRejected("the model is gone"),))
+        await visitor.house.say("hello")
+        states = await visitor.house.states()
+        page = await visitor.page("conversations")
+        [row] = page.by_id("talks").every("li")
+        assert (states, row.words.split()[0]) == (["failed"], "failed")
+
+
+async def test_a_long_conversation_is_read_in_pages(world: World) -> None:
+    async with visiting(world) as visitor:
+        for number in range(40):
+            await visitor.house.say(f"message {number}.")
+        page = await visitor.page("conversations")
+        path = page.links()["chat/ada"].removeprefix("/console/")
+        newest = await visitor.page(path)
+        assert "message 39." in newest.text
+        assert "message 5." not in newest.text
+        older = await visitor.page(newest.links()["older →"].removeprefix("/console/"))
+        assert "message 5." in older.text
+        assert "older →" not in older.links()
+
+
+async def test_many_conversations_and_chains_are_read_in_pages(world: World) -> None:
+    async with visiting(world) as visitor:
+        for number in range(27):
+            world.model.will(asks_for(("look", "{}")), says("seen"))
+            await visitor.house.say("look", room=f"room{number:02}")
+        page = await visitor.page("conversations")
+        assert len(page.by_id("talks").every("li")) == 25
+        older = await visitor.page(page.links()["older →"].removeprefix("/console/"))
+        assert [one.words.split()[1] for one in older.by_id("talks").every("h3")] == [
+            "chat/room01",
+            "chat/room00",
+        ]
+        page = await visitor.page("audit")
+        assert "27 chains" in page.words
+        older = await visitor.page(page.links()["older →"].removeprefix("/console/"))
+        assert len(older.by_id("streams").every("li")) == 2
+
+
+async def test_the_audit_is_checked_as_it_is_looked_at(world: World) -> None:
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await asked(house)
+        await house.press()
+        page = await visitor.page("audit")
+        [row] = page.by_id("streams").every("li")
+        assert row.words.startswith("intact chat/ben")
+        page = await visitor.page(page.links()["chat/ben"].removeprefix("/console/"))
+        kinds = [one.every("strong")[0].words for one in page.every("tbody")[0].every("tr")]
+        assert kinds == ["executed", "answered", "evaluated", "proposed"]
+        page = await visitor.send(page.by_id("verdict").every("form")[0])
+        assert "intact" in page.by_id("verdict").words
+        page = await visitor.page("audit")
+        page = await visitor.send(page.by_id("chains").every("form")[0])
+        assert "intact" in page.by_id("streams").words
+
+
+async def test_a_chain_that_a_stranger_wrote_in_is_shown_as_damaged(world: World) -> None:
+    """Where it breaks, with the entry marked; the rest can still be read."""
+    async with visiting(world) as visitor:
+        house = visitor.house
+        await asked(house)
+        [stream] = await world.store.streams(LogKind.AUDIT)
+        forged, _ = audit.link(
+            audit.GENESIS, audit.Entry(kind=audit.Kind.EXECUTED, at=world.clock.now())
+        )
+        spoil = Append(log=LogKind.AUDIT, stream=stream, body=forged)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(spoil,)))
+        page = await visitor.page(f"audit?of={stream}")
+        assert "damaged At entry 3: it does not follow the entry before it" in page.words
+        assert page.by_id("entry-3").attributes["data-broken"] == "true"
+        page = await visitor.page("audit")
+        assert page.by_id("streams").words.startswith("damaged")
+
+
+async def test_a_long_chain_is_read_in_pages(world: World) -> None:
+    async with visiting(world) as visitor:
+        head = audit.GENESIS
+        writes: list[Append] = []
+        for _ in range(120):
+            body, head = audit.link(head, audit.Entry(kind=audit.Kind.HALTED, at=world.clock.now()))
+            writes.append(Append(log=LogKind.AUDIT, stream="01X", body=body))
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))
+        page = await visitor.page("audit?of=01X")
+        assert page.ids("entry-") == [f"entry-{n}" for n in range(120, 70, -1)]
+        page = await visitor.page(page.links()["older →"].removeprefix("/console/"))
+        page = await visitor.page(page.links()["older →"].removeprefix("/console/"))
+        assert page.ids("entry-") == [f"entry-{n}" for n in range(20, 0, -1)]
+        assert "older →" not in page.links()
+        assert page.links()["← newest"] == "/console/audit?of=01X"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("who=person:ben&action=poke&arguments={}", "ask person:ben may do it if an approver"),
+        ("who=person:ben&action=tool:look&arguments={}", "allow person:ben may do it: tool:look"),
+        ("who=person:ben&action=command:halt", "deny person:ben may not do it: command:halt"),
+        ("who=role:editor&action=x", "no tool is called x here"),
+        ("who=nobody&action=look", "nobody is nobody"),
+        ("who=operator&action=poke&arguments={", "not valid JSON"),
+        ("who=operator&action=poke&resources=file:/a%0A%20file:/b", "Touches: file:/a file:/b"),
+    ],
+)
+async def test_the_policy_explains_itself(world: World, query: str, said: str) -> None:
+    """As `zeroclaw policy explain`, with the policy that is in force (S2-20)."""
+    async with visiting(world) as visitor:
+        page = await visitor.page(f"policy?{query}")
+        assert said in page.by_id("answer").words
+
+
+async def test_a_halt_is_part_of_what_is_explained(world: World) -> None:
+    async with visiting(world) as visitor:
+        await visitor.house.say("/halt")
+        page = await visitor.page("policy?who=operator&action=look&arguments={}")
+        assert "deny person:operator may not do it" in page.by_id("answer").words
+        assert "Halted by Ada" in page.by_id("main").words

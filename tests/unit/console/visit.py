@@ -1,0 +1,61 @@
+"""The console of a whole house, visited without a socket, or through the listener."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import httpx
+
+from tests.fakes.house import House, World
+from tests.unit.console.parsed import Part, faults, parsed
+from zeroclaw.host.listener import Application
+
+SAME = {"sec-fetch-site": "same-origin"}
+
+
+@dataclass(kw_only=True)
+class Visitor:
+    """Somebody who is logged in, at the console's pages."""
+
+    house: House
+    client: httpx.AsyncClient
+
+    async def page(self, path: str) -> Part:
+        """Open a page; every page is whole, and usable without a mouse."""
+        answer = await self.client.get(f"/console/{path}")
+        assert answer.status_code == 200, answer.text
+        found = parsed(answer.text)
+        assert faults(found) == []
+        return found
+
+    async def send(self, form: Part, press: str = "", **typed: str) -> Part:
+        """Send a form, by one of its buttons, and go where it leads."""
+        presses = [one for one in form.every("button") if one.words == press]
+        pressed = {
+            one.attributes["name"]: one.attributes["value"]
+            for one in presses
+            if "name" in one.attributes
+        }
+        fields = {**form.fields(), **pressed, **typed}
+        answer = await self.client.post(form.attributes["action"], data=fields)
+        assert answer.status_code == 303, answer.text
+        await self.house.settle()
+        return await self.page(answer.headers["location"].removeprefix("/console/"))
+
+
+@asynccontextmanager
+async def visiting(world: World) -> AsyncGenerator[Visitor]:
+    """A running house with its console; the audit is looked through as in a daemon."""
+    async with world.running() as house:
+        page = house.rooms.page
+        application = cast("Application", await asyncio.to_thread(page.application))
+        transport = httpx.ASGITransport(app=application, root_path="/console")
+        async with (
+            asyncio.TaskGroup() as group,
+            httpx.AsyncClient(transport=transport, base_url="http://x", headers=SAME) as client,
+        ):
+            keeping = group.create_task(page.chains.keep())
+            yield Visitor(house=house, client=client)
+            keeping.cancel()
