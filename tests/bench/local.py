@@ -26,7 +26,8 @@ from zeroclaw.host.places import places_of
 from zeroclaw.message import SystemMessage, UserMessage
 from zeroclaw.provider import ModelRequest, TextDelta, UsageReported
 from zeroclaw.providers.local import LocalProvider
-from zeroclaw.providers.local.provider import SHIPPED_FILE, check_model
+from zeroclaw.providers.local.checks import check_model
+from zeroclaw.providers.local.provider import SHIPPED_FILE
 
 NAME = "local model"
 ANSWERS = 4  # to each load

@@ -47,7 +47,8 @@ from zeroclaw.host.places import read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.keeping.standing import Standing, standing
-from zeroclaw.providers.local.provider import SHIPPED_FILE, check_model
+from zeroclaw.providers.local.checks import check_model, check_package
+from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.reference import SecretReference
 from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reading import open_for_looking
@@ -225,6 +226,7 @@ async def _provider(start: Start) -> ProviderSeen:
         name = f"the local model {file.name}"
         try:
             await asyncio.to_thread(check_model, file)
+            await check_package()
         except ZeroclawError as error:
             return ProviderSeen(name=name, verdict="fail", told=str(error))
         return ProviderSeen(name=name)

@@ -150,6 +150,28 @@ def test_a_local_model_that_is_not_there_fails(tmp_path: Path) -> None:
     assert (code, told["provider"][0]) == (1, "fail")
 
 
+@pytest.mark.slow
+@pytest.mark.needs("llama")
+@pytest.mark.parametrize(
+    ("why", "remedy"),
+    [("libgomp.so.1: cannot open", "Debian: libgomp1"), ("of another age", "of another age")],
+)
+def test_a_package_that_does_not_load_here_fails(
+    why: str, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file may be there and lack a library of the system; that one is told with its package."""
+    (tmp_path / "a.gguf").write_bytes(b"GGUF")
+    provider = f'kind = "local"\nmodel_file = "{tmp_path}/a.gguf"\n'
+    assert doctor(tmp_path, provider)[1]["provider"][0] == "ok"
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "xllamacpp.py").write_text(f"raise ImportError({why!r})")
+    monkeypatch.setenv("PYTHONPATH", str(broken))
+    code, told = doctor(tmp_path, provider)
+    assert (code, told["provider"][0]) == (1, "fail")
+    assert remedy in told["provider"][1]
+
+
 @pytest.mark.parametrize(
     ("page", "verdict", "text"),
     [

@@ -15,13 +15,12 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from zeroclaw.clock import Clock
 from zeroclaw.config import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnusable, StreamBroken
-from zeroclaw.host.gguf import is_gguf, knows_tools
+from zeroclaw.host.gguf import knows_tools
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,
@@ -31,11 +30,9 @@ from zeroclaw.provider import (
     ProviderLog,
     StreamEvent,
 )
+from zeroclaw.providers.local.checks import check_model, with_remedy
 
 CHILD = Path(__file__).with_name("child.py")
-PACKAGE = "xllamacpp"
-LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and absent from small systems
-LINKED_REMEDY = ", install the system's package with it (Debian: libgomp1)"
 # What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
 # a tool (tried 2026-11).
 SHIPPED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -269,8 +266,7 @@ class LocalProvider:
             case {"url": str(url)}:
                 return url
             case {"error": str(reason)}:
-                remedy = LINKED_REMEDY if LINKED_AGAINST in reason else ""
-                message = f"`{name}` does not load: {' '.join(reason.split())}{remedy}"
+                message = f"`{name}` does not load: {with_remedy(reason)}"
             case _:
                 message = f"`{name}` does not load: its process ended (out of memory?)"
         raise ProviderUnusable(message)
@@ -301,31 +297,6 @@ def open_provider(settings: ProviderSettings, context: ProviderContext) -> Local
         jitter=context.jitter,
         log=context.log,
     )
-
-
-def check_model(model_file: Path) -> None:
-    """Refuse what can't work, before a process is started for it; blocks.
-
-    Raises:
-        ProviderUnusable: The package or the file is missing, or it is no model.
-    """
-    if find_spec(PACKAGE) is None:
-        message = (
-            f"the package `{PACKAGE}` is missing: install `zeroclaw[local]`, or set `[provider]`"
-        )
-        raise ProviderUnusable(message)
-    try:
-        is_model = is_gguf(model_file)
-    except OSError as error:
-        reason = (error.strerror or "unreadable").lower()
-        message = (
-            f"no model at `{model_file}` ({reason}): fetch one with `python deploy/fetch_model.py`, "
-            "or set `provider.model_file`, or another `[provider]`"
-        )
-        raise ProviderUnusable(message) from error
-    if not is_model:
-        message = f"`{model_file}` is not a GGUF model: set `provider.model_file` to one"
-        raise ProviderUnusable(message)
 
 
 def _is_alive(process: Process) -> bool:

@@ -1,0 +1,74 @@
+"""What a local model needs of this machine, looked at before anything waits for it."""
+
+import asyncio
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from zeroclaw.errors import ProviderUnusable
+from zeroclaw.host.gguf import is_gguf
+
+PACKAGE = "xllamacpp"
+LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and absent from small systems
+LINKED_REMEDY = ", install the system's package with it (Debian: libgomp1)"
+IMPORT_S = 20.0  # of the package, which takes a fifth of a second
+
+
+def check_model(model_file: Path) -> None:
+    """Refuse what can't work, before a process is started for it; blocks.
+
+    Raises:
+        ProviderUnusable: The package or the file is missing, or it is no model.
+    """
+    if find_spec(PACKAGE) is None:
+        message = (
+            f"the package `{PACKAGE}` is missing: install `zeroclaw[local]`, or set `[provider]`"
+        )
+        raise ProviderUnusable(message)
+    try:
+        is_model = is_gguf(model_file)
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        message = (
+            f"no model at `{model_file}` ({reason}): fetch one with `python deploy/fetch_model.py`, "
+            "or set `provider.model_file`, or another `[provider]`"
+        )
+        raise ProviderUnusable(message) from error
+    if not is_model:
+        message = f"`{model_file}` is not a GGUF model: set `provider.model_file` to one"
+        raise ProviderUnusable(message)
+
+
+async def check_package() -> None:
+    """Load the package in a process of its own, as the child does.
+
+    Raises:
+        ProviderUnusable: It does not load, such as for a library that the system lacks.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-c", f"import {PACKAGE}"),
+        stdin=DEVNULL,
+        stdout=DEVNULL,
+        stderr=PIPE,
+    )
+    reason = f"no end within {IMPORT_S:g} s"
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IMPORT_S):
+                _, said = await process.communicate()
+                reason = said.decode(errors="replace").strip().rpartition("\n")[2]
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        message = f"the package `{PACKAGE}` does not load: {with_remedy(reason)}"
+        raise ProviderUnusable(message)
+
+
+def with_remedy(reason: str) -> str:
+    """Return why something did not load as one line, with what to do where that is known."""
+    remedy = LINKED_REMEDY if LINKED_AGAINST in reason else ""
+    return f"{' '.join(reason.split())}{remedy}"
