@@ -28,11 +28,16 @@ from zeroclaw.reference import SecretReference
 # What policies call people by, see `gate/statement.py`: on a channel named `role`, whoever calls
 # themselves `operator` there would be written `role:operator`.
 _TAKEN = frozenset({"anyone", "channel", "person", "role"})
+_CONSOLE = "console"
+"""The operator's own page: its path on the local listener, and the channel of what is done there."""
 
 
 def _free(name: str) -> str:
     if name in _TAKEN:
         message = f"`{name}` means something else in policies; give the channel another name"
+        raise ValueError(message)
+    if name == _CONSOLE:
+        message = f"`{name}` is the operator's own page; give the channel another name"
         raise ValueError(message)
     return name
 

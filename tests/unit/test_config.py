@@ -21,6 +21,13 @@ def test_a_channel_is_not_named_like_what_policies_call_people_by(name: str) -> 
     )
 
 
+def test_a_channel_is_not_named_like_the_operators_own_page() -> None:
+    """Its chat would stand where the console does (P10)."""
+    assert faults_of('[channels.console]\nkind = "web"\n') == (
+        "channels.console: `console` is the operator's own page; give the channel another name",
+    )
+
+
 def test_a_channel_is_named_in_small_letters() -> None:
     """The name itself is the place of the fault (P10)."""
     (fault,) = faults_of("[channels.Web]\n")

@@ -240,3 +240,13 @@ async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path
             await began.wait()
             await listener.aclose()
     assert ended.is_set()
+
+
+async def test_the_bare_address_never_leads_to_what_stands_beside(tmp_path: Path) -> None:
+    """Whichever was mounted first."""
+    async with serving(await opened(tmp_path)) as listener:
+        listener.beside("/console", echo)
+        listener.web("/chat", echo)
+        async with visiting(listener) as client:
+            assert (await client.get("/")).headers["location"] == "/chat/"
+            assert (await client.get("/console/")).text == "GET /console /console/"
