@@ -1,0 +1,88 @@
+"""`zeroclaw reload`: what the running daemon reads again, and what the person is told."""
+
+from pathlib import Path
+
+import pytest
+
+from zeroclaw.cli.reload import lines
+from zeroclaw.cli.starting import rereading
+from zeroclaw.errors import ConfigError
+
+SCRIPTED = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'
+
+
+def written(directory: Path, text: str) -> Path:
+    path = directory / "c.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_a_file_there_is_nothing_to_read(tmp_path: Path) -> None:
+    """A daemon on its built-in defaults says so."""
+    assert rereading(None, tmp_path, {}) is None
+
+
+def test_what_the_file_says_by_now_is_read_and_checked(tmp_path: Path) -> None:
+    """Each time anew; secrets are looked up too."""
+    path = written(tmp_path, SCRIPTED)
+    reread = rereading(path, tmp_path / "data", {"MODEL_KEY": "sk-1"})
+    assert reread is not None
+    assert reread().config.autonomy == "supervised"
+    written(tmp_path, f'autonomy = "full"\n{SCRIPTED}api_key = {{ env = "MODEL_KEY" }}\n')
+    fresh = reread()
+    assert fresh.config.autonomy == "full"
+    assert fresh.checked.provider_secrets == {"api_key": "sk-1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ('autonomy = "wild"\nretention = { audit_days = -1 }\n', ["autonomy", "retention.audit"]),
+        ("autonomy = ", ["not valid TOML"]),
+        (f'{SCRIPTED}api_key = {{ env = "NO" }}\n', ["provider.api_key"]),
+        ('[[policy.statement]]\nid = "x"\n', ["policy.statement"]),
+        ('workspace_dir = "/"\n', ["data_dir"]),
+    ],
+)
+def test_every_fault_is_named_with_the_file(tmp_path: Path, text: str, faults: list[str]) -> None:
+    """As `check-config` names them, and what would keep the next start from happening (P10)."""
+    path = written(tmp_path, text)
+    reread = rereading(path, tmp_path / "data", {})
+    assert reread is not None
+    with pytest.raises(ConfigError) as raised:
+        reread()
+    told = raised.value.faults
+    assert [fault for fault in faults if fault not in "; ".join(told)] == []
+    assert [one for one in told if text != 'workspace_dir = "/"\n' and str(path) not in one] == []
+
+
+def test_a_file_that_is_gone_is_a_fault(tmp_path: Path) -> None:
+    """Nobody meant the defaults by it."""
+    reread = rereading(tmp_path / "gone.toml", None, {})
+    assert reread is not None
+    with pytest.raises(ConfigError, match="can't be read"):
+        reread()
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (
+            {"file": "/c.toml", "live": ["autonomy", "people"], "waiting": ["provider.model"]},
+            [
+                "read        /c.toml",
+                "holds now   autonomy, people",
+                "restart     needed for provider.model; as it was until then",
+            ],
+        ),
+        (
+            {"file": "/c.toml", "live": [], "waiting": []},
+            ["read        /c.toml", "holds now   nothing new"],
+        ),
+    ],
+)
+def test_a_person_reads_what_holds_and_what_waits(
+    told: dict[str, object], shown: list[str]
+) -> None:
+    """Key by key."""
+    assert list(lines(told)) == shown
