@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Literal, Protocol
 
 from zeroclaw.clock import Clock
@@ -306,6 +307,8 @@ class ChannelContext:
         positions: Cursor by scope, as committed with the last admissions.
         transcript: What stands in a chat, in order, after a cursor (empty: from the newest
             200), the open draft and open cards included.
+        directory: For files that must outlive a restart; this channel's own, readable by nobody
+            else. None where there is no such place.
     """
 
     name: str
@@ -316,6 +319,7 @@ class ChannelContext:
     log: ChannelLog
     positions: Mapping[str, str]
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
+    directory: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ class WebSettings(BaseModel):
     """Stands over the page."""
     draft_interval_s: float = Field(default=0.05, ge=0.02, le=10)
     """Seconds between two frames of an answer that is being written."""
+    max_file_bytes: int = Field(default=10_000_000, ge=1_000, le=16_000_000)
+    """Bytes of a file that is sent with a message."""
 
 
 MANIFEST = ChannelManifest(

@@ -5,12 +5,14 @@ that opens later reads the store's transcript, so that sending to nobody succeed
 """
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 from channels.web import CAPABILITIES, WebSettings, decode, render
 from channels.web.feed import Feed
 from channels.web.site import Site, load_page
+from channels.web.uploads import Uploads
 from zeroclaw import (
     Address,
     Admission,
@@ -31,6 +33,8 @@ from zeroclaw import (
 )
 
 PING_S = 15.0
+PINGS_A_SWEEP = 40
+"""Old files are looked for every ten minutes."""
 
 
 def open_channel(context: ChannelContext) -> Channel:
@@ -52,6 +56,7 @@ class WebChannel:
         self._feed = Feed()
         self._here = decode.address(context.name)
         self._admit: Admit | None = None
+        self._uploads = Uploads(context.directory, context.clock, settings.max_file_bytes)
 
     @property
     def name(self) -> str:
@@ -74,10 +79,13 @@ class WebChannel:
                 admit=self._take,
                 page=page,
                 title=self._settings.title,
+                uploads=self._uploads,
             )
             self._context.mount.web(f"/{self.name}", site.application())
             ready()
-            while True:
+            for number in itertools.count():
+                if number % PINGS_A_SWEEP == 0:
+                    await self._uploads.sweep()
                 await self._context.clock.sleep(PING_S)
                 self._feed.ping()
         finally:
@@ -135,10 +143,16 @@ class WebChannel:
         """Return the one chat, for the one person."""
         return self._here if sender == decode.CHAT else None
 
-    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:  # noqa: ARG002  the contract's
-        """Refuse: the page takes no files."""
-        message = f"`{self.name}` carries no attachments, so there is no `{attachment.name}`"
-        raise NotSupported(message)
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Return what a page uploaded."""
+        body = await self._uploads.content(attachment.reference, max_bytes)
+        if body is None:
+            message = "the page's upload is not here any more, so it has to be sent again"
+            raise ChannelRejected(message)
+        if len(body) > max_bytes:
+            message = f"it is larger than {max_bytes:,} bytes"
+            raise ChannelRejected(message)
+        return body
 
     async def aclose(self) -> None:
         """End every stream."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from zeroclaw import (
     Address,
     ApprovalId,
+    Attachment,
     Choice,
     Command,
     Envelope,
@@ -42,8 +43,20 @@ class _Posted(BaseModel):
     id: Key
 
 
+class _File(BaseModel):
+    """A file that was uploaded under this id before the message."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Key
+    name: Annotated[str, Field(max_length=1_000)]
+    type: Annotated[str, Field(max_length=1_000)] = ""
+    size: Annotated[int, Field(ge=0)]
+
+
 class _Message(_Posted):
     text: str
+    files: Annotated[tuple[_File, ...], Field(max_length=100)] = ()
 
 
 class _Answer(_Posted):
@@ -59,11 +72,11 @@ def address(channel: str) -> Address:
 
 
 def message(channel: str, body: bytes) -> Envelope | Unreadable:
-    """Read `{id, text}`; a text that begins with `/word` is a command."""
+    """Read `{id, text, files}`; a text that begins with `/word` is a command."""
     posted = _read(_Message, body)
     if isinstance(posted, Unreadable):
         return posted
-    if not posted.text.strip():
+    if not posted.text.strip() and not posted.files:
         return Unreadable(why="the message is empty")
     return Envelope(
         address=address(channel),
@@ -71,6 +84,10 @@ def message(channel: str, body: bytes) -> Envelope | Unreadable:
         dedup=(f"message/{posted.id}",),
         body=said_or_command(posted.text),
         message=posted.id,
+        attachments=tuple(
+            Attachment(reference=one.id, name=one.name, media_type=one.type, size_bytes=one.size)
+            for one in posted.files
+        ),
     )
 
 

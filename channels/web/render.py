@@ -22,6 +22,7 @@ class Item:
             channel answered as the message's id.
         draft: More will follow.
         outcome: The card and its endings, for cards.
+        files: Names of the files that came with it, for own messages.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Item:
     at: datetime
     draft: bool = False
     outcome: Outcome | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +54,9 @@ def markdown(text: str) -> Rendered:
     return Rendered(body=text, plain=text)
 
 
-def person(message: str, text: str, at: datetime) -> Item:
+def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> Item:
     """Return an own message."""
-    return Item(id=f"person/{message}", kind="person", text=text, at=at)
+    return Item(id=f"person/{message}", kind="person", text=text, at=at, files=files)
 
 
 def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
@@ -71,7 +73,7 @@ def card(message: str, outcome: Outcome, at: datetime) -> Item:
 def stored(item: TranscriptItem) -> Item:
     """Return what the store says of a message, in the ids that live events use."""
     if item.kind == "person":
-        return person(item.ref or item.key or item.cursor, item.text, item.at)
+        return person(item.ref or item.key or item.cursor, item.text, item.at, item.files)
     message = item.ref or item.key
     if item.outcome is not None:
         return card(message, item.outcome, item.at)
@@ -156,6 +158,8 @@ def _item(item: Item) -> dict[str, object]:
         "at": item.at.isoformat(),
         "draft": item.draft,
     }
+    if item.files:
+        shown["files"] = list(item.files)
     if item.outcome is not None:
         shown["card"] = _card(item.outcome)
     return shown

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from channels.web import decode
+from channels.web import decode, uploads
 from channels.web.feed import Feed, Subscription
 from channels.web.render import (
     PING,
@@ -39,7 +39,10 @@ KINDS = {
     "css": "text/css",
     "svg": "image/svg+xml",
 }
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+"""A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
 NOT_NOW = 503
+TOO_LARGE = 413
 UNREADABLE = 422
 
 
@@ -64,6 +67,7 @@ class Site:
         admit: Callable[[Envelope], Awaitable[Admission]],
         page: Mapping[str, bytes],
         title: str,
+        uploads: uploads.Uploads,
     ) -> None:
         """Hold what is needed.
 
@@ -73,12 +77,14 @@ class Site:
             admit: The door; raises `ZeroclawError` when an event could not be stored.
             page: The files, by name.
             title: Stands over the page.
+            uploads: Keeps files until they are fetched.
         """
         self._context = context
         self._feed = feed
         self._admit = admit
         self._page = page
         self._title = title
+        self._uploads = uploads
 
     def application(self) -> Starlette:
         """Return the ASGI application."""
@@ -88,6 +94,7 @@ class Site:
                 Route("/events", self._follow),
                 Route("/messages", self._take_message, methods=["POST"]),
                 Route("/answers", self._take_answer, methods=["POST"]),
+                Route("/files/{id}", self._take_file, methods=["POST"]),
                 Route("/{name}", self._show),
             ]
         )
@@ -104,12 +111,28 @@ class Site:
         return _Events(self._context, self._feed, self._title)
 
     async def _take_message(self, request: Request) -> Response:
-        return await self._take(decode.message(self._context.name, await request.body()))
+        return await self._take(request, decode.message)
 
     async def _take_answer(self, request: Request) -> Response:
-        return await self._take(decode.answer(self._context.name, await request.body()))
+        return await self._take(request, decode.answer)
 
-    async def _take(self, event: Envelope | decode.Unreadable) -> Response:
+    async def _take_file(self, request: Request) -> Response:
+        """Keep a file under the id that its page made, before the message that names it."""
+        try:
+            size = await self._uploads.take(str(request.path_params["id"]), request.stream())
+        except uploads.Refused as refused:
+            return JSONResponse({"error": str(refused)}, status_code=refused.status)
+        return JSONResponse({"status": "accepted", "size": size})
+
+    async def _take(
+        self, request: Request, read: Callable[[str, bytes], Envelope | decode.Unreadable]
+    ) -> Response:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_MESSAGE_BYTES:
+                return JSONResponse({"error": "it is too long"}, status_code=TOO_LARGE)
+        event = read(self._context.name, bytes(body))
         if isinstance(event, decode.Unreadable):
             return JSONResponse({"error": event.why}, status_code=UNREADABLE)
         try:
@@ -122,7 +145,8 @@ class Site:
         if isinstance(event.body, Said | Command):
             # For the other pages of the same person; the one that posted knows it by its id.
             now = self._context.clock.now()
-            self._feed.publish(person(event.message, decode.typed(event.body), now))
+            files = tuple(one.name for one in event.attachments)
+            self._feed.publish(person(event.message, decode.typed(event.body), now, files))
         toast = admission.text if isinstance(admission, Answered) else ""
         return JSONResponse({"status": "accepted", "toast": toast})
 

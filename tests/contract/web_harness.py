@@ -75,7 +75,9 @@ def no_log(event: str, /, **fields: object) -> None:
     pass
 
 
-def web_context(listener: Listener, transcript: Transcript, clock: Clock) -> ChannelContext:
+def web_context(
+    listener: Listener, transcript: Transcript, clock: Clock, directory: Path | None = None
+) -> ChannelContext:
     return ChannelContext(
         name="web",
         settings=WebSettings(),
@@ -85,6 +87,7 @@ def web_context(listener: Listener, transcript: Transcript, clock: Clock) -> Cha
         log=no_log,
         positions={},
         transcript=transcript,
+        directory=directory,
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from zeroclaw.channel import Channel, ChannelContext, LineStream
 from zeroclaw.daemon.checked import ChannelPart
@@ -44,6 +45,7 @@ class Serving:
                 log=EventLog(f"channel.{part.name}"),
                 positions={one.scope: one.cursor for one in cursors},
                 transcript=transcript.read,
+                directory=await asyncio.to_thread(_directory, parts.start.places.data, part.name),
             )
             self._group.create_task(
                 supervisor.keep(part.name, self._maker(part, context), self._up),
@@ -99,3 +101,10 @@ class Serving:
             call_timeout_s=self._parts.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
         )
+
+
+def _directory(data: Path, channel: str) -> Path:
+    """Make a channel's own directory."""
+    directory = data / "channels" / channel
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return directory

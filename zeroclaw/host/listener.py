@@ -31,8 +31,8 @@ from zeroclaw.host.login import (
     write_sessions,
 )
 
-MAX_BODY_BYTES = 4 * 1024 * 1024
-"""A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
+MAX_BODY_BYTES = 16 * 1024 * 1024
+"""A file fits that somebody sends with a message; what takes less says so itself."""
 GRACE_S = 1
 """Whole seconds that requests get to end by themselves when the listener closes."""
 CLOSE_S = 5.0

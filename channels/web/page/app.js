@@ -2,6 +2,7 @@
 
 import { countDown } from "./cards.js";
 import { Items } from "./items.js";
+import { Chosen } from "./files.js";
 import { coded } from "./markdown.js";
 import { Outbox, follow, postAnswer } from "./line.js";
 
@@ -41,7 +42,8 @@ function ownId(message) {
 }
 
 function echo(message) {
-  items.show({ id: ownId(message), kind: "person", text: message.text, at: message.at });
+  const files = (message.files ?? []).map((file) => file.name);
+  items.show({ id: ownId(message), kind: "person", text: message.text, at: message.at, files });
   items.mark(ownId(message), "sending");
 }
 
@@ -130,7 +132,8 @@ function showWork() {
   const isWritten = Boolean(last?.classList.contains("draft"));
   const isAtWork = Boolean(timers.typing) || decided || items.owesAnswer() || items.isWriting();
   by("typing").hidden = !isAtWork || isWritten || items.isAsking();
-  const isEmpty = !text.value.trim();
+  const isEmpty = !text.value.trim() && chosen.isEmpty;
+  by("send").disabled = chosen.isBusy;
   by("stop").hidden = !(isAtWork && isEmpty);
   by("send").hidden = isAtWork && isEmpty;
 }
@@ -185,9 +188,11 @@ function fit() {
   text.style.height = `${Math.min(text.scrollHeight, TALLEST_PX)}px`;
 }
 
+const chosen = new Chosen(by("chosen"), () => showWork());
+
 function submit() {
-  if (!text.value.trim()) return;
-  echo(outbox.add(text.value));
+  if (chosen.isBusy || (!text.value.trim() && chosen.isEmpty)) return;
+  echo(outbox.add(text.value, chosen.take()));
   text.value = "";
   fit();
   changed(true);
@@ -202,6 +207,27 @@ by("composer").addEventListener("submit", (event) => {
 by("stop").addEventListener("click", () => {
   echo(outbox.add("/stop"));
   changed(true);
+  text.focus();
+});
+
+by("attach").addEventListener("click", () => by("files").click());
+by("files").addEventListener("change", () => {
+  chosen.add(by("files").files);
+  by("files").value = "";
+  text.focus();
+});
+text.addEventListener("paste", (event) => {
+  if (!event.clipboardData.files.length) return;
+  event.preventDefault();
+  chosen.add(event.clipboardData.files);
+});
+document.addEventListener("dragover", (event) => {
+  if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+});
+document.addEventListener("drop", (event) => {
+  if (!event.dataTransfer.files.length) return;
+  event.preventDefault();
+  chosen.add(event.dataTransfer.files);
   text.focus();
 });
 

@@ -115,6 +115,8 @@ function drawText(node, item) {
   node.setAttribute("aria-busy", String(Boolean(item.draft)));
   if (item.kind === "person") {
     if (body.textContent !== item.text) body.textContent = item.text;
+    body.hidden = !item.text;
+    drawFiles(node, item.files ?? []);
     return false;
   }
   const made = blocks(item.text);
@@ -124,6 +126,14 @@ function drawText(node, item) {
   body.append(...made.slice(from).map((one) => block(one, badges)));
   body.sources = made.map((one) => one.source);
   return same >= 0;
+}
+
+/* Names only: what a file holds the bot reads, and this page never shows. */
+function drawFiles(node, names) {
+  node.querySelector(":scope > .files")?.remove();
+  if (!names.length) return;
+  const shown = names.map((name) => element("li", {}, name || "file"));
+  node.querySelector(":scope > .body").after(element("ul", { className: "files" }, ...shown));
 }
 
 function stamp(at) {

@@ -25,6 +25,23 @@ async function post(path, body) {
   throw new Error(why || `not now (${answer.status})`);
 }
 
+/* Upload a file under an id of the page's making; tried again for a while, with the same id. */
+export async function upload(id, file) {
+  for (const wait of WAITS_MS) {
+    try {
+      const answer = await fetch(`files/${id}`, { method: "POST", body: file });
+      if (answer.ok) return;
+      const isJson = answer.headers.get("content-type")?.startsWith("application/json");
+      const why = isJson ? (await answer.json()).error : await answer.text();
+      if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);
+    } catch (error) {
+      if (error instanceof Refused) throw error;
+    }
+    await pause(wait);
+  }
+  throw new Error("no connection");
+}
+
 /* Post an answer to an approval; tried again for a while, with the same id. */
 export async function postAnswer(answer) {
   const body = { id: crypto.randomUUID(), ...answer };
@@ -49,8 +66,8 @@ export class Outbox {
     this.isRunning = false;
   }
 
-  add(text) {
-    const message = { id: crypto.randomUUID(), text, at: new Date().toISOString() };
+  add(text, files = []) {
+    const message = { id: crypto.randomUUID(), text, files, at: new Date().toISOString() };
     this.messages.push(message);
     this.keep();
     void this.run();
@@ -70,7 +87,9 @@ export class Outbox {
     while (this.messages.length) {
       const message = this.messages[0];
       try {
-        const said = await post("messages", { id: message.id, text: message.text });
+        const said = await post("messages", {
+          id: message.id, text: message.text, files: message.files ?? [],
+        });
         this.drop(message);
         this.told.acknowledged(message, said.toast);
         tries = 0;

@@ -23,7 +23,6 @@ from zeroclaw import (
     ChannelUnavailable,
     Envelope,
     Ignored,
-    NotSupported,
     Outgoing,
     TranscriptItem,
 )
@@ -244,7 +243,7 @@ async def test_a_place_that_is_not_here_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ChannelRejected):
             await web.channel.typing(elsewhere)
         assert web.channel.direct_address("somebody") is None
-        with pytest.raises(NotSupported):
+        with pytest.raises(ChannelRejected):
             await web.channel.fetch(
                 Attachment(reference="r", name="a.txt", media_type="text/plain"), max_bytes=9
             )

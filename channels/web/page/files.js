@@ -1,0 +1,70 @@
+/* Files that go with the next message: chosen, dropped or pasted, and uploaded at once. */
+
+import { upload } from "./line.js";
+import { element } from "./markdown.js";
+
+export class Chosen {
+  constructor(list, changed) {
+    this.list = list;
+    this.changed = changed;
+    this.files = [];
+  }
+
+  /* Whether no file has arrived that a message could carry. */
+  get isEmpty() {
+    return !this.files.some((one) => one.state === "ready");
+  }
+
+  /* Whether a file is on its way; a message waits for it. */
+  get isBusy() {
+    return this.files.some((one) => one.state === "sending");
+  }
+
+  add(files) {
+    for (const file of files) {
+      const one = { id: crypto.randomUUID(), name: file.name, type: file.type, size: file.size };
+      this.files.push({ ...one, state: "sending", why: "" });
+      void this.send(one.id, file);
+    }
+    this.show();
+  }
+
+  /* Take what has arrived for a message; what was refused stays, with its reason. */
+  take() {
+    const ready = this.files.filter((one) => one.state === "ready");
+    this.files = this.files.filter((one) => one.state !== "ready");
+    this.show();
+    return ready.map(({ id, name, type, size }) => ({ id, name, type, size }));
+  }
+
+  async send(id, file) {
+    let state = "ready";
+    let why = "";
+    try {
+      await upload(id, file);
+    } catch (error) {
+      state = "refused";
+      why = error.message;
+    }
+    this.files = this.files.map((one) => (one.id === id ? { ...one, state, why } : one));
+    this.show();
+  }
+
+  drop(id) {
+    this.files = this.files.filter((one) => one.id !== id);
+    this.show();
+  }
+
+  show() {
+    this.list.replaceChildren(...this.files.map((one) => {
+      const away = element("button", { type: "button", ariaLabel: `Remove ${one.name}` }, "×");
+      away.addEventListener("click", () => this.drop(one.id));
+      const why = one.why ? `: ${one.why}` : "";
+      const node = element("li", {}, element("span", {}, `${one.name}${why}`), away);
+      node.dataset.state = one.state;
+      return node;
+    }));
+    this.list.hidden = !this.files.length;
+    this.changed();
+  }
+}

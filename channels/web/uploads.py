@@ -1,0 +1,119 @@
+"""Keeps files that a page has uploaded until the daemon fetches them, across a restart too.
+
+A file is uploaded before the message that names it. One that nobody fetches goes after a day, one
+that was fetched a little later: by then it stands in the store, or is asked for once more.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+from zeroclaw import Clock
+
+KEPT = timedelta(days=1)
+KEPT_AFTER = timedelta(minutes=10)
+MOST_BYTES = 100_000_000
+"""Of all files that wait; whoever uploads more is told to wait."""
+_ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
+
+
+class Refused(Exception):
+    """A file that is not taken.
+
+    Attributes:
+        status: Of HTTP.
+    """
+
+    def __init__(self, why: str, status: int) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Uploads:
+    """The files of one channel; without a directory it takes none."""
+
+    def __init__(self, directory: Path | None, clock: Clock, most_bytes: int) -> None:
+        """Keep them there, each of at most `most_bytes`."""
+        self._directory = directory
+        self._clock = clock
+        self._most_bytes = most_bytes
+
+    async def take(self, name: str, chunks: AsyncIterator[bytes]) -> int:
+        """Keep a file under an id that its page made; once more replaces it.
+
+        Returns:
+            Its size in bytes.
+
+        Raises:
+            Refused: It is too large, or there is no room for it.
+        """
+        path = self._path(name)
+        if path is None:
+            why = "files can't be kept here"
+            raise Refused(why, 422)
+        body = bytearray()
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > self._most_bytes:
+                why = f"it is larger than {self._most_bytes:,} bytes"
+                raise Refused(why, 413)
+        try:
+            has_room = await asyncio.to_thread(self._write, path, bytes(body))
+        except OSError as error:
+            why = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
+            raise Refused(why, 503) from error
+        if not has_room:
+            why = "too many files wait already; send what you have, and try again"
+            raise Refused(why, 503)
+        return len(body)
+
+    async def content(self, name: str, max_bytes: int) -> bytes | None:
+        """Return a file's bytes, and one more where it has more than `max_bytes`; None for none."""
+        path = self._path(name)
+        return None if path is None else await asyncio.to_thread(self._read, path, max_bytes)
+
+    async def sweep(self) -> None:
+        """Remove what was kept long enough."""
+        await asyncio.to_thread(self._sweep)
+
+    def _path(self, name: str) -> Path | None:
+        if self._directory is None or _ID.fullmatch(name) is None:
+            return None
+        return self._directory / name
+
+    def _write(self, path: Path, body: bytes) -> bool:
+        others = [one for one in path.parent.iterdir() if one != path]
+        if sum(one.stat().st_size for one in others) + len(body) > MOST_BYTES:
+            return False
+        new = path.with_name(f"{path.name}.new")
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
+            file.write(body)
+        self._date(new, timedelta())
+        new.replace(path)
+        return True
+
+    def _read(self, path: Path, max_bytes: int) -> bytes | None:
+        try:
+            with path.open("rb") as file:
+                body = file.read(max_bytes + 1)
+        except FileNotFoundError:
+            return None
+        self._date(path, KEPT - KEPT_AFTER)
+        return body
+
+    def _sweep(self) -> None:
+        if self._directory is None:
+            return
+        before = (self._clock.now() - KEPT).timestamp()
+        for path in self._directory.iterdir():
+            if path.stat().st_mtime < before:
+                path.unlink()
+
+    def _date(self, path: Path, age: timedelta) -> None:
+        """Let a file count as this old; one that is gone meanwhile is asked for in vain."""
+        at = (self._clock.now() - age).timestamp()
+        if path.exists():
+            os.utime(path, (at, at))

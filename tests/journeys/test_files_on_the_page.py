@@ -1,0 +1,76 @@
+"""A person sends files on the web page, in a real browser, and the model reads them."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import FilePayload, expect
+
+from tests.journeys.browsing import ChatPage, browsing
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+SUMS: FilePayload = {"name": "sums.csv", "mimeType": "text/csv", "buffer": b"name;sum\nAnn;3\n"}
+DROP = """
+(name) => {
+  const data = new DataTransfer();
+  data.items.add(new File(["milk"], name, { type: "text/plain" }));
+  document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+}
+"""
+
+
+async def ready(page: ChatPage, count: int) -> None:
+    """Wait until so many files have arrived."""
+    await expect(page.page.locator("#chosen li[data-state=ready]")).to_have_count(count)
+
+
+async def test_a_file_is_chosen_sent_and_read(tmp_path: Path) -> None:
+    """It stands above the composer until it is sent, and under the message afterwards."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.locator("#files").set_input_files([SUMS])
+        await ready(page, 1)
+        await page.shot("file-chosen")
+        here.model.call("read_attachment", {"id": 1})
+        here.model.say("Ann has 3", round=1)
+        await page.say("sum it up")
+        await expect(page.answers).to_have_text(["Ann has 3"])
+        result = str(here.model.requests[-1].messages[-1]["content"])
+        assert "row | name | sum\n1 | Ann | 3" in result
+        await expect(page.page.locator("#chosen")).to_be_hidden()
+        sent = page.page.locator("#log .files li")
+        await expect(sent).to_have_text(["sums.csv"])
+        await page.shot("file-sent")
+        await page.page.reload()
+        await expect(sent).to_have_text(["sums.csv"])
+
+
+async def test_a_dropped_file_alone_is_a_message(tmp_path: Path) -> None:
+    """Nothing has to be written; one that was put down by mistake is taken away again."""
+    async with browsing(tmp_path) as here:
+        page = await here.log_in()
+        await page.page.evaluate(DROP, "wrong.txt")
+        await page.page.evaluate(DROP, "right.txt")
+        await ready(page, 2)
+        await page.button("Remove wrong.txt").click()
+        here.model.say("seen")
+        await page.button("Send").click()
+        await expect(page.answers).to_have_text(["seen"])
+        said = str(here.model.requests[-1].messages[-1]["content"])
+        assert "1. `right.txt`: text, 4 bytes]" in said
+        assert "wrong" not in said
+
+
+async def test_a_file_that_is_too_large_says_so_before_it_is_sent(tmp_path: Path) -> None:
+    """And does not keep the message from going."""
+    async with browsing(tmp_path, channels={"web": {"max_file_bytes": 1_000}}) as here:
+        page = await here.log_in()
+        large: FilePayload = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"x" * 1_001}
+        await page.page.locator("#files").set_input_files([large])
+        refused = page.page.locator("#chosen li[data-state=refused]")
+        await expect(refused).to_contain_text("a.txt: it is larger than 1,000 bytes")
+        here.model.say("hello")
+        await page.say("hi")
+        await expect(page.answers).to_have_text(["hello"])
+        assert "Files" not in str(here.model.requests[-1].messages[-1]["content"])
+        here.troubles.clear()  # the browser tells of the 413

@@ -1,0 +1,147 @@
+"""Files that a page uploads are kept until the daemon has fetched them, and no longer."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from channels.web.adapter import open_channel
+from channels.web.uploads import KEPT, KEPT_AFTER, Uploads
+from tests.contract.channel_suite import Desk, receiving
+from tests.contract.web_harness import Transcript, local_listener, web_context
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.web_page import following, visiting
+from zeroclaw import Attachment, Channel, ChannelRejected, Said
+
+# Most open and close real sockets.
+pytestmark = pytest.mark.slow
+
+ID = "made-by-page"
+
+
+@asynccontextmanager
+async def uploading(
+    directory: Path, *, keeps: bool = True, logged_in: bool = True
+) -> AsyncGenerator[tuple[Channel, httpx.AsyncClient, Desk]]:
+    """A served channel with a directory of its own, and a page."""
+    clock, desk = ManualClock(), Desk()
+    kept = directory / "kept"
+    kept.mkdir(exist_ok=True)
+    async with local_listener(directory, clock) as listener:
+        context = web_context(listener, Transcript(), clock, kept if keeps else None)
+        channel = open_channel(context)
+        async with (
+            receiving(channel, desk.admit),
+            visiting(listener, logged_in=logged_in) as client,
+        ):
+            yield channel, client, desk
+
+
+def names_in(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
+
+
+def named(reference: str = ID) -> Attachment:
+    return Attachment(reference=reference, name="a.txt", media_type="")
+
+
+async def test_a_file_comes_with_the_message_that_names_it(tmp_path: Path) -> None:
+    """Uploaded before it; fetched however often, also by the next process."""
+    async with uploading(tmp_path) as (channel, client, desk), following(client) as page:
+        await page.hear_until("snapshot")
+        answer = await client.post(f"/web/files/{ID}", content=b"milk")
+        assert answer.json() == {"status": "accepted", "size": 4}
+        files = [{"id": ID, "name": "a.txt", "type": "text/plain", "size": 4}]
+        posted = {"id": "message-1", "text": "", "files": files}
+        assert (await client.post("/web/messages", json=posted)).status_code == 200
+        [stored] = desk.stored
+        assert stored.body == Said(text="")
+        [attached] = stored.attachments
+        assert (attached.name, attached.size_bytes) == ("a.txt", 4)
+        assert await channel.fetch(attached, max_bytes=4) == b"milk"
+        assert await channel.fetch(attached, max_bytes=4) == b"milk"
+        await page.hear_until("item")
+        assert page.items["person/message-1"]["files"] == ["a.txt"]
+    async with uploading(tmp_path) as (channel, _, _):
+        assert await channel.fetch(attached, max_bytes=4) == b"milk"
+
+
+async def test_a_file_that_is_not_there_is_refused_for_good(tmp_path: Path) -> None:
+    """Never uploaded, too large by now, or a name that leads elsewhere."""
+    (tmp_path / "secret-of-others").write_bytes(b"x")
+    async with uploading(tmp_path) as (channel, client, _):
+        await client.post(f"/web/files/{ID}", content=b"milk")
+        with pytest.raises(ChannelRejected, match="larger than 3 bytes"):
+            await channel.fetch(named(), max_bytes=3)
+        for reference in ("never-uploaded", "../secret-of-others", ""):
+            with pytest.raises(ChannelRejected, match="sent again"):
+                await channel.fetch(named(reference), max_bytes=9)
+
+
+async def test_what_is_too_large_is_not_taken(tmp_path: Path) -> None:
+    """Neither as a file nor as a message."""
+    async with uploading(tmp_path) as (_, client, desk):
+        large = await client.post(f"/web/files/{ID}", content=b"x" * 10_000_001)
+        assert large.status_code == 413
+        assert large.json() == {"error": "it is larger than 10,000,000 bytes"}
+        long = await client.post("/web/messages", content=b"x" * (4 * 1024 * 1024 + 1))
+        assert long.status_code == 413
+        assert desk.arrived == []
+        assert names_in(tmp_path / "kept") == []
+
+
+async def test_a_stranger_uploads_nothing(tmp_path: Path) -> None:
+    """Neither without a login nor from another page (P4)."""
+    async with uploading(tmp_path, logged_in=False) as (_, client, _):
+        assert (await client.post(f"/web/files/{ID}", content=b"x")).status_code == 401
+    async with uploading(tmp_path) as (_, client, _):
+        other = {"sec-fetch-site": "cross-site"}
+        answer = await client.post(f"/web/files/{ID}", content=b"x", headers=other)
+        assert answer.status_code == 403
+        assert names_in(tmp_path / "kept") == []
+
+
+async def test_without_a_place_there_are_no_files(tmp_path: Path) -> None:
+    async with uploading(tmp_path, keeps=False) as (channel, client, _):
+        assert (await client.post(f"/web/files/{ID}", content=b"x")).status_code == 422
+        with pytest.raises(ChannelRejected):
+            await channel.fetch(named(), max_bytes=9)
+
+
+async def _chunks(body: bytes) -> AsyncGenerator[bytes]:
+    yield body
+
+
+async def test_files_go_after_a_day_and_fetched_ones_soon(tmp_path: Path) -> None:
+    """The disk does not fill with what nobody asked for."""
+    clock = ManualClock()
+    uploads = Uploads(tmp_path, clock, 100)
+    await uploads.take("fetched-one", _chunks(b"a"))
+    await uploads.take("waiting-one", _chunks(b"b"))
+    assert await uploads.content("fetched-one", 9) == b"a"
+    clock.leap(KEPT_AFTER + timedelta(seconds=1))
+    await uploads.sweep()
+    assert await uploads.content("fetched-one", 9) is None
+    clock.leap(KEPT - KEPT_AFTER - timedelta(seconds=2))
+    await uploads.sweep()
+    assert names_in(tmp_path) == ["waiting-one"]
+    clock.leap(timedelta(seconds=2))
+    await uploads.sweep()
+    assert names_in(tmp_path) == []
+    await Uploads(None, clock, 100).sweep()
+
+
+async def test_all_that_waits_has_one_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever uploads more is told to send what they have."""
+    monkeypatch.setattr("channels.web.uploads.MOST_BYTES", 5)
+    async with uploading(tmp_path) as (_, client, _):
+        assert (await client.post("/web/files/file-one", content=b"xxxx")).status_code == 200
+        full = await client.post("/web/files/file-two", content=b"xx")
+        assert full.status_code == 503
+        assert "too many files wait" in full.json()["error"]
+        assert (await client.post("/web/files/file-one", content=b"xxxxx")).status_code == 200
