@@ -112,6 +112,7 @@ class ApprovalSettings(Settings):
     """`[approvals]`: how a person is asked."""
 
     timeout_s: float = Field(default=900.0, gt=0)
+    remind_share: float = Field(default=0.2, ge=0, lt=1)
     grant_s: float = Field(default=3600.0, gt=0)
     requester_may_answer: bool = True
     approvers: tuple[str, ...] = ("role:operator",)

@@ -211,7 +211,20 @@ PLATFORM_REFUSED = Sentence(
 )
 A_MESSAGE = Sentence(en="A message", de="Eine Nachricht")
 AN_ANSWER = Sentence(en="An answer", de="Eine Antwort")
+AN_ANSWER_TO = Sentence(en="An answer to {who}", de="Eine Antwort an {who}")
 A_CARD = Sentence(en="An approval card", de="Eine Freigabekarte")
+ANSWER_FAILED = Sentence(
+    en="An answer to {who} in `{where}` failed: {why}.",
+    de="Eine Antwort an {who} in `{where}` ist gescheitert: {why}.",
+)
+MORE_FAILED = Sentence(
+    en="In the last {time} {count} more messages failed like that.",
+    de="In den letzten {time} sind so noch {count} Nachrichten gescheitert.",
+    one=Sentence(
+        en="In the last {time} one more message failed like that.",
+        de="In den letzten {time} ist so noch eine Nachricht gescheitert.",
+    ),
+)
 MODEL_UNUSABLE = Sentence(
     en="The model can't be used: {why}",
     de="Das Modell ist nicht zu gebrauchen: {why}",
@@ -286,6 +299,10 @@ ALREADY_DENIED = Sentence(
 ITS_TURN_WAS_STOPPED = Sentence(
     en="too late: the turn was stopped{by}",
     de="zu spät: die Antwort wurde abgebrochen{by}",
+)
+ABOUT_TO_EXPIRE = Sentence(
+    en="Still waiting for an answer: {calls}. {left} are left; after that it counts as denied.",
+    de="Das wartet noch auf eine Antwort: {calls}. Es bleiben {left}; danach gilt es als abgelehnt.",
 )
 NO_SUCH_CALL = Sentence(
     en="`{number}` is no call in this chat.",

@@ -18,6 +18,7 @@ LIVE = frozenset(
     {
         "approvals.approvers",
         "approvals.grant_s",
+        "approvals.remind_share",
         "approvals.requester_may_answer",
         "approvals.timeout_s",
         "autonomy",

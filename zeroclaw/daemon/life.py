@@ -123,6 +123,7 @@ class Daemon:
         await rooms.acquaintance.remember()
         unsaid = await rooms.outbox.resume()
         await self._expire()
+        await rooms.reminding.resume()
         await self._wake(unsaid)
         await rooms.start(self._control())
         rooms.mailboxes.start()

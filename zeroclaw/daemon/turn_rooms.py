@@ -19,9 +19,12 @@ from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.questions import CardsOfStrangers, Questions
+from zeroclaw.inbound.reminding import Reminded, Reminding
+from zeroclaw.store import Put
 from zeroclaw.tools import attachments, results
 from zeroclaw.turn.arrivals import Arrivals
 from zeroclaw.turn.deliveries import Deliveries
+from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
@@ -40,10 +43,12 @@ def turn_rooms(
     people: People,
     operators: Operators,
     questions: Callable[[], Questions],
+    reminding: Callable[[], Reminding],
+    failed: Callable[[Failure], tuple[Put, ...]],
     publish: Publish,
     log: EventLog,
 ) -> Rooms:
-    """Return them, with the gate and the outbox; strangers' questions are wired later."""
+    """Return them, with the gate and the outbox; strangers' questions and reminders are wired later."""
     config, redactor = parts.start.config, parts.start.checked.redactor
     settings = parts.settings
     refusals = Refusals(redactor, parts.keys.current)
@@ -63,7 +68,7 @@ def turn_rooms(
         clock=parts.clock,
         group=group,
         fence_of=leases.fence_of,
-        hooks=CardsOfStrangers(Deliveries(lambda: rooms), questions),
+        hooks=Reminded(CardsOfStrangers(Deliveries(lambda: rooms), questions), reminding),
         jitter=parts.jitter,
     )
     rooms = Rooms(
@@ -98,6 +103,7 @@ def turn_rooms(
         limits=lambda: limits_of(settings.config.runtime),
         approvers=operators.approvers,
         operators=operators.readers,
+        failed=failed,
         policy=policy,
         halted=lambda: policy.halted_by,
         known=people.by_now,

@@ -26,12 +26,14 @@ from zeroclaw.inbound.backlog import Backlog
 from zeroclaw.inbound.collecting import Collecting
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.failures import Failures
 from zeroclaw.inbound.forget import ForgetCommand
 from zeroclaw.inbound.limits import limits_of
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.receipts import Receipts
+from zeroclaw.inbound.reminding import Reminding
 from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
@@ -39,6 +41,7 @@ from zeroclaw.inbound.turnstile import Turnstile
 from zeroclaw.keeping.disk import DiskWatch
 from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
+from zeroclaw.language import Says
 from zeroclaw.provider import Preloading
 from zeroclaw.store import Put
 from zeroclaw.turn.inbox import Item
@@ -78,6 +81,14 @@ class Wired:
         self.bus = Bus(
             lambda raised: turn_log("subscriber_failed", why=raised.line, level="warning")
         )
+        self.failures = Failures(
+            readers=self.operators.readers,
+            tell=self._tell,
+            clock=parts.clock,
+            ids=parts.ids,
+            group=group,
+        )
+        self.reminding: Reminding
         rooms = turn_rooms(
             parts,
             group,
@@ -88,11 +99,22 @@ class Wired:
             people=self.people,
             operators=self.operators,
             questions=lambda: self.acquaintance.questions,
+            reminding=lambda: self.reminding,
+            failed=self.failures.line,
             publish=self.bus.publish,
             log=turn_log,
         )
         self.outbox = rooms.outbox
         self.notices = Notices(self.operators, parts.store, self.outbox, parts.ids)
+        self.reminding = Reminding(
+            store=parts.store,
+            clock=parts.clock,
+            ids=parts.ids,
+            group=group,
+            lead_s=self._remind_s,
+            language_at=self.operators.language_at,
+            announce=self.outbox.announce_written,
+        )
         self.runner = Runner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(
             parts.store,
@@ -268,6 +290,14 @@ class Wired:
     async def _look_again(self) -> None:
         """Let a stop see that a turn has come to wait for a person."""
         await self.mailboxes.look_again()
+
+    def _remind_s(self) -> float:
+        approvals = self._parts.settings.config.approvals
+        return approvals.timeout_s * approvals.remind_share
+
+    async def _tell(self, says: Says) -> None:
+        """Tell every operator; how they are told is made after those who have to."""
+        await self.notices.tell(says)
 
     async def _preload(self, provider: Preloading) -> None:
         """Load a model before the first question; what is wrong is told, and asking tells again."""

@@ -10,7 +10,7 @@ from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.people import People, Seat
-from zeroclaw.language import Says
+from zeroclaw.language import Language, Says
 from zeroclaw.store import Commit, DurablePoint, Store
 
 
@@ -63,6 +63,14 @@ class Operators:
         seats = (seat for seat in self._people.operators() if seat.channel != but_channel)
         reached = self._reached(seats)
         return self._best(tuple(one for one in reached if one.address.key() != but))
+
+    def language_at(self, address: Address, approvers: Iterable[str]) -> Language:
+        """Return what is read in the chat of one of these, as a policy names them."""
+        reached = self._reached(self._people.seats(approvers))
+        for one in reached:
+            if one.address.key() == address.key():
+                return one.language
+        return self._people.language
 
     def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         far = tuple(one for one in reached if one.address.channel not in self._people.local)

@@ -9,7 +9,6 @@ Operators are not limited, nor is what ends a turn or answers a question.
 """
 
 import asyncio
-import math
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -25,6 +24,7 @@ from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.limits import Bucket, Day, Limits, Over, Tally, Which, ends_at, step
 from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.span import span
 from zeroclaw.language import Spoken
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, RowKind, Store, Write
@@ -36,7 +36,6 @@ OPENING = frozenset({"tool", "retry"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
 """Commands that end something, or that somebody waits for."""
-_MINUTE_S, _HOUR_S = 60, 3600
 
 
 @dataclass(slots=True, kw_only=True)
@@ -212,7 +211,7 @@ def _day_put(key: str, day: Day, version: int) -> Put:
 
 def told(over: Over, limits: Limits, now: datetime) -> Spoken:
     """Return what the writer of a message that was not taken is told."""
-    wait = waiting((over.until - now).total_seconds())
+    wait = span((over.until - now).total_seconds())
     match over.which:
         case "person":
             return sentences.WRITES_TOO_FAST.about(rate=limits.person.per_minute, wait=wait)
@@ -220,15 +219,3 @@ def told(over: Over, limits: Limits, now: datetime) -> Spoken:
             return sentences.CHAT_TOO_FAST.about(rate=limits.conversation.per_minute, wait=wait)
         case "day":
             return sentences.DAY_IS_FULL.about(most=limits.daily, wait=wait)
-
-
-def waiting(seconds: float) -> str:
-    """Return how long somebody waits, rounded up, as it is written in every language."""
-    whole = max(math.ceil(seconds), 1)
-    if whole < 2 * _MINUTE_S:
-        return f"{whole} s"
-    minutes = math.ceil(whole / _MINUTE_S)
-    if minutes < 2 * _MINUTE_S:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, _MINUTE_S)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 
 from zeroclaw import sentences
-from zeroclaw.delivery.rows import Ask, Item, Text, address_of, quiet_notes
+from zeroclaw.delivery.rows import Ask, Item, Text, address_of
 from zeroclaw.envelope import ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
+from zeroclaw.language import Says
 from zeroclaw.store import Row, RowKind, Write
 from zeroclaw.turn.asks import Asks
+from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.inbox import item_of, item_put
 from zeroclaw.turn.open_turns import turn_of
 from zeroclaw.turn.rooms import Rooms
@@ -48,11 +50,13 @@ class Deliveries:
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and tell the operators."""
         writes: list[Write] = []
-        what = sentences.A_MESSAGE
+        what: Says = sentences.A_MESSAGE
         if isinstance(item, Text) and item.turn is not None:
             what = sentences.AN_ANSWER
             turn = await self._rooms.store.get(RowKind.TURN, item.turn)
             if turn is not None:
+                whose = turn_of(turn).item.principal
+                what = sentences.AN_ANSWER_TO.about(who=whose.display or whose.id)
                 taken = await self._rooms.store.get(RowKind.INBOX, turn_of(turn).item.id)
                 if taken is not None:
                     writes.append(item_put(item_of(taken), "failed", expect=taken.version))
@@ -60,5 +64,7 @@ class Deliveries:
             what = sentences.A_CARD
         where = address_of(item).channel
         says = sentences.PLATFORM_REFUSED.about(what=what, where=where, why=why)
-        told = quiet_notes(says, self._rooms.operators(row.place), self._rooms.ids.ulid)
+        told = self._rooms.failed(
+            Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
+        )
         return (*writes, *told)

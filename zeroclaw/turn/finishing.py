@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from zeroclaw import sentences
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import final_row
+from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, screen
@@ -22,6 +22,7 @@ from zeroclaw.turn.controls import Controls
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.draft_refs import TRIES, read_turn
 from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened
+from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.inbox import State, item_put
 from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.results import AUDITED
@@ -56,6 +57,7 @@ class _End:
     audited: tuple[audit.Entry, ...]
     writes: tuple[Write, ...]
     text: str
+    told: tuple[Put, ...]
 
 
 class Finishing:
@@ -83,14 +85,16 @@ class Finishing:
         )
         text = await self._text(desk, opened, done)
         state = _ITEM_STATES.get(done.reason, "failed")
+        told = self._told(seat, done) if state == "failed" else ()
         final = await self._end(
             seat,
             ended,
             _End(
                 journal=(finished, *noted),
                 audited=audited,
-                writes=(item_put(row.item, state), *joined, *ended.writes, *seat.told),
+                writes=(item_put(row.item, state), *joined, *ended.writes, *told),
                 text=text,
+                told=told,
             ),
         )
         left = await draft.close()
@@ -145,8 +149,23 @@ class Finishing:
                     raise
                 continue
             rooms.outbox.announce_written(stopped)
-            rooms.outbox.announce_written((*ended.writes, *seat.told))
+            rooms.outbox.announce_written((*ended.writes, *end.told))
             return final
+
+    def _told(self, seat: Seat, done: Done) -> tuple[Put, ...]:
+        """Return the notes to operators about a turn that failed, and what it may have done."""
+        rooms, whose, address = self._rooms, seat.opened.principal, seat.row.address
+        says = sentences.ANSWER_FAILED.about(
+            who=whose.display or whose.id, where=address.channel, why=done.note
+        )
+        failure = Failure(id=seat.opened.turn, why=done.note, says=says, place=address.key())
+        line = seat.told or rooms.failed(failure)
+        # A crash loop ended it, and nobody else would be told what had started.
+        started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
+        lost = [sentences.MAY_HAVE_RUN.about(tool=tool) for tool in started]
+        readers = rooms.operators("") if lost else ()
+        notes = [note for one in lost for note in quiet_notes(one, readers, rooms.ids.ulid)]
+        return (*line, *notes)
 
     async def _fills(
         self, seat: Seat, ended: Ended

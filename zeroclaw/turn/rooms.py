@@ -17,9 +17,10 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.refusal import Refusals
 from zeroclaw.provider import Provider
 from zeroclaw.redact import Redactor
-from zeroclaw.store import Store
+from zeroclaw.store import Put, Store
 from zeroclaw.tool import Tool
 from zeroclaw.turn.arrivals import Arrivals
+from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.states import Limits
@@ -33,6 +34,7 @@ class Rooms:
         approvers: Where a question about this principal's call is put, asked in this chat;
             empty when nobody can be reached.
         operators: The operators' chats, but for the one with this address key.
+        failed: Returns what to write with a message that fails, so that operators are told.
         policy: The one in force now, `/halt` included.
         halted: Who halted everything, empty when nobody did.
         known: Who this principal is by now.
@@ -62,6 +64,7 @@ class Rooms:
     limits: Callable[[], Limits]
     approvers: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
+    failed: Callable[[Failure], tuple[Put, ...]]
     policy: Callable[[], PolicySet]
     halted: Callable[[], str]
     known: Callable[[Principal], Principal]

@@ -10,7 +10,7 @@ from tests.fakes.house import World
 from tests.fakes.scripted_model import says
 from zeroclaw.config import ChannelSettings, LimitsSettings, RateSettings
 from zeroclaw.envelope import Accepted, Duplicate, Said
-from zeroclaw.inbound.turnstile import REMEMBERED, waiting
+from zeroclaw.inbound.turnstile import REMEMBERED
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.inbox import Unread, item_of
 
@@ -360,14 +360,3 @@ async def test_an_edit_of_what_was_turned_away_says_nothing(world: World) -> Non
         await house.say("four", "ben")
         assert world.model.asked()[-1] == "user: four"
         assert not any("tulip" in said for said in world.model.asked())
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        *((0, "1 s"), (0.2, "1 s"), (119, "119 s"), (119.5, "2 min"), (3600, "60 min")),
-        *((7100, "119 min"), (7200, "2 h"), (7201, "2 h 1 min"), (86_400, "24 h")),
-    ],
-)
-def test_a_wait_is_rounded_up(seconds: float, said: str) -> None:
-    assert waiting(seconds) == said

@@ -64,7 +64,7 @@ async def test_a_final_that_was_refused_fails_its_message(world: World) -> None:
         world.platforms["chat"].will("send", ChannelRejected("blocked"))
         await house.say("hello", "ben")
         assert await house.states() == ["failed"]
-        assert house.texts() == ["An answer in `chat` was refused by the platform: blocked."]
+        assert house.texts() == ["An answer to Ben in `chat` was refused by the platform: blocked."]
 
 
 async def test_an_approval_that_is_gone_is_passed_over(world: World) -> None:

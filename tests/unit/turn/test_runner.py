@@ -133,7 +133,7 @@ async def test_a_refused_final_is_failed_and_told(world: World) -> None:
         world.platforms["chat"].will("send", ChannelRejected("no"), ChannelRejected("no"))
         await house.say("hello", "ben")
         assert await house.states() == ["failed"]
-        assert house.texts()[-1] == "An answer in `chat` was refused by the platform: no."
+        assert house.texts()[-1] == "An answer to Ben in `chat` was refused by the platform: no."
 
 
 async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:

@@ -1,0 +1,183 @@
+"""Operators hear of messages that fail: of the first by a line each, of the rest by a count."""
+
+import asyncio
+from dataclasses import replace
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import CAPABILITIES
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config import PersonSettings, RuntimeSettings
+from zeroclaw.errors import ChannelRejected, ProviderRejected
+from zeroclaw.inbound.failures import FIRST_WHILE_S, MOST_CAUSES
+from zeroclaw.store import Commit, DurablePoint, RowKind
+
+DOWN = (ProviderRejected("it is down"),)
+LINE = "An answer to Ben in `chat` failed: the model can't answer: it is down."
+
+
+def told(house: House) -> list[str]:
+    """What Ada was told, who writes nothing herself."""
+    return house.texts()
+
+
+async def test_a_turn_that_fails_is_told_with_who_where_and_why(world: World) -> None:
+    """In the commit of its end, so that a kill loses neither (P1)."""
+    world.model.will(DOWN)
+    async with world.running() as house:
+        await house.say("tulip", "ben")
+        assert told(house) == [LINE]
+        [finished] = [one for one in world.store.commits if one.point is DurablePoint.FINISHED]
+        notes = [one for one in finished.writes if getattr(one, "kind", "") is RowKind.OUTBOX]
+        assert len(notes) == 2
+        assert house.texts("ben") == ["_The model can't answer: it is down._"]
+
+
+async def test_a_model_that_is_down_for_an_hour_is_told_by_a_few_lines(world: World) -> None:
+    """The first at once, the others by a count, ever more rarely; then it is news again."""
+    world.configure(limits=world.config.limits.model_copy(update={"person_per_minute": 0}))
+    world.model.will(*[DOWN] * 62)
+    async with world.running() as house:
+        for _ in range(60):
+            await house.say("hello", "ben")
+            await house.advance(60)
+        assert told(house) == [
+            LINE,
+            "In the last 10 min 9 more messages failed like that.",
+            "In the last 20 min 20 more messages failed like that.",
+        ]
+        await house.advance(2400)
+        assert told(house)[3:] == ["In the last 40 min 30 more messages failed like that."]
+        await house.advance(3600)
+        await house.say("hello", "ben")
+        assert told(house)[4:] == [LINE]
+        await house.say("hello", "ben")
+        await house.advance(FIRST_WHILE_S)
+        assert told(house)[5:] == ["In the last 10 min one more message failed like that."]
+
+
+async def test_another_cause_is_told_at_once_up_to_a_few(world: World) -> None:
+    """A model may word its trouble differently each time."""
+    world.model.will(*[(ProviderRejected(f"trouble {number}"),) for number in range(9)])
+    async with world.running() as house:
+        for _ in range(9):
+            await house.say("hello", "ben")
+        assert len(told(house)) == MOST_CAUSES
+        await house.advance(FIRST_WHILE_S)
+        assert told(house)[MOST_CAUSES:] == ["In the last 10 min 6 more messages failed like that."]
+
+
+async def test_whoever_sees_it_in_their_own_chat_is_not_told_twice(world: World) -> None:
+    """The operator's own message failed before their eyes; other operators hear of it."""
+    world.configure(
+        people=(
+            *world.config.people[:1],
+            PersonSettings(name="cleo", ids=("chat:cleo",), roles=("operator",), language="de"),
+        )
+    )
+    world.model.will(DOWN)
+    async with world.running() as house:
+        await house.say("hello")
+        assert len(house.texts()) == 1
+        assert house.texts("cleo") == [
+            "Eine Antwort an Ada in `chat` ist gescheitert: the model can't answer: it is down."
+        ]
+
+
+async def test_without_another_operator_nothing_is_counted(world: World) -> None:
+    world.model.will(DOWN, DOWN, DOWN)
+    async with world.running() as house:
+        for _ in range(3):
+            await house.say("hello")
+        await house.advance(FIRST_WHILE_S)
+        assert len(house.texts()) == 3
+
+
+async def test_what_a_person_or_the_model_ended_itself_is_no_failure(world: World) -> None:
+    """Stopped, interrupted and answered turns tell nobody."""
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        await house.say("/retry", "ben")
+        assert told(house) == []
+
+
+async def test_a_turn_that_went_in_circles_is_told(world: World) -> None:
+    """Its item ends as failed, whatever ended it."""
+    world.configure(runtime=RuntimeSettings(max_iterations=1))
+    world.model.will(asks_for(("look", "{}")))
+    async with world.running() as house:
+        await house.say("look", "ben")
+        assert [text.partition(";")[0] for text in told(house)] == [
+            "An answer to Ben in `chat` failed: stopped after 1 rounds of tool calls, the limit of "
+            "one turn"
+        ]
+
+
+async def test_finals_that_a_platform_refuses_are_counted_too(world: World) -> None:
+    """A channel that takes nothing for an hour is one line and a count."""
+    world.add_platform("chat", replace(CAPABILITIES, can_edit=False))
+    async with world.running() as house:
+        for _ in range(3):
+            world.platforms["chat"].will("send", ChannelRejected("blocked"))
+            await house.say("hello", "ben")
+        line = "An answer to Ben in `chat` was refused by the platform: blocked."
+        assert told(house) == [line]
+        await house.advance(FIRST_WHILE_S)
+        assert told(house)[1:] == ["In the last 10 min 2 more messages failed like that."]
+        assert await house.states() == ["failed"] * 3
+
+
+async def test_a_refusal_that_is_recorded_again_is_told_once(world: World) -> None:
+    """A commit that meets another is asked for anew, and says the same."""
+    world.add_platform("chat", replace(CAPABILITIES, can_edit=False))
+    touched: list[DurablePoint] = []
+
+    def touch(commit: object) -> None:
+        point = getattr(commit, "point", None)
+        if point is DurablePoint.REFUSED and not touched:
+            touched.append(point)
+            world.store.touch(RowKind.INBOX)
+
+    world.store.before = touch
+    async with world.running() as house:
+        world.platforms["chat"].will("send", ChannelRejected("blocked"))
+        await house.say("hello", "ben")
+        assert touched
+        assert len(told(house)) == 1
+        await house.advance(FIRST_WHILE_S)
+        assert len(told(house)) == 1
+
+
+async def test_a_restart_tells_the_next_failure_again(world: World) -> None:
+    """The count is lost with the process; what failed is on record."""
+    world.model.will(DOWN, DOWN, says("fine"))
+    async with world.running() as house:
+        await house.say("hello", "ben")
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        assert told(house) == [LINE, LINE]
+        await house.say("hello", "ben")
+        assert house.texts("ben")[-1] == "fine"
+
+
+async def test_a_crash_loop_names_what_may_have_run(world: World) -> None:
+    """What had started is told although nothing could record how it ended (P3)."""
+    world.model.will(asks_for(("poke", '{"a": 1}')))
+    world.poke.hold = asyncio.Event()
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        await house.press()
+        assert len(world.poke.runs) == 1
+
+    def fail(commit: Commit) -> None:
+        if commit.point is DurablePoint.CALL_FINISHED:
+            message = "no room"
+            raise RuntimeError(message)
+
+    world.store.before = fail
+    async with world.running() as house:
+        await house.advance(60)
+        assert told(house)[1:] == [
+            "A turn in `chat` failed: I was cut off again and again while I worked on it.",
+            "`poke` had started when I was cut off, and may have run. I did not repeat it.",
+        ]
+        assert len(world.poke.runs) == 1

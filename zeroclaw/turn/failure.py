@@ -1,0 +1,22 @@
+"""A message that failed, as operators are told of it."""
+
+from dataclasses import dataclass
+
+from zeroclaw.language import Says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failure; no words of anybody's.
+
+    Attributes:
+        id: The same each time that this one is told, which may be asked for twice.
+        why: What is equal where the cause is.
+        says: The line about it: who, where and why.
+        place: The chat whose person was told already.
+    """
+
+    id: str
+    why: str
+    says: Says
+    place: str
