@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.typed import program
+
 _SCRIPT = "demo.toml"
 _FIRST = "Please put a haiku about a lobster into a file."
 _CONFIG = """\
@@ -53,7 +55,7 @@ async def _demo(*, auto: bool) -> None:
             ("--config", str(config)),
             lambda: sit(data, first=(_FIRST,), approves=auto),
         )
-    click.echo("that was the demo; `zeroclaw chat` talks with a model")
+    click.echo(f"that was the demo; `{program()} chat` talks with a model")
 
 
 def _prepare(place: Path) -> Path:

@@ -105,7 +105,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
 
 
 def next_steps(
-    path: Path, text: str, environment: Mapping[str, str], *, is_usual: bool
+    path: Path, text: str, environment: Mapping[str, str], *, is_usual: bool, program: str
 ) -> Iterator[str]:
     """Return what to do now.
 
@@ -114,20 +114,21 @@ def next_steps(
         text: What stands in it.
         environment: `os.environ`; a daemon may have another.
         is_usual: Commands find the file without being told of it.
+        program: What a person types to run a command of ours.
     """
     config, more = parse(text), "" if is_usual else f" --config {path}"
     yield f"wrote {path}"
     for fault in faults_in(text, environment=environment):
         yield f"  first     {fault}"
-    yield f"  start     zeroclaw run{more}"
+    yield f"  start     {program} run{more}"
     if "terminal" in config.channels:
-        yield f"  talk      zeroclaw chat{more}"
+        yield f"  talk      {program} chat{more}"
     if "web" in config.channels:
         yield "  web page  by the link that the daemon prints when it starts"
     if by_code := [name for name, one in config.channels.items() if one.pairing == "code"]:
         yield f"  operator  send the code that the daemon prints to the bot, on {', '.join(by_code)}"
-    yield f"  test      zeroclaw models test{more}"
-    yield f"  change    zeroclaw config set{more} KEY VALUE"
+    yield f"  test      {program} models test{more}"
+    yield f"  change    {program} config set{more} KEY VALUE"
 
 
 def _provider(given: Given) -> ProviderSettings:

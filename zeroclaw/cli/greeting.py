@@ -1,8 +1,6 @@
 """What a daemon says when it is up: few lines, each something to do next."""
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 from zeroclaw.config import Config
 from zeroclaw.daemon.parts import ReadyFacts
@@ -50,23 +48,3 @@ def greeting(
         yield f"            `{program} demo`"
         yield f"  stronger  name a model that calls tools, in {where}:"
         yield STRONGER
-
-
-def typed(program: str, *, path: str, here: Path) -> str:
-    """Return what a person has to type for a program; reads the disk.
-
-    Args:
-        program: The path that it was started by.
-        path: The directories that the person's shell looks in, `$PATH`.
-        here: Where the person stands.
-
-    Returns:
-        Its name where the shell finds it, else its path from here or from the root.
-    """
-    at = Path(program)
-    name = "zeroclaw" if at.suffix == ".py" else at.name  # as a module it has no program
-    found = shutil.which(name, path=path)
-    if at.suffix == ".py" or (found is not None and Path(found).samefile(at)):
-        return name
-    whole = here / at
-    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)

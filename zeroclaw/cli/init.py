@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from zeroclaw.cli.options import with_config
+from zeroclaw.cli.typed import program
 
 
 @click.command("init")
@@ -103,4 +104,6 @@ def command(
     if path.exists():
         click.echo(f"the file that was there is kept as `{kept_before(path)}`")
     replace_text(path, text)
-    click.echo("\n".join(first.next_steps(path, text, os.environ, is_usual=config is None)))
+    is_usual = config is None
+    steps = first.next_steps(path, text, os.environ, is_usual=is_usual, program=program())
+    click.echo("\n".join(steps))

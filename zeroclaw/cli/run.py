@@ -11,6 +11,7 @@ from typing import Literal
 import click
 
 from zeroclaw.cli.options import with_places
+from zeroclaw.cli.typed import program
 
 _STDIN = 0
 
@@ -53,7 +54,7 @@ def command(
     # Nothing that starting makes is garbage; looking through it was a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
-    from zeroclaw.cli.greeting import greeting, typed
+    from zeroclaw.cli.greeting import greeting
     from zeroclaw.cli.loading import load
     from zeroclaw.cli.starting import rereading, start_of
     from zeroclaw.host import logs
@@ -76,12 +77,12 @@ def command(
         kind, model = loaded.config.provider.kind, loaded.config.provider.model
         logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
 
-    program = typed(sys.argv[0], path=os.environ.get("PATH", os.defpath), here=Path.cwd())
+    typed = program()
 
     def tell(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # the code and the rooms stay as long as the process
         gc.enable()
-        lines = greeting(facts, loaded.config, loaded.places, why=why, program=program)
+        lines = greeting(facts, loaded.config, loaded.places, why=why, program=typed)
         # A reader that has gone must not end the daemon.
         try:
             click.echo("\n".join(lines))

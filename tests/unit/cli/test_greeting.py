@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from zeroclaw.cli.greeting import greeting, typed
+from zeroclaw.cli.greeting import greeting
 from zeroclaw.config import parse
 from zeroclaw.daemon.parts import ReadyFacts
 from zeroclaw.host.places import Places
@@ -79,25 +77,3 @@ def test_commands_are_shown_as_the_person_can_type_them() -> None:
     for command in ("resume", "status", "chat", "demo"):
         assert f".venv/bin/zeroclaw {command}" in lines
         assert f"`zeroclaw {command}`" not in lines
-
-
-@pytest.mark.parametrize(
-    ("program", "path", "expected"),
-    [
-        (".venv/bin/zeroclaw", "/nowhere", ".venv/bin/zeroclaw"),
-        ("{0}/.venv/bin/zeroclaw", "/nowhere", ".venv/bin/zeroclaw"),
-        ("{0}/.venv/bin/zeroclaw", "{0}/.venv/bin", "zeroclaw"),
-        ("{0}/.venv/bin/zeroclaw", "{0}/another", ".venv/bin/zeroclaw"),
-        ("/opt/z/bin/zeroclaw", "/nowhere", "/opt/z/bin/zeroclaw"),
-        ("{0}/zeroclaw/cli/__main__.py", "/nowhere", "zeroclaw"),
-    ],
-)
-def test_a_program_is_typed_by_its_name_where_the_shell_finds_it(
-    program: str, path: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else by its path from where the person stands; another of that name is not it."""
-    for place in (".venv/bin", "another"):
-        (tmp_path / place).mkdir(parents=True)
-        (tmp_path / place / "zeroclaw").touch(mode=0o755)
-    monkeypatch.chdir(tmp_path)
-    assert typed(program.format(tmp_path), path=path.format(tmp_path), here=tmp_path) == expected
