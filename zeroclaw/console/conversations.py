@@ -122,10 +122,14 @@ def _row(place: Place, one: Told, row: str) -> Html:
             ),
             tag("p", *_facts(one), class_="aside"),
         ),
-        tag("a", "audit", href=f"{place.to('audit')}?of={one.id}", class_="more"),
+        *([_audit(place, one)] if one.audited else []),
         id=f"{row}-{one.id}",
         class_="line",
     )
+
+
+def _audit(place: Place, one: Told) -> Html:
+    return tag("a", "audit", href=f"{place.to('audit')}?of={one.id}", class_="more")
 
 
 def _facts(one: Told) -> Iterable[Node]:
@@ -162,8 +166,7 @@ def conversation(
         pill(told.state, _KINDS[told.state]),
         " ",
         *_facts(told),
-        " · ",
-        tag("a", "audit", href=f"{place.to('audit')}?of={told.id}"),
+        *([" · ", _audit(place, told)] if told.audited else []),
         " · ",
         tag("a", "all conversations", href=place.to("conversations")),
         class_="aside",

@@ -25,6 +25,7 @@ class OperatorPage:
 
     Attributes:
         chains: What looks through the audit; `start` keeps it.
+        pulse: What tells open pages of changes.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class OperatorPage:
         """Wire it; nothing runs before `start`."""
         self._parts = parts
         self._group = group
-        self._pulse = pulse
+        self.pulse = pulse
         channels = parts.start.checked.channels
         self._web = next((part.name for part in channels if part.manifest.kind == "web"), "")
         self._log = EventLog("console")
@@ -84,9 +85,9 @@ class OperatorPage:
         try:
             while True:
                 await self._parts.clock.sleep(PING_S)
-                self._pulse.ping()
+                self.pulse.ping()
         finally:
-            self._pulse.close()
+            self.pulse.close()
 
     def application(self) -> object:
         """Load the web stack and the files of the page; blocks."""
@@ -96,7 +97,7 @@ class OperatorPage:
             place=self._place,
             sections=self._sections,
             acts=self._acts,
-            pulse=self._pulse,
+            pulse=self.pulse,
             files=load_page(),
             ids=self._parts.ids,
             log=self._log,

@@ -1,5 +1,8 @@
 """The console over a whole house: what it shows is what holds, and what it does goes by the doors."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from tests.fakes.house import House, World
@@ -7,9 +10,12 @@ from tests.fakes.scripted_model import asks_for, says
 from tests.unit.console.parsed import Part
 from tests.unit.console.visit import visiting
 from zeroclaw.console.frame import SECTIONS
+from zeroclaw.console.pulse import MOST_PAGES
+from zeroclaw.console.reading import OUTBOX_PAGE
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.gate import audit
-from zeroclaw.store import Append, Commit, DurablePoint, LogKind, RowKind
+from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
 
 HOSTILE = "<script>alert('hi')</script>"
 POKE = asks_for(("poke", '{"a": 1, "b": "</pre><b>"}'))
@@ -182,6 +188,52 @@ async def test_a_failed_conversation_says_so(world: World) -> None:
         assert (states, row.words.split()[0]) == (["failed"], "failed")
 
 
+async def test_a_conversation_at_work_says_so(world: World) -> None:
+    """Running while the model writes; queued while everything is halted."""
+    async with visiting(world) as visitor:
+        world.model.will((asyncio.Event(),))
+        await visitor.house.say("think")
+        page = await visitor.page("conversations")
+        assert page.by_id("working").words.startswith("running chat/ada")
+        await visitor.house.say("/halt", "ada")
+        await visitor.house.say("wait", "ben")
+        page = await visitor.page("conversations")
+        rows = [one.words for one in page.by_id("talks").every("li")]
+        assert [one.split()[0] for one in rows] == ["queued", "idle"]
+        assert "1 message waits" in rows[0]
+
+
+async def test_a_row_that_cannot_be_read_costs_its_section_alone(world: World) -> None:
+    """In one line that says what to do (P10)."""
+    async with visiting(world) as visitor:
+        spoiled = Put(kind=RowKind.GRANT, key="01X", body=b"{}")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(spoiled,)))
+        answer = await visitor.client.get("/console/grants")
+        assert (answer.status_code, "zeroclaw doctor" in answer.text) == (503, True)
+        await visitor.page("people")
+
+
+async def test_only_so_many_pages_are_told_of_changes(world: World) -> None:
+    """The others stand still until they are loaded again."""
+    async with visiting(world) as visitor:
+        lines = [visitor.pulse.listen() for _ in range(MOST_PAGES)]
+        for line in lines:
+            line.__enter__()
+        assert (await visitor.client.get("/console/events")).status_code == 503
+
+
+async def test_ended_questions_are_found_behind_many_messages(world: World) -> None:
+    """As far back as is looked."""
+    async with visiting(world) as visitor:
+        await asked(visitor.house)
+        await visitor.house.press("deny")
+        row = note_row(key="01", address=visitor.house.place(), text="x")
+        later = tuple(replace(row, key=f"Z{number:04}") for number in range(OUTBOX_PAGE + 1))
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=later))
+        page = await visitor.page("approvals")
+        assert "denied poke" in page.by_id("ended").words
+
+
 async def test_a_long_conversation_is_read_in_pages(world: World) -> None:
     async with visiting(world) as visitor:
         for number in range(40):
@@ -248,6 +300,10 @@ async def test_a_chain_that_a_stranger_wrote_in_is_shown_as_damaged(world: World
         assert page.by_id("entry-3").attributes["data-broken"] == "true"
         page = await visitor.page("audit")
         assert page.by_id("streams").words.startswith("damaged")
+        spoil = Append(log=LogKind.AUDIT, stream=stream, body=b"{}")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(spoil,)))
+        page = await visitor.page(f"audit?of={stream}")
+        assert page.by_id("entry-4").words == "4unreadable"
 
 
 async def test_a_long_chain_is_read_in_pages(world: World) -> None:

@@ -55,6 +55,9 @@ def test_every_state_has_its_word(state: State) -> None:
     page = whole("conversations", conversations(PLACE, [quiet], older="", first=False))
     assert f"{state} chat/annbegan 2026-01-01 12:00 UTC · 1 entry" in page.words
     assert page.links()["← newest"] == "/console/conversations"
+    assert "audit" not in page.links()
+    alone = conversation(PLACE, quiet, [], older="", first=True)
+    assert "audit" not in whole("conversations", alone).links()
 
 
 def test_what_is_at_work_stands_apart() -> None:

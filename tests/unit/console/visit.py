@@ -10,6 +10,7 @@ import httpx
 
 from tests.fakes.house import House, World
 from tests.unit.console.parsed import Part, faults, parsed
+from zeroclaw.console.pulse import Pulse
 from zeroclaw.host.listener import Application
 
 SAME = {"sec-fetch-site": "same-origin"}
@@ -21,6 +22,7 @@ class Visitor:
 
     house: House
     client: httpx.AsyncClient
+    pulse: Pulse
 
     async def page(self, path: str) -> Part:
         """Open a page; every page is whole, and usable without a mouse."""
@@ -57,5 +59,5 @@ async def visiting(world: World) -> AsyncGenerator[Visitor]:
             httpx.AsyncClient(transport=transport, base_url="http://x", headers=SAME) as client,
         ):
             keeping = group.create_task(page.chains.keep())
-            yield Visitor(house=house, client=client)
+            yield Visitor(house=house, client=client, pulse=page.pulse)
             keeping.cancel()

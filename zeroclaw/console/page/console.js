@@ -130,6 +130,7 @@ let isAsking = false;
 let isWanted = false;
 
 async function look() {
+  if (by("answer")) return; // asking the policy asks a tool as well, so it is done by the button
   isWanted = true;
   if (isAsking || document.hidden) return;
   isAsking = true;
