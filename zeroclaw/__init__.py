@@ -22,6 +22,7 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.emulator import Emulated, EmulatorContext
 from zeroclaw.envelope import (
     Accepted,
     ActionId,
@@ -131,6 +132,8 @@ __all__ = [
     "DeliveryUnknown",
     "Duplicate",
     "Edited",
+    "Emulated",
+    "EmulatorContext",
     "Ending",
     "Endpoint",
     "Envelope",

@@ -28,6 +28,7 @@ COMMANDS: dict[str, Listed] = {
     "run": Listed(module="run", does="Run the daemon until it is told to stop."),
     "chat": Listed(module="chat", does="Talk with the bot in this terminal."),
     "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
+    "try": Listed(module="emulating", does="Try a channel without its platform."),
     "status": Listed(module="status", does="Show how the running daemon is."),
     "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),

@@ -1,4 +1,4 @@
-"""Finds what is installed on a shelf: channels, tools, providers and stores, by entry point."""
+"""Finds what is installed on a shelf, such as channels, tools and providers, by entry point."""
 
 import sys
 from collections.abc import Callable
@@ -16,7 +16,8 @@ CHANNELS = "zeroclaw.channels"
 TOOLS = "zeroclaw.tools"
 PROVIDERS = "zeroclaw.providers"
 STORES = "zeroclaw.stores"
-SHELVES = (CHANNELS, TOOLS, PROVIDERS, STORES)
+EMULATORS = "zeroclaw.emulators"
+SHELVES = (CHANNELS, TOOLS, PROVIDERS, STORES, EMULATORS)
 
 
 def names(shelf: str) -> tuple[str, ...]:

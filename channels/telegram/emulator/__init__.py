@@ -3,9 +3,10 @@
     buckets entities links markdown_v2 html_markup   pure: how often, what is marked in a text
     account chats files updates shapes               pure: all that stands, and how the bot is told
     sending editing drafting about_bot about_chats   pure: the methods
-    people                                           pure: what people do
+    people view                                      pure: what people do, and what a page shows
     http bot_api polling delivering                  sockets and waits
-    actor emulator                                   what a test, or the page, acts by
+    emulator actor                                   what a test acts by
+    control site page/ stage                         what `zeroclaw try telegram` acts by
 
 It knows nothing of the adapter, and the adapter nothing of it.
 """
@@ -16,6 +17,7 @@ from channels.telegram.emulator.chats import Chat, Message
 from channels.telegram.emulator.emulator import Emulator
 from channels.telegram.emulator.faults import BadGateway, BadMarkup, Hang, Lose, Refuse, TooMany
 from channels.telegram.emulator.people import Deed
+from channels.telegram.emulator.stage import emulate
 
 __all__ = [
     "Actor",
@@ -31,4 +33,5 @@ __all__ = [
     "Rate",
     "Refuse",
     "TooMany",
+    "emulate",
 ]

@@ -178,6 +178,7 @@ class Account:
         chat.by_id[message.id] = message
         if message.is_from_bot:
             chat.end_draft(thread)
+            chat.acting_until = moment.at
         return message
 
     # --- limits ----------------------------------------------------------------------------------

@@ -200,6 +200,7 @@ class Chat:
         upgraded_to: The supergroup that it became, 0 for none.
         messages: Every message, in order, deleted ones too.
         actions: What the bot was shown to do, such as `typing`, in order.
+        acting_until: Seconds until the last of them is no longer shown.
         drafts: Native drafts by topic, the running ones; `drafted` keeps what is over.
     """
 
@@ -215,6 +216,7 @@ class Chat:
     messages: list[Message] = field(default_factory=list[Message])
     by_id: dict[int, Message] = field(default_factory=dict[int, Message])
     actions: list[str] = field(default_factory=list[str])
+    acting_until: float = 0.0
     drafts: dict[int, Draft] = field(default_factory=dict[int, Draft])
     drafted: list[Draft] = field(default_factory=list[Draft])
     last_id: int = 0

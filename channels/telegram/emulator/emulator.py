@@ -20,7 +20,7 @@ from channels.telegram.emulator.account import Account
 from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.bot_api import BotApi
 from channels.telegram.emulator.buckets import Buckets, Limits
-from channels.telegram.emulator.chats import Chat, Message, Person, Topic
+from channels.telegram.emulator.chats import Chat, Message, Moment, Person, Topic
 from channels.telegram.emulator.delivering import Delivering
 from channels.telegram.emulator.faults import Call, Fault, Planned
 from channels.telegram.emulator.http import Answer, Handle, Request, Response, Server
@@ -44,6 +44,7 @@ class Emulator:
     Attributes:
         account: All that the bot sees; read it, and act by `person`.
         token: The bot's token.
+        site: What answers requests that are not the Bot API's, such as a page.
     """
 
     def __init__(
@@ -57,7 +58,6 @@ class Emulator:
         username: str = "zero_bot",
         privacy: bool = False,
         first_update: int = 100_000_001,
-        site: Callable[[Self], Handle] | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -70,7 +70,6 @@ class Emulator:
             username: The bot's, without `@`.
             privacy: In groups the bot hears only what is meant for it.
             first_update: The id of the first update.
-            site: Makes what answers requests that are not the Bot API's.
         """
         me = Person(
             id=int(token.partition(":")[0]), first_name=name, username=username, is_bot=True
@@ -88,7 +87,7 @@ class Emulator:
             account=self.account, polling=self._polling, clock=clock, note=self._note
         )
         self._server = Server(self._handle, port)
-        self._site = None if site is None else site(self)
+        self.site: Handle | None = None
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
@@ -263,6 +262,14 @@ class Emulator:
             raise AssertionError(message) from None
         return found
 
+    def next_change(self) -> asyncio.Event:
+        """Return what is set when anything changes; for whoever shows it all."""
+        return self._changed
+
+    def now(self) -> Moment:
+        """Return this instant, on both clocks."""
+        return self._api.moment()
+
     def transcript(self) -> str:
         """Return all that stands in the chats, for the message of a failure."""
         lines = [f"polled: {self.is_polled}"]
@@ -331,7 +338,7 @@ class Emulator:
         answer = await self._api.answer(request)
         if answer is not None:
             return answer
-        return NOTHING_HERE if self._site is None else await self._site(request)
+        return NOTHING_HERE if self.site is None else await self.site(request)
 
     def _happened(self) -> None:
         """Something happened that the bot is told."""

@@ -90,6 +90,11 @@ class Files:
         self.by_id[one.id] = one
         return one
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """Where each file is, by its id."""
+        return {id_: one.path for id_, one in self.by_id.items()}
+
     def at(self, path: str) -> File | None:
         """Return what `getFile` named by a path, None for nothing."""
         found = [one for one in self.by_id.values() if one.path == path]

@@ -19,7 +19,7 @@ class Gone:
     """
 
     is_set: bool = False
-    told: Callable[[], None] | None = None
+    told: Callable[[], object] | None = None
 
     def happen(self) -> None:
         """It left."""
@@ -175,10 +175,23 @@ class Server:
                 ends = ("connection", "close")
                 headers = (("content-type", answer.content_type), ends, *answer.headers)
                 writer.write(_head(200, headers))
-                async for piece in answer.pieces:
-                    writer.write(piece)
-                    await writer.drain()
+                await _stream(answer.pieces, writer, request.gone)
                 return False
+
+
+async def _stream(pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter, gone: Gone) -> None:
+    """Write pieces until there are no more, or nobody is there to read them."""
+
+    async def write() -> None:
+        async for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(write())
+        gone.told = writing.cancel
+        if gone.is_set:
+            writing.cancel()
 
 
 def _head(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:

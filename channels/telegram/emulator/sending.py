@@ -10,6 +10,8 @@ from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.wire import Json, Parameters, is_object, text_of
 
 MOST_IN_ALBUM = 10
+ACTING_S = 5.0
+"""Bot API, sendChatAction: "The status is set for 5 seconds or less" (read 2026-11)."""
 ACTIONS = (
     "typing",
     "upload_photo",
@@ -156,12 +158,13 @@ def _source(account: Account, parameters: Parameters, what: str) -> Message:
     return source
 
 
-def send_chat_action(account: Account, parameters: Parameters, _moment: Moment) -> object:
-    """Do `sendChatAction`; people see it for 5 seconds."""
+def send_chat_action(account: Account, parameters: Parameters, moment: Moment) -> object:
+    """Do `sendChatAction`; people see it for 5 seconds, or until a message comes."""
     chat = account.open_chat(parameters)
     action = parameters.text("action")
     if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
     composing.thread(chat, parameters)
     chat.actions.append(action)
+    chat.acting_until = moment.at + ACTING_S
     return True

@@ -16,16 +16,27 @@ PLAIN: Mapping[str, object] = {"verify": False, "trust_env": False}
 
 
 @asynccontextmanager
-async def bot_of(telegram: Emulator) -> AsyncGenerator[Bot]:
-    """Open a bot that has the emulator's token and addresses."""
+async def bot_at(url: str, token: str) -> AsyncGenerator[Bot]:
+    """Open a bot at an address."""
     bot = Bot(
-        telegram.token,
-        base_url=telegram.base_url,
-        base_file_url=telegram.base_file_url,
+        token,
+        base_url=f"{url}/bot",
+        base_file_url=f"{url}/file/bot",
         request=HTTPXRequest(read_timeout=20, httpx_kwargs=dict(PLAIN)),
         get_updates_request=HTTPXRequest(read_timeout=20, httpx_kwargs=dict(PLAIN)),
     )
     async with bot:
+        yield bot
+
+
+@asynccontextmanager
+async def bot_of(telegram: Emulator) -> AsyncGenerator[Bot]:
+    """Open a bot that has the emulator's token and addresses."""
+    async with bot_at(telegram.url, telegram.token) as bot:
+        assert (telegram.base_url, telegram.base_file_url) == (
+            f"{telegram.url}/bot",
+            f"{telegram.url}/file/bot",
+        )
         yield bot
 
 

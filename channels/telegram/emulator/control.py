@@ -1,0 +1,135 @@
+"""The control API: what the page, or whoever holds its key, lets people do.
+
+POST do    {"do": "say", "person": 1000001, "text": "hello"}
+say     person, text; chat, thread, reply_to       also long ones, which are sent in pieces
+file    person, kind, name, base64; caption, chat
+edit    person, chat, message, text
+delete  person, chat, message
+press   person, chat, message, data
+block   person                                     and `unblock`
+fail    method, how; chat, times, retry_after_s    how: too_many, lose, lose_answer, bad_gateway
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+
+from channels.telegram.emulator.actor import Actor
+from channels.telegram.emulator.chats import Chat, Message
+from channels.telegram.emulator.emulator import Emulator
+from channels.telegram.emulator.faults import BadGateway, Fault, Lose, TooMany
+from channels.telegram.emulator.files import FOLDERS
+from channels.telegram.emulator.wire import Json, number_of, text_of
+
+_USUAL_WAIT_S = 5
+
+
+class Unusable(Exception):
+    """What was asked for can't be done; the text says why."""
+
+
+class Control:
+    """Carries out what comes over HTTP."""
+
+    def __init__(self, telegram: Emulator, actors: Mapping[int, Actor]) -> None:
+        """Hold the people who can act, by their ids."""
+        self._telegram = telegram
+        self._actors = actors
+        self._deeds: Mapping[str, Callable[[Json], object]] = {
+            "say": self._say,
+            "file": self._file,
+            "edit": self._edit,
+            "delete": self._delete,
+            "press": self._press,
+            "block": lambda asked: self._actor(asked).blocks(),
+            "unblock": lambda asked: self._actor(asked).unblocks(),
+            "fail": self._fail,
+        }
+
+    def do(self, asked: Json) -> None:
+        """Carry out one deed.
+
+        Raises:
+            Unusable: It names something that is not there.
+        """
+        deed = self._deeds.get(text_of(asked, "do"))
+        if deed is None:
+            raise Unusable(f"`do` is one of {', '.join(self._deeds)}")
+        deed(asked)
+
+    def _say(self, asked: Json) -> object:
+        actor, chat, thread = self._actor(asked), self._chat(asked), number_of(asked, "thread")
+        text = text_of(asked, "text")
+        if not text.strip():
+            raise Unusable("there is no text")
+        answered = number_of(asked, "reply_to")
+        if not answered:
+            return actor.pastes(text, chat=chat, thread=thread)
+        return actor.says(text, chat=chat, thread=thread, reply_to=self._message(chat, answered))
+
+    def _file(self, asked: Json) -> object:
+        kind = text_of(asked, "kind") or "document"
+        if kind not in FOLDERS:
+            raise Unusable(f"`kind` is one of {', '.join(FOLDERS)}")
+        try:
+            content = base64.b64decode(text_of(asked, "base64"), validate=True)
+        except binascii.Error as error:
+            raise Unusable("`base64` can't be read") from error
+        return self._actor(asked).sends(
+            kind,
+            content,
+            name=text_of(asked, "name") or "file.bin",
+            media_type=text_of(asked, "media_type") or "application/octet-stream",
+            caption=text_of(asked, "caption"),
+            chat=self._chat(asked),
+        )
+
+    def _edit(self, asked: Json) -> object:
+        message = self._message(self._chat(asked), number_of(asked, "message"))
+        return self._actor(asked).edits(message, text_of(asked, "text"))
+
+    def _delete(self, asked: Json) -> object:
+        message = self._message(self._chat(asked), number_of(asked, "message"))
+        return self._actor(asked).deletes(message)
+
+    def _press(self, asked: Json) -> object:
+        message = self._message(self._chat(asked), number_of(asked, "message"))
+        return self._actor(asked).presses(message, data=text_of(asked, "data"))
+
+    def _fail(self, asked: Json) -> object:
+        wait_s = number_of(asked, "retry_after_s") or _USUAL_WAIT_S
+        faults: Mapping[str, Fault] = {
+            "too_many": TooMany(retry_after_s=wait_s),
+            "lose": Lose(carried_out=False),
+            "lose_answer": Lose(carried_out=True),
+            "bad_gateway": BadGateway(),
+        }
+        fault = faults.get(text_of(asked, "how"))
+        if fault is None:
+            raise Unusable(f"`how` is one of {', '.join(faults)}")
+        chat = self._chat(asked) if "chat" in asked else None
+        times = number_of(asked, "times") or 1
+        return self._telegram.will(text_of(asked, "method"), fault, chat=chat, times=times)
+
+    # --- who and where ---------------------------------------------------------------------------
+
+    def _actor(self, asked: Json) -> Actor:
+        actor = self._actors.get(number_of(asked, "person"))
+        if actor is None:
+            raise Unusable(f"`person` is one of {', '.join(map(str, self._actors))}")
+        return actor
+
+    def _chat(self, asked: Json) -> Chat:
+        """Return the chat that is named, the private one of who acts when none is."""
+        if "chat" not in asked:
+            return self._actor(asked).chat
+        chat = self._telegram.account.chats.get(number_of(asked, "chat"))
+        if chat is None:
+            raise Unusable("`chat` is none")
+        return chat
+
+    def _message(self, chat: Chat, id_: int) -> Message:
+        message = chat.by_id.get(id_)
+        if message is None:
+            raise Unusable(f"there is no message {id_} in {chat!r}")
+        return message

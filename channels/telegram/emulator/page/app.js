@@ -1,0 +1,227 @@
+// Two phones on one page: whoever talks with the bot, and the operator, who is asked.
+
+import { draw, element } from "./message.js";
+
+const TOAST_MS = 6000;
+const ACTING_MS = 5000;
+const phones = new Map();
+let asked = 0;
+
+async function post(deed) {
+  const answer = await fetch("do", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(deed),
+  });
+  if (!answer.ok) throw new Error((await answer.json()).error);
+}
+
+class Phone {
+  constructor(person, room) {
+    this.person = person;
+    this.chat = person.id;
+    this.drawn = new Map();
+    this.answering = null;
+    this.seen = new Set();
+    this.root = document.getElementById("phone").content.firstElementChild.cloneNode(true);
+    this.root.querySelector("h2").textContent = person.name;
+    this.root.querySelector(".role").textContent = person.role;
+    this.list = this.root.querySelector("ol");
+    this.field = this.root.querySelector("textarea");
+    this.field.setAttribute("aria-label", `Message as ${person.name}`);
+    const tabs = this.root.querySelector("nav");
+    for (const [id, name] of [[person.id, "with the bot"], [room, "Room"]]) {
+      const tab = element("button", "", name);
+      tab.type = "button";
+      tab.dataset.chat = id;
+      tab.addEventListener("click", () => this.show(id));
+      tabs.append(tab);
+    }
+    this.listen();
+  }
+
+  listen() {
+    const form = this.root.querySelector("form");
+    const file = this.root.querySelector("input");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.send();
+    });
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.send();
+    });
+    this.root.querySelector(".attach").addEventListener("click", () => file.click());
+    file.addEventListener("change", () => this.attach(file));
+    this.root.querySelector(".answering button").addEventListener("click", () => this.reply(null));
+  }
+
+  show(chat) {
+    this.chat = chat;
+    this.drawn.clear();
+    this.list.replaceChildren();
+    this.reply(null);
+    if (this.state) this.update(this.state);
+  }
+
+  async send() {
+    const text = this.field.value;
+    if (!text.trim()) return;
+    const deed = { do: "say", person: this.person.id, chat: this.chat, text };
+    if (this.answering) deed.reply_to = this.answering.id;
+    this.field.value = "";
+    this.reply(null);
+    await this.act(deed);
+  }
+
+  async attach(input) {
+    const [file] = input.files;
+    if (!file) return;
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    let binary = "";
+    for (const byte of bytes) binary += String.fromCharCode(byte);
+    const kind = file.type.startsWith("image/") ? "photo" : "document";
+    const deed = { do: "file", person: this.person.id, chat: this.chat, kind, name: file.name };
+    await this.act({ ...deed, media_type: file.type, base64: btoa(binary), caption: this.field.value });
+    this.field.value = "";
+    input.value = "";
+  }
+
+  press(message, data) {
+    return this.act({ do: "press", person: this.person.id, chat: message.chat, message: message.id, data });
+  }
+
+  reply(message) {
+    this.answering = message;
+    const line = this.root.querySelector(".answering");
+    line.hidden = message === null;
+    if (message === null) return;
+    line.firstElementChild.textContent = `answering ${message.name}: ${message.text}`;
+    this.field.focus();
+  }
+
+  async act(deed) {
+    try {
+      await post(deed);
+    } catch (error) {
+      this.toast(error.message);
+    }
+  }
+
+  toast(text) {
+    const line = this.root.querySelector(".toast");
+    line.textContent = text;
+    line.hidden = false;
+    clearTimeout(this.toasting);
+    this.toasting = setTimeout(() => { line.hidden = true; }, TOAST_MS);
+  }
+
+  update(state) {
+    const isFirst = !this.state;
+    this.state = state;
+    for (const toast of state.toasts) {
+      const isNew = toast.person === this.person.id && !this.seen.has(toast.id);
+      this.seen.add(toast.id);
+      if (isNew && toast.text && !isFirst) this.toast(toast.text);
+    }
+    for (const tab of this.root.querySelectorAll("nav button")) {
+      tab.setAttribute("aria-pressed", String(Number(tab.dataset.chat) === this.chat));
+    }
+    const chat = state.chats.find((one) => one.id === this.chat);
+    if (chat) this.draw(chat);
+  }
+
+  draw(chat) {
+    const atEnd = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 80;
+    const ids = new Set(chat.messages.map((one) => one.id));
+    for (const [id, known] of this.drawn) {
+      if (ids.has(id)) continue;
+      known.item.remove();
+      this.drawn.delete(id);
+    }
+    this.list.querySelectorAll(".passing").forEach((one) => one.remove());
+    let last = null;
+    for (const message of chat.messages) {
+      this.one(message);
+      last = message;
+    }
+    if (chat.draft !== null) this.passing("draft", chat.draft || "Thinking…");
+    else if (chat.acting) this.act_shown(chat.acting);
+    if (last?.asks && last.id !== this.asked) {
+      this.asked = last.id;
+      this.reply(last);
+    }
+    if (atEnd) this.list.scrollTop = this.list.scrollHeight;
+  }
+
+  one(message) {
+    const written = JSON.stringify(message);
+    const known = this.drawn.get(message.id);
+    if (known?.written === written) return;
+    const item = draw(message, this);
+    if (message.sender === this.person.id) item.classList.add("own");
+    if (known) known.item.replaceWith(item);
+    else this.list.append(item);
+    this.drawn.set(message.id, { item, written });
+  }
+
+  act_shown(action) {
+    const item = this.passing("acting", action === "typing" ? "typing…" : `${action}…`);
+    setTimeout(() => item.remove(), ACTING_MS);
+  }
+
+  passing(kind, text) {
+    const item = element("li", `bot passing ${kind}`);
+    const bubble = element("div", "bubble");
+    bubble.append(element("div", "text", text));
+    item.append(bubble);
+    this.list.append(item);
+    return item;
+  }
+}
+
+function status(state) {
+  const line = document.getElementById("bot");
+  line.dataset.state = state.polled ? "here" : "away";
+  line.textContent = state.polled ? `@${state.bot.username} is here` : "no bot asks for messages";
+  const counts = [`${state.calls} calls`];
+  if (state.refused) counts.push(`${state.refused} too many`);
+  if (state.waiting) counts.push(`${state.waiting} updates wait`);
+  document.getElementById("counts").textContent = counts.join(" · ");
+}
+
+function update(state) {
+  for (const person of state.people) {
+    if (phones.has(person.id)) continue;
+    const phone = new Phone(person, state.room);
+    phones.set(person.id, phone);
+    document.getElementById("phones").append(phone.root);
+  }
+  status(state);
+  for (const phone of phones.values()) phone.update(state);
+}
+
+// A bot that asks again is away for an instant between two questions; that is not news.
+function calmly(state) {
+  clearTimeout(asked);
+  if (state.polled || phones.size === 0) update(state);
+  else {
+    for (const phone of phones.values()) phone.update(state);
+    asked = setTimeout(() => status(state), 1500);
+  }
+}
+
+const trouble = document.querySelector("#trouble select");
+trouble.addEventListener("change", async () => {
+  if (trouble.value) await post({ do: "fail", method: "sendMessage", how: trouble.value });
+  setTimeout(() => { trouble.value = ""; }, 1500);
+});
+
+const events = new EventSource("events");
+events.addEventListener("message", (event) => calmly(JSON.parse(event.data)));
+events.addEventListener("error", () => {
+  const line = document.getElementById("bot");
+  line.dataset.state = "away";
+  line.textContent = "the emulator has ended";
+});

@@ -1,0 +1,238 @@
+"""The page's doors: whoever holds the key acts as everybody, and nobody else gets in."""
+
+import asyncio
+import json
+from base64 import b64encode
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup
+from telegram.error import NetworkError
+
+from channels.telegram.emulator import emulate
+from channels.telegram.emulator.wire import is_array, is_object
+from tests.emulators.telegram.bots import bot_at
+from tests.fakes.counting_ids import CountingIds
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import Emulated, EmulatorContext
+
+ANN, OLGA = 1_000_001, 1_000_002
+
+
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    emulated: Emulated
+    client: httpx.AsyncClient
+
+    @property
+    def url(self) -> str:
+        return str(httpx.URL(self.emulated.page).copy_with(path="")).rstrip("/")
+
+    @property
+    def token(self) -> str:
+        (token,) = self.emulated.environment.values()
+        return token
+
+    async def do(self, **deed: object) -> httpx.Response:
+        return await self.client.post("do", json=deed)
+
+    async def done(self, **deed: object) -> None:
+        answer = await self.do(**deed)
+        assert answer.json() == {"done": True}
+
+    async def state(self) -> dict[str, object]:
+        state: object = (await self.client.get("state")).json()
+        assert is_object(state)
+        return state
+
+    async def chat(self, id_: int) -> dict[str, object]:
+        chats = (await self.state())["chats"]
+        assert is_array(chats)
+        (found,) = [one for one in chats if is_object(one) and one["id"] == id_]
+        return found
+
+    async def messages(self, id_: int) -> list[dict[str, object]]:
+        messages = (await self.chat(id_))["messages"]
+        assert is_array(messages)
+        return [one for one in messages if is_object(one)]
+
+
+@asynccontextmanager
+async def page(*, has_limits: bool = True) -> AsyncGenerator[tuple[Here, Bot]]:
+    clock = ManualClock()
+    context = EmulatorContext(clock=clock, ids=CountingIds(), port=0, has_limits=has_limits)
+    async with (
+        emulate(context) as emulated,
+        httpx.AsyncClient(base_url=emulated.page, verify=False, trust_env=False) as client,
+    ):
+        here = Here(emulated=emulated, client=client)
+        async with bot_at(here.url, here.token) as bot:
+            yield here, bot
+
+
+async def test_the_page_comes_with_all_its_files_and_a_strict_policy() -> None:
+    async with page() as (here, _):
+        for name in ("", "app.js", "message.js", "style.css", "icon.svg"):
+            answer = await here.client.get(name)
+            assert answer.status_code == 200
+            policy = answer.headers["content-security-policy"]
+            assert policy.startswith("default-src 'none'; script-src 'self'")
+            assert "unsafe" not in policy
+
+
+async def test_without_the_key_nothing_is_there() -> None:
+    """Another user of this machine, and a page that rebinds its name, find nothing."""
+    async with page() as (here, _):
+        root = here.url
+        for url in (root, f"{root}/", f"{root}/guessed/", f"{root}/guessed/state"):
+            assert (await here.client.get(url)).status_code == 404
+        rebound = {"host": "evil.example:80"}
+        assert (await here.client.get("state", headers=rebound)).status_code == 404
+        for name in ("nothing", "files/nothing"):
+            assert (await here.client.get(name)).status_code == 404
+        assert (await here.client.put("do", json={})).status_code == 404
+
+
+async def test_everybody_is_there_with_the_tables_that_say_who_is_who() -> None:
+    async with page(has_limits=False) as (here, _):
+        channels = here.emulated.tables["channels"]
+        assert is_object(channels)
+        assert channels["telegram"] == {
+            "token": {"env": "EMULATED_TELEGRAM_TOKEN"},
+            "api_base_url": here.url,
+            "allowed_users": [str(ANN), str(OLGA)],
+            "limits": "off",
+        }
+        state = await here.state()
+        people = state["people"]
+        assert is_array(people)
+        assert [one["name"] for one in people if is_object(one)] == ["Ann", "Olga"]
+        assert state["bot"] == {"name": "Zero", "username": "zero_bot"}
+
+
+async def test_people_write_answer_edit_and_delete() -> None:
+    async with page() as (here, bot):
+        await here.done(do="say", person=ANN, text="hello")
+        await bot.send_message(ANN, "*hi*", parse_mode="MarkdownV2")
+        first, second = await here.messages(ANN)
+        await here.done(do="say", person=ANN, text="well", reply_to=second["id"])
+        await here.done(do="edit", person=ANN, chat=ANN, message=first["id"], text="hello!")
+        *_, last = await here.messages(ANN)
+        assert (first["text"], first["bot"], second["bot"]) == ("hello", False, True)
+        assert second["entities"] == [{"type": "bold", "offset": 0, "length": 2}]
+        assert last["reply"] == {"name": "Zero", "text": "hi"}
+        assert (await here.messages(ANN))[0]["earlier"] == ["hello"]
+        await here.done(do="delete", person=ANN, message=first["id"])
+        assert len(await here.messages(ANN)) == 2
+
+
+async def test_a_button_is_pressed_and_its_toast_is_shown() -> None:
+    async with page() as (here, bot):
+        keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("Yes", callback_data="yes")]])
+        sent = await bot.send_message(OLGA, "well?", reply_markup=keyboard)
+        await here.done(do="press", person=OLGA, message=sent.message_id, data="yes")
+        assert (await here.state())["toasts"] == []
+        (update,) = await bot.get_updates(timeout=5)
+        assert update.callback_query is not None
+        await update.callback_query.answer("noted")
+        state = await here.state()
+        assert state["toasts"] == [{"id": "press-1", "person": OLGA, "text": "noted"}]
+
+
+async def test_files_go_both_ways() -> None:
+    """They are saved, never shown: what a bot sends could be a page of its own."""
+    async with page() as (here, bot):
+        content = b64encode(b"picture").decode()
+        await here.done(do="file", person=ANN, kind="photo", base64=content, caption="me")
+        await here.done(do="file", person=ANN, name="a.txt", base64=content)
+        await bot.send_document(ANN, b"<script>", filename="a.html")
+        photo, _, document = await here.messages(ANN)
+        assert photo["text"] == "me"
+        files = document["files"]
+        assert is_array(files)
+        assert files == [{"kind": "document", "name": "a.html", "path": "documents/file_2.html"}]
+        answer = await here.client.get("files/documents/file_2.html")
+        assert (answer.content, answer.headers["content-disposition"]) == (
+            b"<script>",
+            "attachment",
+        )
+
+
+async def test_drafts_and_actions_are_seen() -> None:
+    async with page() as (here, bot):
+        await bot.send_message_draft(ANN, 1, "wri")
+        await bot.send_chat_action(ANN, "typing")
+        chat = await here.chat(ANN)
+        assert (chat["draft"], chat["acting"]) == ("wri", "typing")
+        await bot.send_message(ANN, "written")
+        chat = await here.chat(ANN)
+        assert (chat["draft"], chat["acting"]) == (None, "")
+
+
+async def test_the_bot_can_be_blocked_and_its_calls_let_fail() -> None:
+    async with page() as (here, bot):
+        await here.done(do="block", person=ANN)
+        assert (await here.chat(ANN))["blocked"] is True
+        await here.done(do="unblock", person=ANN)
+        await here.done(do="fail", method="sendMessage", how="lose_answer", chat=ANN)
+        with pytest.raises(NetworkError):
+            await bot.send_message(ANN, "hello")
+        assert [one["text"] for one in await here.messages(ANN)] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("deed", "why"),
+    [
+        ({}, "`do` is one of say, file, edit"),
+        ({"do": "say", "person": 5, "text": "x"}, "`person` is one of 1000001, 1000002"),
+        ({"do": "say", "person": ANN, "text": " "}, "there is no text"),
+        ({"do": "say", "person": ANN, "chat": 5, "text": "x"}, "`chat` is none"),
+        ({"do": "edit", "person": ANN, "message": 5}, "there is no message 5 in private"),
+        ({"do": "file", "person": ANN, "kind": "poem"}, "`kind` is one of document"),
+        ({"do": "file", "person": ANN, "base64": "?"}, "`base64` can't be read"),
+        ({"do": "fail", "how": "sadly"}, "`how` is one of too_many"),
+    ],
+)
+async def test_a_deed_that_can_not_be_done_says_why(deed: dict[str, object], why: str) -> None:
+    async with page() as (here, _):
+        answer = await here.do(**deed)
+        assert (answer.status_code, answer.json()["error"].startswith(why)) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "status"),
+    [
+        ("text/plain", b"{}", 415),
+        ("application/json", b"{", 422),
+        ("application/json", b"[]", 422),
+    ],
+)
+async def test_a_form_of_another_page_does_nothing(
+    content_type: str, body: bytes, status: int
+) -> None:
+    async with page() as (here, _):
+        answer = await here.client.post("do", content=body, headers={"content-type": content_type})
+        assert answer.status_code == status
+
+
+async def test_the_page_is_told_of_every_change() -> None:
+    """And what is told to nobody ends."""
+    async with page() as (here, bot):
+        async with here.client.stream("GET", "events") as events:
+            lines = events.aiter_lines()
+            assert _texts(await anext(lines)) == []
+            async with asyncio.TaskGroup() as group:
+                group.create_task(bot.send_message(ANN, "hello"))
+                while _texts(await anext(lines)) != ["hello"]:
+                    pass
+        assert (await here.client.get("state")).status_code == 200
+
+
+def _texts(line: str) -> list[str]:
+    if not line:
+        return []
+    chats = json.loads(line.removeprefix("data: "))["chats"]
+    return [message["text"] for chat in chats for message in chat["messages"]]

@@ -1,0 +1,157 @@
+"""`zeroclaw try telegram` lets a newcomer meet the bot without Telegram, and ends without a trace."""
+
+import asyncio
+import os
+import re
+import signal
+import tomllib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from tests.journeys.daemon_process import PROGRAM
+from zeroclaw.cli import root
+from zeroclaw.cli.faults import faults_in
+
+ANN, OLGA = 1_000_001, 1_000_002
+OPEN = re.compile(r"^open +(http://\S+/)$", re.MULTILINE)
+SCRIPT = """
+[[turn]]
+when = "hello"
+[[turn.answer]]
+steps = [{ say = "Hello, Ann." }]
+"""
+
+
+@dataclass(kw_only=True)
+class Trying:
+    """The command as it runs."""
+
+    process: asyncio.subprocess.Process
+    said: list[str] = field(default_factory=list[str])
+
+    async def until(self, pattern: re.Pattern[str]) -> str:
+        """Read on until something was said."""
+        assert self.process.stdout is not None
+        while not (found := pattern.search("".join(self.said))):
+            line = await self.process.stdout.readline()
+            assert line, self.said
+            self.said.append(line.decode())
+        return found[1]
+
+    async def interrupt(self) -> tuple[int | None, str]:
+        """Press Ctrl-C; returns the exit code and what was said last."""
+        self.process.send_signal(signal.SIGINT)
+        out, _ = await self.process.communicate()
+        return self.process.returncode, out.decode()
+
+
+def left_in(directory: Path) -> list[Path]:
+    """What a sitting would leave of its own."""
+    return [*directory.glob("zeroclaw-try-*")]
+
+
+@asynccontextmanager
+async def trying(directory: Path, *arguments: str) -> AsyncGenerator[Trying]:
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM,
+        *("try", "telegram", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "HOME": str(directory), "XDG_CONFIG_HOME": "", "TMPDIR": str(directory)},
+    )
+    try:
+        yield Trying(process=process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def said_to(client: httpx.AsyncClient, person: int) -> list[str]:
+    """What the bot said in a private chat."""
+    state = (await client.get("state")).json()
+    chats = {one["id"]: one["messages"] for one in state["chats"]}
+    return [message["text"] for message in chats[person] if message["bot"]]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+async def test_with_run_a_daemon_answers_there(tmp_path: Path) -> None:
+    """Ann is answered by the model of the configuration; nothing is left behind at the end."""
+    (tmp_path / "script.toml").write_text(SCRIPT, "utf-8")
+    config = tmp_path / "config.toml"
+    provider = f'[provider]\nkind = "scripted"\nscript = "{tmp_path / "script.toml"}"\n'
+    config.write_text(provider, "utf-8")
+    async with trying(tmp_path, "--run", "--config", str(config)) as running:
+        page = await running.until(OPEN)
+        async with (
+            httpx.AsyncClient(base_url=page, trust_env=False) as client,
+            client.stream("GET", "events") as events,
+        ):
+            await client.post("do", json={"do": "say", "person": ANN, "text": "hello"})
+            async for _ in events.aiter_lines():
+                if "Hello, Ann." in await said_to(client, ANN):
+                    break
+        assert (await running.interrupt())[0] == 0
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.slow
+async def test_without_run_it_says_how_a_daemon_gets_there(tmp_path: Path) -> None:
+    """The lines are a configuration without a fault, and the variable is the one they name."""
+    async with trying(tmp_path, "--no-limits") as running:
+        await running.until(OPEN)
+        variable = await running.until(re.compile(r"^ +(EMULATED_\S+=\S+)$", re.MULTILINE))
+        code, rest = await running.interrupt()
+        said = "".join(running.said)
+    assert (code, "`--run` does all of that by itself" in said + rest) == (0, True)
+    lines = said.partition("configuration\n")[2].partition("\nand this")[0]
+    name, _, value = variable.partition("=")
+    assert await asyncio.to_thread(lambda: faults_in(lines, environment={name: value})) == ()
+    channel = tomllib.loads(lines)["channels"]["telegram"]
+    assert (channel["token"], channel["limits"]) == ({"env": name}, "off")
+
+
+@pytest.mark.slow
+async def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    async with trying(tmp_path) as running:
+        page = await running.until(OPEN)
+        port = str(httpx.URL(page).port)
+        async with trying(tmp_path, "--port", port) as second:
+            out, _ = await second.process.communicate()
+            assert second.process.returncode == 1
+            assert f"port {port} on 127.0.0.1 can't be had: address already in use" in out.decode()
+
+
+@pytest.mark.slow
+async def test_a_configuration_that_is_none_is_told(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("provider", "utf-8")
+    async with trying(tmp_path, "--run", "--config", str(config)) as running:
+        out, _ = await running.process.communicate()
+        assert running.process.returncode == 2
+        assert f"`{config}` can't be read: " in out.decode()
+
+
+def test_a_channel_that_nobody_emulates_is_told() -> None:
+    done = CliRunner().invoke(root, ["try", "pigeon"])
+    assert (
+        done.exit_code,
+        "`pigeon` is not installed; installed are `telegram`" in done.stderr,
+    ) == (
+        2,
+        True,
+    )
+
+
+def test_the_help_teaches() -> None:
+    done = CliRunner().invoke(root, ["try", "--help"])
+    assert "zeroclaw try telegram --run" in done.stdout
+    assert "\\b" not in done.stdout

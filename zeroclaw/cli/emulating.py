@@ -1,0 +1,156 @@
+"""`zeroclaw try`: a channel without its platform."""
+
+import asyncio
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import cast
+
+import click
+
+from zeroclaw.cli.options import config_place, with_config
+from zeroclaw.emulator import Emulate, Emulated, EmulatorContext
+from zeroclaw.errors import ConfigError, PortInUse
+
+_KEY = "try"
+
+
+@click.command("try")
+@click.argument("platform", metavar="CHANNEL")
+@click.option("--run", "with_daemon", is_flag=True, help="Start a daemon that talks there as well.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="On 127.0.0.1; else any free one."
+)
+@click.option(
+    "--no-limits", is_flag=True, help="Let the bot write as often as it likes; platforms do not."
+)
+@with_config
+def command(
+    platform: str, *, with_daemon: bool, port: int, no_limits: bool, config: Path | None
+) -> None:
+    """Try a channel without its platform.
+
+    Opens the platform on this machine, with a page on which you type as somebody who talks with
+    the bot, and as the operator who is asked: answers grow before your eyes, buttons can be
+    pressed, and the bot's next message can be let fail. No account, no token, no network.
+
+    \b
+    zeroclaw try telegram --run    with a daemon of its own, on a directory that is thrown away
+    zeroclaw try telegram          prints what to add to your configuration, to use your own daemon
+
+    With --run, the model is that of your configuration, else the small one on this machine, which
+    only chats; see a tool asked for with `/tool shell {"command": "date"}`. Ctrl-C ends it.
+    """  # noqa: D301  the character itself is what click looks for
+    emulate = _emulate_of(platform)
+    own = config_place(config) if with_daemon else None
+    try:
+        asyncio.run(
+            _try(emulate, port=port, has_limits=not no_limits, with_daemon=with_daemon, own=own)
+        )
+    except KeyboardInterrupt:
+        click.echo("")
+
+
+async def _try(
+    emulate: Emulate, *, port: int, has_limits: bool, with_daemon: bool, own: Path | None
+) -> None:
+    from zeroclaw.host.clock import SystemClock
+    from zeroclaw.host.ids import SystemIds
+
+    clock = SystemClock()
+    context = EmulatorContext(clock=clock, ids=SystemIds(clock), port=port, has_limits=has_limits)
+    async with AsyncExitStack() as stack:
+        try:
+            emulated = await stack.enter_async_context(emulate(context))
+        except OSError as error:
+            why = os.strerror(error.errno or 0).lower()
+            message = f"port {port} on 127.0.0.1 can't be had: {why}; choose another with --port"
+            raise PortInUse(message) from error
+        if with_daemon:
+            await _with_daemon(emulated, own)
+        else:
+            click.echo(_explained(emulated))
+            await asyncio.Event().wait()
+
+
+def _emulate_of(platform: str) -> Emulate:
+    """Return what opens a platform.
+
+    Raises:
+        ConfigError: None of that name is installed.
+    """
+    from zeroclaw.host import shelves
+
+    found = shelves.load(shelves.EMULATORS, platform, key=_KEY)
+    if not callable(found):
+        raise ConfigError((f"{_KEY}: `{platform}` is installed but opens nothing",))
+    return cast("Emulate", found)  # what a package put on this shelf; it takes a context or fails
+
+
+def _explained(emulated: Emulated) -> str:
+    """Return how to get there, and how a daemon gets there."""
+    import tomli_w
+
+    variables = " ".join(f"{name}={value}" for name, value in emulated.environment.items())
+    return "\n".join(
+        (
+            f"open    {emulated.page}",
+            "",
+            "and let a daemon talk there: with these lines in its configuration",
+            "",
+            tomli_w.dumps(emulated.tables).rstrip(),
+            "",
+            "and this in its environment",
+            "",
+            f"    {variables}",
+            "",
+            "`--run` does all of that by itself; Ctrl-C ends it",
+        )
+    )
+
+
+async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
+    """Run a daemon on a directory of its own until it is interrupted."""
+    from zeroclaw.cli.talking.child import with_own_daemon
+
+    async def sit() -> None:
+        click.echo(f"open    {emulated.page}\n\na daemon of its own talks there; Ctrl-C ends both")
+        await asyncio.Event().wait()
+
+    os.environ.update(emulated.environment)  # which the daemon inherits
+    with tempfile.TemporaryDirectory(prefix="zeroclaw-try-") as folder:
+        place = Path(folder)
+        written = await asyncio.to_thread(_write, place, emulated.tables, config)
+        click.echo("starting a daemon…", err=True)
+        await with_own_daemon(place / "data", ("--config", str(written)), sit)
+
+
+def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Path:
+    """Write a configuration for one sitting; the model is the person's own."""
+    import tomli_w
+
+    own: Mapping[str, object] = {} if config is None else _read(config)
+    model = {"provider": own["provider"]} if "provider" in own else {}
+    listener = {"listener": {"port": 0}}  # a daemon that runs already has the usual one
+    places = {"data_dir": str(place / "data"), "workspace_dir": str(place / "workspaces")}
+    written = place / "config.toml"
+    written.write_text(tomli_w.dumps({**places, **listener, **model, **tables}), "utf-8")
+    return written
+
+
+def _read(config: Path) -> Mapping[str, object]:
+    """Read a configuration, of which the model is wanted.
+
+    Raises:
+        ConfigError: It is no TOML.
+    """
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise ConfigError(
+            (f"`{config}` can't be read: {why}; `zeroclaw check-config` says more",)
+        ) from error
