@@ -106,6 +106,22 @@ async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_
         await expect(console.page.locator("#endings q")).to_have_text("too much")
 
 
+async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> None:
+    """The page comes back by itself, with what was typed, and the new process takes it (P5)."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "rm -r all")
+        await console.page.get_by_text("Deny with a reason…").click()
+        await console.page.get_by_label("Reason", exact=True).fill("too much")
+        token = console.cards.locator("input[name=token]").first
+        before = await token.input_value()
+        await here.daemon.restart()
+        await expect(token).not_to_have_value(before)
+        await console.page.keyboard.press("Enter")
+        await expect(console.told).to_have_text("denied: shell")
+        await chat.connected()
+        await expect(chat.cards).to_contain_text("too much")
+
+
 async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
     """From the top of the page to the button, and the press is heard."""
     async with consoling(tmp_path) as (here, chat, console):

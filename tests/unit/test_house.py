@@ -81,6 +81,26 @@ def test_an_import_contract_goes_red_when_it_is_broken(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("contract", "file", "line"),
+    [
+        ("rooms import downward", "zeroclaw/inbound/plan.py", "import zeroclaw.console.pulse"),
+        ("rooms import downward", "zeroclaw/console/pulse.py", "import zeroclaw.daemon"),
+        ("pure rooms decide", "zeroclaw/console/markup.py", "import asyncio"),
+        ("pure rooms open no files", "zeroclaw/console/markup.py", "import pathlib"),
+    ],
+)
+def test_the_console_keeps_to_the_law(
+    contract: str, file: str, line: str, copy_of_the_tree: Path
+) -> None:
+    """Nothing below it knows it, it knows nothing above, and what it shows is decided purely."""
+    with (copy_of_the_tree / file).open("a", encoding="utf-8") as breached:
+        breached.write(f"\n{line}\n")
+    linted = lint_imports(copy_of_the_tree)
+    assert (linted.returncode, f"{contract} BROKEN" in linted.stdout) == (1, True), linted.stdout
+
+
+@pytest.mark.slow
 def test_a_file_that_nobody_placed_breaks_the_layers(copy_of_the_tree: Path) -> None:
     """The list of layers is exhaustive."""
     (copy_of_the_tree / "zeroclaw" / "sundry.py").write_text('"""Anything."""\n', encoding="utf-8")

@@ -119,6 +119,9 @@ function show(text, { isOwn }) {
   if (!isOwn) sent.set(said, fresh.getElementById("told").outerHTML);
   renew(by("sections"), fresh.getElementById("sections"));
   renew(by("main"), fresh.querySelector("main"));
+  // A daemon that was restarted wants another; what is kept because somebody types there sends it.
+  const token = fresh.querySelector("input[name=token]")?.value;
+  for (const one of document.querySelectorAll("input[name=token]")) one.value = token ?? one.value;
   document.title = fresh.title;
   local(document);
   countDown();
