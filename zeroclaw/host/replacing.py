@@ -16,7 +16,8 @@ class NotWritten(Refused):
 def replace_text(path: Path, text: str) -> None:
     """Put a text in the place of a file's own, in one step; the file keeps its mode.
 
-    A link stays one: what it points at is replaced. A file that is not there yet is made, for its
+    It keeps its owner too, where root writes for somebody else, who has to read it afterwards. A
+    link stays one: what it points at is replaced. A file that is not there yet is made, for its
     owner alone, and so are the directories above it.
 
     Raises:
@@ -25,10 +26,13 @@ def replace_text(path: Path, text: str) -> None:
     target = path.resolve()
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o600
+        found = target.stat() if target.exists() else None
+        mode = 0o600 if found is None else found.st_mode & 0o7777
         fresh = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
         try:
             _write(fresh, text, mode)
+            if found is not None and os.geteuid() == 0:
+                os.chown(fresh, found.st_uid, found.st_gid)
             fresh.replace(target)
         finally:
             with suppress(FileNotFoundError):

@@ -1,5 +1,6 @@
 """`zeroclaw config get` and `config set`: one key is read or changed, and nothing else."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import cast
@@ -101,6 +102,15 @@ def test_a_change_keeps_comments_order_and_mode(home: Path) -> None:
         0o640,
         ["c.toml"],
     )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can write for somebody else")
+def test_what_root_writes_stays_its_owners(home: Path) -> None:
+    """Else the daemon could not read its own configuration any more."""
+    path = written(home, WITH_COMMENTS)
+    os.chown(path, 4242, 4243)
+    assert run("set", "autonomy", "full", "--config", str(path))[0] == 0
+    assert (path.stat().st_uid, path.stat().st_gid) == (4242, 4243)
 
 
 def test_a_link_stays_a_link(home: Path) -> None:
