@@ -1,14 +1,13 @@
 """Make single calls of the Bot API, and raise this house's errors."""
 
 import mimetypes
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import urlencode
 
 from telegram import (
     Bot,
-    BotCommand,
     ForceReply,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
@@ -90,11 +89,6 @@ class Calls:
     async def forget_webhook(self) -> None:
         """Let updates be polled for; what waits stays."""
         await self._read(lambda: self._bot.delete_webhook(drop_pending_updates=False))
-
-    async def set_menu(self, commands: Mapping[str, str]) -> None:
-        """Say which commands there are."""
-        menu = [BotCommand(command, does) for command, does in commands.items()]
-        await self._read(lambda: self._bot.set_my_commands(menu))
 
     async def updates(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
         """Wait for updates from `offset` on, and confirm those before it.

@@ -1,0 +1,95 @@
+"""The loop that fetches updates, with a server that answers as it is told."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from channels.telegram.decode import Passed, Taken
+from channels.telegram.polling import Poller
+from tests.contract.channel_suite import Desk
+from tests.contract.loopback_harness import no_log
+from tests.fakes.manual_clock import ManualClock
+from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
+from zeroclaw import Admission, ChannelUnavailable
+
+
+class Server:
+    """Gives out batches, and remembers from where on it was asked; then stands still."""
+
+    def __init__(self, *batches: list[object]) -> None:
+        self.batches = deque(batches)
+        self.offsets: list[int | None] = []
+
+    async def fetch(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
+        self.offsets.append(offset)
+        if not self.batches:
+            await asyncio.Event().wait()
+        return self.batches.popleft()
+
+
+class Rig:
+    def __init__(self, *batches: list[object]) -> None:
+        self.server = Server(*batches)
+        self.desk = Desk()
+        self.clock = ManualClock()
+        self.followed: list[tuple[Taken | Passed, Admission | None]] = []
+        self.poller = Poller(
+            fetch=self.server.fetch,
+            admit=self.desk.admit,
+            then=lambda event, admission: self.followed.append((event, admission)),
+            me=ME,
+            clock=self.clock,
+            log=no_log,
+        )
+
+
+def numbered(number: int, **fields: object) -> dict[str, object]:
+    return {**new(message_id=number, **fields), "update_id": number}
+
+
+async def test_each_poll_confirms_what_came_before() -> None:
+    rig = Rig([numbered(5, text="a"), numbered(6, text="b")], [], [numbered(7, text="c")])
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.poller.run())
+        await rig.clock.settle()
+        assert rig.server.offsets == [None, 7, 7, 8]
+        running.cancel()
+    assert len(rig.followed) == 3
+
+
+async def test_nothing_behind_what_failed_is_confirmed() -> None:
+    """Of another chat it may be stored already; then it comes again, and is a duplicate."""
+    rig = Rig([numbered(5, text="a"), numbered(6, text="b", chat=GROUP)])
+    rig.desk.fault = ChannelUnavailable("the store is away")
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.poller.run())
+        await rig.clock.settle()
+        assert rig.server.offsets == [None]
+        await rig.clock.advance(1)
+        assert rig.server.offsets == [None, 5]
+        running.cancel()
+
+
+async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> None:
+    """A server that is broken is asked once a second, not without a pause."""
+    rig = Rig(["odd"], ["odd", numbered(5, text="a", **{"from": BOB})])
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.poller.run())
+        await rig.clock.settle()
+        assert rig.server.offsets == [None]
+        await rig.clock.advance(1)
+        await rig.clock.advance(1)
+        assert rig.server.offsets == [None, None, 6]
+        running.cancel()
+    assert len(rig.desk.stored) == 1
+    assert rig.poller.passed == {"another kind of update": 2}
+
+
+async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:
+    rig = Rig([{"message": message(text="a")}])
+    rig.desk.fault = ChannelUnavailable("the store is away")
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.poller.run())
+        await rig.clock.advance(1)
+        assert rig.server.offsets == [None, None]
+        running.cancel()
