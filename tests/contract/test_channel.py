@@ -7,7 +7,8 @@ import pytest
 
 from tests.contract.channel_suite import Adapter, Desk
 from tests.contract.channel_words import AWKWARD, every_channel
-from zeroclaw import ChannelUnavailable, Command, Said
+from zeroclaw import Attachment, ChannelUnavailable, Command, Said
+from zeroclaw.errors import Refused
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow
@@ -25,6 +26,17 @@ async def test_a_message_arrives_as_it_was_written(adapter: Adapter, tmp_path: P
     assert (envelope.sender.id, envelope.sender.verified) == (harness.person, True)
     assert envelope.address.direct
     assert envelope.message
+
+
+@every_channel
+async def test_a_file_that_is_not_there_is_refused_for_good(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """By a channel that carries files and by one that does not; nobody asks for it again."""
+    gone = Attachment(reference="never-sent", name="a.txt", media_type="text/plain")
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        with pytest.raises(Refused):
+            await harness.channel.fetch(gone, max_bytes=1_000)
 
 
 @every_channel

@@ -138,7 +138,10 @@ async def test_a_file_can_be_fetched() -> None:
     desk = Desk()
     async with Platform() as platform, adapter(platform, desk) as channel:
         await platform.confirmed(await platform.say("ann", "see", files={"a.txt": b"\x00\xff"}))
-        assert await channel.fetch(desk.stored[0].attachments[0], max_bytes=9) == b"\x00\xff"
+        [file] = desk.stored[0].attachments
+        assert await channel.fetch(file, max_bytes=2) == b"\x00\xff"
+        with pytest.raises(ChannelRejected):
+            await channel.fetch(file, max_bytes=1)
 
 
 async def test_every_text_that_stood_is_remembered() -> None:

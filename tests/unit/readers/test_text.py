@@ -1,0 +1,77 @@
+"""Text of any bytes, in pieces; `tests/unit/tools/test_attachments.py` reads it as a tool does."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.readers.replies import (
+    Asked,
+    Reply,
+    asked_line,
+    read_asked,
+    read_reply,
+    reply_line,
+)
+from zeroclaw.readers.text import decoded, read_text
+
+SAID = "größer €"
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (SAID.encode(), "UTF-8"),
+        (SAID.encode("utf-8-sig"), "UTF-8"),
+        (SAID.encode("utf-16"), "UTF-16"),
+        (b"\xfe\xff" + SAID.encode("utf-16-be"), "UTF-16"),
+        (SAID.encode("utf-32"), "UTF-32"),
+        (b"\0\0\xfe\xff" + SAID.encode("utf-32-be"), "UTF-32"),
+        (SAID.encode("cp1252"), "Windows-1252, as it seems"),
+    ],
+)
+def test_an_encoding_is_known_by_its_mark_or_by_fitting(data: bytes, encoding: str) -> None:
+    found = decoded(data)
+    assert (found.text, found.encoding) == (SAID, encoding)
+
+
+def test_what_fits_nothing_is_latin_1() -> None:
+    """Every byte is a letter there, so nothing fails."""
+    assert decoded(b"\xe4\x81").encoding == "Latin-1, as it seems"
+
+
+@given(st.binary(max_size=3_000), st.integers(0, 4_000), st.integers(1, 500))
+def test_any_bytes_give_a_piece_of_one_size(data: bytes, offset: int, limit: int) -> None:
+    """Or a sentence; never more than was asked for."""
+    reply = read_text(data, Asked(reader="text", offset=offset, limit=limit))
+    assert len(reply.text) <= limit
+    assert bool(reply.failed) != bool(reply.about)
+
+
+@given(st.binary(max_size=1_000))
+def test_pieces_make_the_whole(data: bytes) -> None:
+    """Read one behind the other, nothing is missing and nothing twice."""
+    whole = decoded(data).text
+    pieces = [
+        read_text(data, Asked(reader="text", offset=at, limit=7)).text
+        for at in range(0, len(whole), 7)
+    ]
+    assert "".join(pieces) == whole
+
+
+@given(st.text(), st.integers(1), st.integers(0))
+def test_questions_and_answers_survive_their_line(text: str, page: int, offset: int) -> None:
+    """Whatever stands in them, line ends and halves of characters included."""
+    asked = Asked(reader="pdf", page=page, offset=offset)
+    line = asked_line(asked)
+    assert line.count(b"\n") == 1
+    assert read_asked(line) == asked
+    reply = Reply(about=text, text=text + "\ud800")
+    assert read_reply(reply_line(reply)) == reply
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b'{"about": 1, "text": "", "failed": ""}', b"\xff"]
+)
+def test_what_is_no_answer_is_none(line: bytes) -> None:
+    """A reader that was taken over may write anything."""
+    assert read_reply(line) is None
