@@ -699,3 +699,10 @@ CARD_APPROVED = Sentence(en="approved", de="freigegeben")
 CARD_DENIED = Sentence(en="denied", de="abgelehnt")
 CARD_EXPIRED = Sentence(en="expired, it did not run", de="abgelaufen, nicht ausgeführt")
 CARD_STOPPED = Sentence(en="stopped, it did not run", de="abgebrochen, nicht ausgeführt")
+
+# --- what delivery says when a message can't stand as it should -----------------------------------
+
+# Shown in place of a message that the whole answer no longer needs and that can't be deleted.
+CONTINUED_ABOVE = Sentence(en="(continued above)", de="(steht schon oben)")
+# At the end of a message that may stand in the chat twice. The longest is kept free in each part.
+POSSIBLE_REPEAT = Sentence(en="\n\n(possible repeat)", de="\n\n(evtl. doppelt)")

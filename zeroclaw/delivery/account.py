@@ -5,12 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from zeroclaw import foreign
+from zeroclaw import foreign, sentences
 from zeroclaw.channel import Capabilities, Card, Channel, Outcome
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import Rank
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT
 from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing
 from zeroclaw.errors import (
     ChannelRejected,
@@ -20,8 +19,12 @@ from zeroclaw.errors import (
     RateLimited,
     Refused,
 )
+from zeroclaw.language import LANGUAGES
 
 T = TypeVar("T")
+
+# Whatever language a text is read in, its parts are cut alike.
+_LONGEST_REPEAT = max((sentences.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
 
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
@@ -173,7 +176,7 @@ class Account:
     def fits(self, markdown: str) -> bool:
         """Whether the platform can carry this much, and its note that it may be a repeat."""
         if not self.capabilities.idempotent_send:
-            markdown += POSSIBLE_REPEAT
+            markdown += _LONGEST_REPEAT
         return self.channel.measure(self.channel.render(markdown)) <= self.capabilities.max_length
 
     async def send(

@@ -17,8 +17,9 @@ say so. How an answer ends is the outbox's affair; it begins with the messages t
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-# What a message says that a shorter text no longer needs, where it can't be deleted.
-CONTINUED_ABOVE = "(continued above)"
+from zeroclaw import sentences
+
+CONTINUED_ABOVE = sentences.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
 # A message that somebody deleted is sent again this often in a draft's life.
 MOST_RESENT = 1
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
+from zeroclaw import sentences
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.draft import Closed, Delete, Draft, Edit, Granted, Send, Showed, Traits
@@ -13,6 +14,7 @@ from zeroclaw.delivery.pacing import Rank
 from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
+from zeroclaw.language import Language
 
 TYPING_S = 4.0
 """Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
@@ -62,6 +64,7 @@ class Live:
         on_ref: OnRef,
         refs: tuple[MessageRef, ...] = (),
         resumed: bool = False,
+        language: Language = "en",
     ) -> "DraftHandle":
         """Return a draft that shows nothing yet.
 
@@ -74,6 +77,7 @@ class Live:
             refs: Messages that the turn left behind before a restart; the first text replaces
                 theirs.
             resumed: The turn was begun before a restart.
+            language: What its reader reads.
         """
         here = self._open.setdefault(address.key(), {})
 
@@ -88,6 +92,7 @@ class Live:
             address=address,
             refs=refs,
             resumed=resumed,
+            language=language,
             account=self._account_of(address.channel),
             group=self._group,
             on_ref=on_ref,
@@ -114,12 +119,14 @@ class DraftHandle:
         address: Address,
         refs: tuple[MessageRef, ...],
         resumed: bool,
+        language: Language,
         account: Account | None,
         group: asyncio.TaskGroup,
         on_ref: OnRef,
         on_end: Callable[[], None],
     ) -> None:
         self._turn = turn
+        self._continued = sentences.CONTINUED_ABOVE.to(language)
         self._fence = fence
         self._address = address
         self._account = account
@@ -301,9 +308,8 @@ class DraftHandle:
                     return await self._sent(call, ending.value)
             case Edit():
                 ref = self._refs[call.message]
-                ending = await account.edit(
-                    ref, call.text, key=call.key, draft=True, plain=call.plain
-                )
+                text = self._continued if call.text == machine.CONTINUED_ABOVE else call.text
+                ending = await account.edit(ref, text, key=call.key, draft=True, plain=call.plain)
             case Delete():
                 ending = await account.delete(self._refs[call.message])
             case _:

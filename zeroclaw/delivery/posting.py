@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Protocol, assert_never
 
+from zeroclaw import sentences
 from zeroclaw.delivery.account import (
     Account,
     Arrived,
@@ -10,8 +11,7 @@ from zeroclaw.delivery.account import (
     NotArrived,
     TurnedDown,
 )
-from zeroclaw.delivery.draft import CONTINUED_ABOVE
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Item, Settle, State, Text, part_key, posted
+from zeroclaw.delivery.rows import Ask, Item, Settle, State, Text, part_key, posted
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.store import DurablePoint
@@ -116,7 +116,7 @@ class Posting:
             if item.done > 0 and (item.done < len(parts) or len(item.refs) > len(parts)):
                 await self._put("pending", DurablePoint.REF_KNOWN)
         for ref in item.refs[len(parts) :]:
-            await self._take_away(ref)
+            await self._take_away(item, ref)
         self._item = replace(item, refs=item.refs[: len(parts)])
         await self._put("delivered", DurablePoint.DELIVERED)
 
@@ -144,9 +144,10 @@ class Posting:
         await self._begin_send()
         await self._account.permit(item.address)
         keyed = self._account.capabilities.idempotent_send
+        repeat = sentences.POSSIBLE_REPEAT.to(item.language)
         ending = await self._account.send(
             item.address,
-            text + POSSIBLE_REPEAT if item.uncertain and not keyed else text,
+            text + repeat if item.uncertain and not keyed else text,
             key=part_key(self._key, item),
             plain=item.plain,
             reply_to=item.reply_to if item.done == 0 else "",
@@ -182,7 +183,7 @@ class Posting:
             return replace(item, plain=True)
         raise self._stop(ending)
 
-    async def _take_away(self, ref: MessageRef) -> None:
+    async def _take_away(self, item: Text, ref: MessageRef) -> None:
         """Delete a message that the final does not need, or have it say so."""
         capabilities = self._account.capabilities
         if capabilities.can_delete:
@@ -194,7 +195,8 @@ class Posting:
                 raise self._stop(ending)
         if capabilities.can_edit:
             await self._account.permit(ref.address, message=ref.message)
-            ending = await self._account.edit(ref, CONTINUED_ABOVE, key=self._key)
+            text = sentences.CONTINUED_ABOVE.to(item.language)
+            ending = await self._account.edit(ref, text, key=self._key)
             if isinstance(ending, NotArrived | Lost):
                 raise self._stop(ending)
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from zeroclaw import record
+from zeroclaw import record, sentences
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, ConversationId, MessageRef, Reader, TurnId
-from zeroclaw.language import Says
+from zeroclaw.language import Language, Says
 from zeroclaw.store import Put, Row, RowKind
 
 State = Literal["pending", "sending", "delivered", "refused"]
@@ -21,8 +21,8 @@ OPEN_STATES: tuple[State, ...] = ("pending", "sending")
 """`sending`: a send that can't be repeated unseen was begun; found at a start, it may have
 arrived."""
 
-POSSIBLE_REPEAT = "\n\n(possible repeat)"
-"""What a message says at its end when it may stand in the chat twice."""
+POSSIBLE_REPEAT = sentences.POSSIBLE_REPEAT.en
+"""What a message says at its end when it may stand in the chat twice; in other languages less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,7 @@ class Text:
             as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when this is refused; for what is said to the operator about that.
         reply_to: The message that this answers, empty for none.
+        language: What is said in if the delivery itself has something to say.
     """
 
     address: Address
@@ -55,6 +56,7 @@ class Text:
     posted: int | None = None
     quiet: bool = False
     reply_to: str = ""
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,7 @@ def final_row(
     text: str,
     refs: tuple[MessageRef, ...] = (),
     reply_to: str = "",
+    language: Language = "en",
 ) -> Put:
     """Return the write that has a turn's final text delivered.
 
@@ -126,8 +129,11 @@ def final_row(
         text: Whole, with whatever note belongs to it; not blank.
         refs: The open draft's messages, as far as they are known.
         reply_to: The platform's id of the message that it answers.
+        language: What its person reads.
     """
-    item = Text(address=address, text=text, turn=turn, refs=refs, reply_to=reply_to)
+    item = Text(
+        address=address, text=text, turn=turn, refs=refs, reply_to=reply_to, language=language
+    )
     return _new(key, item, conversation)
 
 
@@ -145,6 +151,7 @@ def note_row(
     conversation: ConversationId | None = None,
     quiet: bool = False,
     reply_to: str = "",
+    language: Language = "en",
 ) -> Put:
     """Return the write that has a note delivered: a command's reply, a failure, a notice.
 
@@ -157,8 +164,10 @@ def note_row(
             as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when the platform refuses it.
         reply_to: The platform's id of the message that it answers.
+        language: What its reader reads.
     """
-    return _new(key, Text(address=address, text=text, quiet=quiet, reply_to=reply_to), conversation)
+    item = Text(address=address, text=text, quiet=quiet, reply_to=reply_to, language=language)
+    return _new(key, item, conversation)
 
 
 def quiet_notes(
@@ -172,7 +181,13 @@ def quiet_notes(
         new_key: Makes a new ulid each time.
     """
     return tuple(
-        note_row(key=new_key(), address=one.address, text=says.to(one.language), quiet=True)
+        note_row(
+            key=new_key(),
+            address=one.address,
+            text=says.to(one.language),
+            quiet=True,
+            language=one.language,
+        )
         for one in readers
     )
 

@@ -172,6 +172,7 @@ class Answers:
             conversation=found.conversation,
             address=address,
             text="\n".join(told),
+            language=language,
         )
         left = [
             str(approvals.number_of(one, address.key()))

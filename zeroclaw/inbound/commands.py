@@ -112,11 +112,11 @@ class Commands:
         make, here, language = found.writes, found.conversation, principal.language
         if command.name not in COMMANDS:
             text = sentences.UNKNOWN_COMMAND.to(language, name=command.name)
-            return self._reply(here, address, text, make)
+            return self._reply(here, address, principal, text, make)
         if not self._may(principal, command.name, address):
             why = self._why(principal, command.name, address)
             text = sentences.COMMAND_IS_NOT_YOURS.to(language, name=command.name, why=why)
-            return self._reply(here, address, text, make)
+            return self._reply(here, address, principal, text, make)
         match command.name:
             case "retry":
                 return Again()
@@ -125,7 +125,7 @@ class Commands:
                 if tool:
                     return UseTool(tool=tool, arguments=arguments.strip() or "{}")
                 text = sentences.NAME_THE_TOOL.to(language, usage=COMMANDS["tool"].usage)
-                return self._reply(here, address, text, make)
+                return self._reply(here, address, principal, text, make)
             case "new" | "queue":
                 return await self._here(command, found, address, principal)
             case "stop":
@@ -138,7 +138,7 @@ class Commands:
                 return await self._answered(command, address, principal, found)
             case _:
                 text = await self._told(command.name, here, address, principal)
-                return self._reply(here, address, text, make)
+                return self._reply(here, address, principal, text, make)
 
     async def _answered(
         self, command: Command, address: Address, principal: Principal, found: Found
@@ -148,17 +148,17 @@ class Commands:
         if command.name == "language":
             chosen = language_command.choose(command.rest, principal)
             writes = (*found.writes, *chosen.writes)
-            return self._reply(found.conversation, address, chosen.text, writes)
+            return self._reply(found.conversation, address, principal, chosen.text, writes)
         if command.name == "forget":
             said = await self._forget.plan(command.rest, address, principal)
             writes = (*found.writes, *said.writes)
-            return self._reply(found.conversation, address, said.text, writes)
+            return self._reply(found.conversation, address, principal, said.text, writes)
         if command.name != "pair":
             now = self._clock.now()
             return await self._answers.by_number(command, address, principal, now, found)
         outcome = await self._pair.plan(command.rest, principal)
         writes = (*found.writes, *outcome.writes)
-        return self._reply(found.conversation, address, outcome.text, writes)
+        return self._reply(found.conversation, address, principal, outcome.text, writes)
 
     async def _told(
         self, name: str, here: ConversationId, address: Address, principal: Principal
@@ -199,14 +199,14 @@ class Commands:
             if mode == wanted:
                 found = await self._conversations.choose(address, principal, mode)
                 text = sentences.QUEUE_CHOSEN.to(language, does=does)
-                return self._reply(found.conversation, address, text, found.writes)
+                return self._reply(found.conversation, address, principal, text, found.writes)
         now = sentences.QUEUE_IS_NOW.to(language)
         lines = (
             f"- `/queue {one}`: {does.to(language)}{now if one == found.while_busy else ''}"
             for one, does in MODES.items()
         )
         text = "\n".join((sentences.QUEUE_CHOICES.to(language), *lines))
-        return self._reply(found.conversation, address, text, found.writes)
+        return self._reply(found.conversation, address, principal, text, found.writes)
 
     async def _new(self, address: Address, principal: Principal) -> Plan:
         old, new = await self._conversations.renew(address, principal)
@@ -214,7 +214,7 @@ class Commands:
         writes: list[Write] = [*new.writes]
         if old.conversation != new.conversation:
             writes.append(self._control(old.conversation, address, principal, "new"))
-        writes.append(self._note(new.conversation, address, text))
+        writes.append(self._note(new.conversation, address, principal, text))
         return Plan(
             conversation=new.conversation,
             writes=tuple(writes),
@@ -234,7 +234,7 @@ class Commands:
         halt = Halt(by=principal.display or principal.id, at=self._clock.now()) if on else None
         return Plan(
             conversation=here,
-            writes=(*make, halt_put(halt), self._note(here, address, text)),
+            writes=(*make, halt_put(halt), self._note(here, address, principal, text)),
             switched=True,
             halt=halt,
         )
@@ -253,15 +253,28 @@ class Commands:
         return item_put(item, "control", expect=0)
 
     def _reply(
-        self, here: ConversationId, address: Address, text: str, make: tuple[Write, ...]
+        self,
+        here: ConversationId,
+        address: Address,
+        principal: Principal,
+        text: str,
+        make: tuple[Write, ...],
     ) -> Plan:
         return Plan(
             conversation=here,
-            writes=(*make, self._note(here, address, text)),
+            writes=(*make, self._note(here, address, principal, text)),
         )
 
-    def _note(self, conversation: ConversationId, address: Address, text: str) -> Write:
-        return note_row(key=self._ids.ulid(), conversation=conversation, address=address, text=text)
+    def _note(
+        self, conversation: ConversationId, address: Address, principal: Principal, text: str
+    ) -> Write:
+        return note_row(
+            key=self._ids.ulid(),
+            conversation=conversation,
+            address=address,
+            text=text,
+            language=principal.language,
+        )
 
     def _query(self, principal: Principal, name: str, address: Address) -> Query:
         # Whose turn runs is checked by whoever holds the conversation; here `own` asks only

@@ -114,7 +114,11 @@ class GrantCommands:
         )
         text = "\n".join(outcome.told) or sentences.SAY_WHICH_GRANT.to(principal.language)
         note = note_row(
-            key=self._ids.ulid(), conversation=found.conversation, address=address, text=text
+            key=self._ids.ulid(),
+            conversation=found.conversation,
+            address=address,
+            text=text,
+            language=principal.language,
         )
         rest = replace(command, rest=" ".join(outcome.left))
         here = Found(conversation=found.conversation)

@@ -153,7 +153,9 @@ class Forgetting:
             if wish.person == wish.by.id
             else sentences.FORGOTTEN_OTHER.to(language, whom=wish.person)
         )
-        told = rows.note_row(key=self._ids.ulid(), address=wish.address, text=text)
+        told = rows.note_row(
+            key=self._ids.ulid(), address=wish.address, text=text, language=language
+        )
         gone = Delete(kind=RowKind.FORGETTING, key=row.key)
         await self._commit(told, gone)
         self._announce((told,))

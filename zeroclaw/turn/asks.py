@@ -68,6 +68,7 @@ class Asks:
             conversation=self._conversation,
             address=here.address,
             text=sentences.WAITING_FOR.to(here.language, who=who, tools=tools),
+            language=here.language,
         )
         return (*writes, note)
 

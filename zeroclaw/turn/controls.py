@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from zeroclaw import sentences
 from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import Address, ApprovalId, Principal
+from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.language import Language
@@ -215,18 +215,19 @@ class Controls:
         )
 
     def _answered(self, item: Item, text: str = "") -> Happened:
-        note = (self._note(item.address, text),) if text else ()
+        note = (self._note(item, text),) if text else ()
         return Happened(
             point=DurablePoint.HOUSEKEEPING,
             writes=(item_put(item, "answered"), *note),
         )
 
-    def _note(self, address: Address, text: str) -> Put:
+    def _note(self, item: Item, text: str) -> Put:
         return note_row(
             key=self._rooms.ids.ulid(),
             conversation=self._desk.conversation,
-            address=address,
+            address=item.address,
             text=text,
+            language=item.principal.language,
         )
 
     def _may_stop(self, principal: Principal, owner: Principal) -> bool:

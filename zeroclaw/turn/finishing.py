@@ -133,6 +133,7 @@ class Finishing:
                 text=end.text,
                 refs=row.refs,
                 reply_to="" if row.address.direct else row.item.message,
+                language=row.item.principal.language,
             )
             closed = replace(row, final=key)
             put = turn_put(closed, desk.conversation, closed=True, expect=version)

@@ -223,6 +223,7 @@ class Runner:
             conversation=desk.conversation,
             address=item.address,
             text=text,
+            language=item.principal.language,
         )
         await desk.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
         self._rooms.outbox.announce(note)
@@ -265,6 +266,7 @@ class Runner:
             on_ref=lambda ref: learn(rooms.store, desk, opened.turn, ref),
             refs=row.refs,
             resumed=resumed,
+            language=opened.principal.language,
         )
         controls = Controls(rooms, desk)
         running = Running(

@@ -1,0 +1,58 @@
+"""What delivery itself says is said in the language of whoever reads the message."""
+
+from dataclasses import replace
+
+from tests.fakes.scripted_channel import Lost
+from tests.unit.delivery.outbox_rows import posted, seen
+from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, running
+from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.envelope import ConversationId, MessageRef, TurnId
+from zeroclaw.errors import ChannelUnavailable
+
+KEEPS = replace(CAPABILITIES, can_delete=False)
+"""A platform that deletes nothing."""
+TURN = TurnId("turn")
+
+
+async def nothing(_ref: MessageRef) -> None:
+    """Nobody has to know where a message stands."""
+
+
+async def test_a_draft_that_became_shorter_says_where_its_text_went() -> None:
+    """In the middle of an answer, and again after its end (P6)."""
+    async with running(platform(KEEPS)) as rig:
+        address = rig.channel.address()
+        handle = rig.live.open(turn=TURN, fence=1, address=address, on_ref=nothing, language="de")
+        handle.show(0, "one " * 20)
+        await rig.clock.sleep(1)
+        handle.show(1, "short")
+        await rig.clock.sleep(1)
+        await handle.close()
+        assert seen(rig.channel) == ["short", "(steht schon oben)"]
+
+
+async def test_a_final_says_so_where_a_message_is_no_longer_needed() -> None:
+    async with running(platform(KEEPS)) as rig:
+        put = final_row(
+            key=rig.ids.ulid(),
+            conversation=ConversationId("here"),
+            turn=TURN,
+            address=rig.channel.address(),
+            text="kurz",
+            refs=await posted(rig, "a", "b"),
+            language="de",
+        )
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["kurz", "(steht schon oben)"]
+
+
+async def test_a_message_that_may_stand_twice_says_so() -> None:
+    """P1, in German too."""
+    async with running(platform(PLAIN_SENDS)) as rig:
+        rig.channel.will("send", Lost(), ChannelUnavailable("no route"))
+        key, address = rig.ids.ulid(), rig.channel.address()
+        put = note_row(key=key, address=address, text="gut", language="de")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["gut", "gut\n\n(evtl. doppelt)"]
