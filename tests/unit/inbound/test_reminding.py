@@ -148,6 +148,18 @@ async def test_nobody_is_reminded_who_could_not_act(
         assert house.endings() == [("expired", "")]
 
 
+async def test_a_share_that_is_read_again_holds_for_questions_from_then_on(world: World) -> None:
+    asked(world)
+    async with world.running() as house:
+        world.configure(approvals=ApprovalSettings(remind_share=0.5))
+        assert (await house.ask("reload"))["live"] == ["approvals.remind_share"]
+        await house.say("poke it", "ben")
+        await house.advance(450)
+        assert [text.partition(". ")[2] for text in reminders(house)] == [
+            "8 min are left; after that it counts as denied."
+        ]
+
+
 async def test_a_card_that_comes_late_says_itself_how_little_is_left(world: World) -> None:
     """A channel that was down for ten minutes of fifteen shows the card, and that is enough."""
     asked(world)

@@ -142,6 +142,23 @@ async def test_a_channels_rate_stands_in_place_of_the_limits(world: World) -> No
         assert house.texts("ben") == ["ok"]
 
 
+async def test_limits_that_are_read_again_hold_at_once(world: World) -> None:
+    """For everybody; and for a channel, where what it names is counted anew."""
+    async with world.running() as house:
+        limited(world)
+        told = await house.ask("reload")
+        assert told["live"] == ["limits.person_per_minute", "limits.person_burst"]
+        for _ in range(3):
+            await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok", "ok", FAST]
+        rate = RateSettings(person_burst=3)
+        chat = world.config.channels["chat"].model_copy(update={"rate": rate})
+        world.configure(channels={"chat": chat})
+        assert (await house.ask("reload"))["live"] == ["channels.chat.rate.person_burst"]
+        await house.say("hello", "ben")
+        assert house.texts("ben")[3:] == ["ok"]
+
+
 async def test_it_is_said_in_the_writers_language(world: World) -> None:
     limited(world)
     async with world.running() as house:
