@@ -248,7 +248,7 @@ class Account:
                     await foreign.call(lambda: self.channel.fetch(attachment, max_bytes=max_bytes))
                 )
         except TimeoutError:
-            return Lost(why=f"no answer within {timeout_s:g} s")
+            return Lost(why=f"no answer within {timeout_s:.3g} s")
 
     async def _about(
         self, ref: MessageRef, function: Callable[[], Awaitable[None]]

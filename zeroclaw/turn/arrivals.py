@@ -177,7 +177,8 @@ class Arrivals:
         ends_at = self._clock.monotonic() + self._settings.timeout_s
         wait_s = FIRST_WAIT_S
         for tried in range(1, TRIES + 1):
-            ending = await self._try(channel, attachment, most)
+            left_s = ends_at - self._clock.monotonic()
+            ending = await self._try(channel, attachment, most, left_s)
             match ending:
                 case Arrived(value=body):
                     return body if len(body) <= most else self._too_large(len(body), left_bytes)
@@ -196,11 +197,13 @@ class Arrivals:
         message = "the last try returns"
         raise AssertionError(message)
 
-    async def _try(self, channel: str, attachment: Attachment, most: int) -> Ending[bytes]:
+    async def _try(
+        self, channel: str, attachment: Attachment, most: int, left_s: float
+    ) -> Ending[bytes]:
         account = self._account_of(channel)
         if account is None:
             return NotArrived(why=f"`{channel}` is not connected")
-        return await account.fetch(attachment, max_bytes=most, timeout_s=self._settings.timeout_s)
+        return await account.fetch(attachment, max_bytes=most, timeout_s=left_s)
 
     def _too_large(self, size_bytes: int, left_bytes: int) -> Missed:
         most = self._settings.max_bytes
