@@ -7,7 +7,11 @@ edit    person, chat, message, text
 delete  person, chat, message
 press   person, chat, message, data
 block   person                                     and `unblock`
-fail    method, how; chat, times, retry_after_s    how: too_many, lose, lose_answer, bad_gateway
+fail    method, how; chat, times, and retry_after_s, code or description as they belong to it
+release                                            lets every call go on that hangs
+
+`how` is one of too_many, refuse, lose (the call), lose_answer, bad_gateway, hang (before the call is
+carried out) and hang_answer; what hangs does so until `release`.
 """
 
 import base64
@@ -17,11 +21,12 @@ from collections.abc import Callable, Mapping
 from channels.telegram.emulator.actor import Actor
 from channels.telegram.emulator.chats import Chat, Message
 from channels.telegram.emulator.emulator import Emulator
-from channels.telegram.emulator.faults import BadGateway, Fault, Lose, TooMany
+from channels.telegram.emulator.faults import BadGateway, Fault, Hang, Lose, Refuse, TooMany
 from channels.telegram.emulator.files import FOLDERS
 from channels.telegram.emulator.wire import Json, number_of, text_of
 
 _USUAL_WAIT_S = 5
+_USUAL_CODE = 400
 
 
 class Unusable(Exception):
@@ -44,7 +49,9 @@ class Control:
             "block": lambda asked: self._actor(asked).blocks(),
             "unblock": lambda asked: self._actor(asked).unblocks(),
             "fail": self._fail,
+            "release": lambda _: self._release(),
         }
+        self._hanging: list[Hang] = []
 
     def do(self, asked: Json) -> None:
         """Carry out one deed.
@@ -103,13 +110,26 @@ class Control:
             "lose": Lose(carried_out=False),
             "lose_answer": Lose(carried_out=True),
             "bad_gateway": BadGateway(),
+            "hang": Hang(),
+            "hang_answer": Hang(carried_out=True),
+            "refuse": Refuse(
+                code=number_of(asked, "code") or _USUAL_CODE,
+                description=text_of(asked, "description") or "Bad Request: refused by the page",
+            ),
         }
         fault = faults.get(text_of(asked, "how"))
         if fault is None:
             raise Unusable(f"`how` is one of {', '.join(faults)}")
+        if isinstance(fault, Hang):
+            self._hanging.append(fault)
         chat = self._chat(asked) if "chat" in asked else None
         times = number_of(asked, "times") or 1
         return self._telegram.will(text_of(asked, "method"), fault, chat=chat, times=times)
+
+    def _release(self) -> None:
+        for hang in self._hanging:
+            hang.release()
+        self._hanging.clear()
 
     # --- who and where ---------------------------------------------------------------------------
 

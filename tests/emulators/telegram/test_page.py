@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup
-from telegram.error import NetworkError
+from telegram.error import Forbidden, NetworkError
 
 from channels.telegram.emulator import emulate
 from channels.telegram.emulator.wire import is_array, is_object
@@ -181,6 +181,20 @@ async def test_the_bot_can_be_blocked_and_its_calls_let_fail() -> None:
         with pytest.raises(NetworkError):
             await bot.send_message(ANN, "hello")
         assert [one["text"] for one in await here.messages(ANN)] == ["hello"]
+
+
+async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> None:
+    async with page() as (here, bot), asyncio.TaskGroup() as group:
+        await here.done(do="fail", method="sendMessage", how="hang_answer")
+        refusal = {"code": 403, "description": "Forbidden: not today"}
+        await here.done(do="fail", method="getChat", how="refuse", **refusal)
+        sending = group.create_task(bot.send_message(ANN, "hello"))
+        with pytest.raises(Forbidden, match="not today"):
+            await bot.get_chat(ANN)
+        while not await here.messages(ANN):
+            assert not sending.done()
+        await here.done(do="release")
+        assert (await sending).text == "hello"
 
 
 @pytest.mark.parametrize(

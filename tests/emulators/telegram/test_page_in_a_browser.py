@@ -1,0 +1,92 @@
+"""The page in a real browser: both people see messages grow, and press what stands under them."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Locator, Page, async_playwright, expect
+from telegram import Bot, ForceReply, InlineKeyboardButton, InlineKeyboardMarkup
+
+from tests.emulators.telegram.test_page import ANN, OLGA, page
+from tests.journeys.browsing import ARGUMENTS, CHROMIUM
+
+SHOTS = Path(__file__).parents[3] / "build" / "pages"
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+
+
+def phone(shown: Page, number: int) -> Locator:
+    return shown.locator(".phone").nth(number)
+
+
+async def write(where: Locator, text: str) -> None:
+    await where.locator("textarea").fill(text)
+    await where.locator("textarea").press("Enter")
+
+
+async def answer(bot: Bot, text: str) -> None:
+    """Take what somebody wrote, and let an answer to it grow."""
+    (update,) = await bot.get_updates(timeout=20)
+    assert update.effective_chat is not None
+    sent = await bot.send_message(update.effective_chat.id, text[:3])
+    await bot.edit_message_text(text, update.effective_chat.id, sent.message_id)
+    await bot.get_updates(offset=update.update_id + 1, timeout=0)
+
+
+async def test_two_people_talk_with_a_bot() -> None:
+    """One writes and is answered live; the other presses a button, is told, and gives a reason."""
+    async with page() as (here, bot), async_playwright() as player:
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        shown = await browser.new_page(viewport={"width": 1200, "height": 780})
+        troubles: list[str] = []
+        shown.on("pageerror", lambda error: troubles.append(str(error)))
+        shown.on("console", lambda said: troubles.append(said.text))
+        await shown.goto(here.emulated.page)
+        ann, olga = phone(shown, 0), phone(shown, 1)
+        await expect(ann.locator("h2")).to_have_text("Ann")
+
+        await write(ann, "hello <b>there</b>")
+        await answer(bot, "Good morning.")
+        await expect(ann.locator("li.own .text")).to_have_text("hello <b>there</b>")
+        await expect(ann.locator("li.bot .text")).to_have_text("Good morning.")
+        await expect(ann.locator(".edited")).to_contain_text("edited 1")
+
+        keyboard = InlineKeyboardMarkup([[InlineKeyboardButton("Approve", callback_data="yes")]])
+        card = await bot.send_message(OLGA, "*May* it `run`?", "MarkdownV2", reply_markup=keyboard)
+        await expect(olga.locator("strong")).to_have_text("May")
+        await olga.get_by_role("button", name="Approve").click()
+        (update,) = await bot.get_updates(timeout=20)
+        assert update.callback_query is not None
+        await update.callback_query.answer("noted")
+        await expect(olga.locator(".toast")).to_have_text("noted")
+        await bot.edit_message_text("it ran", OLGA, card.message_id)
+        await expect(olga.get_by_role("button", name="Approve")).to_have_count(0)
+
+        await bot.send_message(OLGA, "why?", reply_markup=ForceReply())
+        await expect(olga.locator(".answering")).to_be_visible()
+        await write(olga, "because")
+        await expect(olga.locator("li.own .quoted")).to_have_text("Zero: why?")
+
+        await bot.send_message_draft(ANN, 1, "I am writ")
+        await expect(ann.locator(".draft")).to_have_text("I am writ")
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        await shown.screenshot(path=SHOTS / "telegram-emulated.png")
+        await bot.send_message(ANN, "I am done")
+        await expect(ann.locator(".draft")).to_have_count(0)
+
+        for one in (ann, olga):
+            await one.get_by_role("button", name="Room").click()
+        await write(ann, "hello Olga")
+        await expect(olga.locator(".name")).to_have_text("Ann")
+        assert troubles == []
+        await browser.close()
+
+
+async def test_a_page_whose_emulator_ended_says_so() -> None:
+    async with async_playwright() as player:
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        shown = await browser.new_page()
+        async with page() as (here, _):
+            await shown.goto(here.emulated.page)
+            await expect(shown.locator("#bot")).to_have_text("no bot asks for messages")
+        await expect(shown.locator("#bot")).to_have_text("the emulator has ended")
+        await browser.close()
