@@ -6,18 +6,21 @@ then ends what was under way. It looks until there is nothing left, and once mor
 a kill in between leaves nothing running.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
-from zeroclaw.errors import Conflict
+from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import grant as grants
 from zeroclaw.inbound.grant_commands import AT_CONSOLE, Held, ending
 from zeroclaw.inbound.people import OPERATOR, People
-from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, Store, Write, find_all
+from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Store, Write, find_all
 from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
 from zeroclaw.turn.open_turns import turn_of
+
+T = TypeVar("T")
 
 
 class Revoking:
@@ -48,9 +51,8 @@ class Revoking:
         await self._stop()
 
     async def _end_grants(self) -> None:
-        rows = find_all(self._store, RowKind.GRANT)
-        held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
-        for one in held:
+        found = [row async for row in find_all(self._store, RowKind.GRANT)]
+        for one in _readable(found, _held):
             out_by = self._people.id_put_out_by
             by = out_by(one.grant.holder) or out_by(one.grant.granter)
             if not by:
@@ -64,9 +66,11 @@ class Revoking:
 
     async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
-        rows = find_all(self._store, RowKind.INBOX, state="queued")
-        for row in [row async for row in rows if self._out_by(item_of(row))]:
-            ended = item_put(item_of(row), "stopped", expect=row.version)
+        found = [row async for row in find_all(self._store, RowKind.INBOX, state="queued")]
+        for row, item in _readable(found, lambda row: (row, item_of(row))):
+            if not self._out_by(item):
+                continue
+            ended = item_put(item, "stopped", expect=row.version)
             try:
                 await self._commit((ended,), row.conversation)
             except Conflict:
@@ -74,8 +78,8 @@ class Revoking:
         return True
 
     async def _stop(self) -> None:
-        rows = find_all(self._store, RowKind.TURN, state="open")
-        for item in [turn_of(row).item async for row in rows]:
+        found = [row async for row in find_all(self._store, RowKind.TURN, state="open")]
+        for item in _readable(found, lambda row: turn_of(row).item):
             by = self._out_by(item)
             if not by:
                 continue
@@ -104,6 +108,20 @@ class Revoking:
         )
         if commit.writes:
             await self._store.commit(commit)
+
+
+def _held(row: Row) -> Held:
+    return Held(grant=grants.decode(row.body), version=row.version)
+
+
+def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
+    """Yield what rows hold; one that is damaged is the trouble of its own conversation alone."""
+    for row in rows:
+        try:
+            found = read(row)
+        except StoreUnusable:
+            continue
+        yield found
 
 
 def _operator(address: Address, display: str) -> Principal:

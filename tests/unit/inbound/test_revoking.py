@@ -4,10 +4,10 @@ import asyncio
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.envelope import Principal
+from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.inbound.known import Known, known_put
-from zeroclaw.store import Commit, Delete, DurablePoint, RowKind
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))
 STOPPED = "_Stopped: you may no longer talk to me by the operator on this machine._"
@@ -148,3 +148,18 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
         told = house.texts("ben")
         assert told in ([], ["_Stopped: you may no longer talk to me by Ada._"])
         assert await house.rows(RowKind.TURN, "open") == ()
+
+
+async def test_a_damaged_row_keeps_nobody_from_being_put_out(world: World) -> None:
+    """It is its own conversation's trouble; the start and the others are not held up."""
+    world.model.will((*says("Once upon")[:1], asyncio.Event()))
+    kinds = ((RowKind.INBOX, "queued"), (RowKind.TURN, "open"), (RowKind.GRANT, ""))
+    damaged = tuple(
+        Put(kind=kind, key="0", body=b"", conversation=ConversationId("c"), state=state)
+        for kind, state in kinds
+    )
+    async with world.running() as house:
+        await house.say("a story", "ben")
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=damaged))
+        await revoke(house)
+        assert house.texts("ben")[0].endswith(STOPPED)
