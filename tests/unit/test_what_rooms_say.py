@@ -1,0 +1,155 @@
+"""What a room says to people stands in the catalogue: the rooms hold no sentences of their own.
+
+Every text of two words or more in the rooms that speak is either for somebody else (the model, the
+log, the command line, the configuration, a program), which is said here with its reason, or it is
+a sentence that would be told in English to whoever reads German.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("daemon", "delivery", "gate", "inbound", "keeping", "turn")
+
+ELSEWHERE = {
+    # for the model
+    "gate/decide.py": "why a call may not run",
+    "gate/protection.py": "why a call may not run",
+    "gate/refusal.py": "what is read in place of a result",
+    "gate/wording.py:told_the_model": "what is read in place of a result",
+    "gate/wording.py:unreachable": "what is read in place of a result",
+    "keeping/forgetting.py:_rewritten": "a note in the history",
+    "turn/arrivals.py": "what became of a file",
+    "turn/batch.py": "what is read in place of a result",
+    "turn/controls.py:_told": "an edit, as a message",
+    "turn/listing.py": "what files came",
+    "turn/performing.py:check": "what is read in place of a result",
+    "turn/results.py": "how a result is wrapped",
+    # for whoever reads the command line, the console's pages, a log or a configuration
+    "daemon/checked.py": "faults of a configuration",
+    "daemon/choice.py": "which model was taken",
+    "daemon/reloading.py": "`zeroclaw reload`",
+    "gate/audit.py": "what is wrong with a chain",
+    "gate/policy.py": "`policy explain`",
+    "gate/statement.py": "faults of a configuration",
+    "gate/shipped.py": "`policy show`",
+    "inbound/explaining.py": "`policy explain`",
+    "inbound/grant_commands.py:USAGE": "`zeroclaw grants`",
+    "inbound/grant_commands.py:_at_console": "`zeroclaw grants`",
+    "delivery/account.py": "an error's line",
+    "inbound/admission.py:_too_many": "an error's line",
+    "inbound/supervisor.py:fault_line": "an error's line",
+    # for programs, or typed as it is
+    "gate/action.py": "errors of a codec",
+    "gate/screen.py": "a mark that people compare, the same for everybody",
+    "inbound/commands.py:COMMANDS": "how a command is typed",
+    "keeping/page.py": "the page of an export",
+    # what somebody is called who has no name
+    "daemon/life.py:_switch": "the console's name",
+    "inbound/pair_command.py:CONSOLE": "the console's name",
+    "inbound/people.py:CONFIGURATION": "the configuration's name",
+    "inbound/strangers.py:_first_operator": "the code's name",
+}
+"""Files, or functions and constants of them, whose texts are not the bot's speech in a chat."""
+
+_TWO_WORDS = re.compile(r"[A-Za-z']{2,}[,;:]? +`?[A-Za-z']{2,}")
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """Every text of two words that is written below a node, but for what is no speech by its form.
+
+    That is a docstring, an error that is raised, a fact of a log, a task's name, a type.
+    """
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.Raise() | ast.AnnAssign(value=None):
+            return
+        case ast.Assign(targets=[ast.Name(id="message" | "_NOT_OURS")]):
+            return
+        case ast.Call(func=ast.Name(id="cast"), args=[_, value]):
+            yield from texts(value)
+            return
+        case ast.Call(func=ast.Attribute(attr="_log" | "log") | ast.Name(id="log")):
+            return
+        case ast.keyword(arg="name"):
+            return
+        case ast.JoinedStr(values=values):
+            yield from spoken("".join(written(one) for one in values))
+        case ast.Constant(value=str() as text):
+            yield from spoken(text)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from texts(child)
+
+
+def written(part: ast.expr) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else "…"
+
+
+def spoken(text: str) -> Iterator[str]:
+    if _TWO_WORDS.search(text):
+        yield text
+
+
+def places(node: ast.AST, path: str) -> Iterator[tuple[str, ast.AST]]:
+    """Every statement of a file with the name of the function or constant that it belongs to."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield from ((f"{path}:{name}", one) for one in child.body)
+            case ast.ClassDef():
+                yield from places(child, path)
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield f"{path}:{name}", child
+            case ast.Import() | ast.ImportFrom():
+                pass
+            case _:
+                yield path, child
+
+
+def said() -> Iterator[tuple[str, str]]:
+    """Every text of the rooms, with where it stands."""
+    for room in ROOMS:
+        for file in sorted((ROOT / "zeroclaw" / room).rglob("*.py")):
+            path = file.relative_to(ROOT / "zeroclaw").as_posix()
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            yield from ((place, text) for place, node in places(tree, path) for text in texts(node))
+
+
+def is_elsewhere(place: str) -> bool:
+    return place in ELSEWHERE or place.partition(":")[0] in ELSEWHERE
+
+
+def test_no_room_says_a_sentence_of_its_own() -> None:
+    """Put it into `zeroclaw/sentences.py`, in both languages; or say above whom it is for."""
+    assert [one for one in said() if not is_elsewhere(one[0])] == []
+
+
+def test_every_exception_is_one() -> None:
+    """What has moved or gone is no longer excused."""
+    places_that_speak = {place for place, _ in said()}
+    whole = {place.partition(":")[0] for place in places_that_speak}
+    assert sorted(set(ELSEWHERE) - places_that_speak - whole) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("note_row(text='It is done.')", ["It is done."]),
+        ("text = f'It is {what} now.' if late else ''", ["It is … now."]),
+        ("TEXT: str = 'It is done.'", ["It is done."]),
+        ("return Answered(text='too late')", ["too late"]),
+        ("lines += [f'{name} is gone']", ["… is gone"]),
+        ("lines += [f'`{name}` {count}']", []),
+        ("text = 'It is ' 'done.'", ["It is done."]),
+        ("message = 'it is done'", []),
+        ("raise ValueError('it is done')", []),
+        ("log('done', why='it is done')", []),
+    ],
+)
+def test_a_sentence_is_found_however_it_is_written(code: str, found: list[str]) -> None:
+    """The check would else be fooled by the next form that somebody thinks of."""
+    assert list(texts(ast.parse(code).body[0])) == found
