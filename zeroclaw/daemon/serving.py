@@ -33,7 +33,12 @@ class Serving:
         """Start every channel, each where it had stopped reading; waits for none of them."""
         parts = self._parts
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
-        for part in parts.start.checked.channels:
+        data, channels = parts.start.places.data, parts.start.checked.channels
+        directories = {
+            part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
+        }
+        # No await from here: one that fails at once is told about on those that come after it.
+        for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
             cursors = (decode(Position, row.body) for row in mine)
             context = ChannelContext(
@@ -45,7 +50,7 @@ class Serving:
                 log=EventLog(f"channel.{part.name}"),
                 positions={one.scope: one.cursor for one in cursors},
                 transcript=transcript.read,
-                directory=await asyncio.to_thread(_directory, parts.start.places.data, part.name),
+                directory=directories[part.name],
             )
             self._group.create_task(
                 supervisor.keep(part.name, self._maker(part, context), self._up),
