@@ -60,6 +60,16 @@ OR = Sentence(en=" or ", de=" oder ")
 NOBODY = Sentence(en="nobody", de="niemand")
 BY = Sentence(en=" by {who}", de=" von {who}")
 
+# Who did something and has no name; in German as it follows `von`.
+
+BY_CONSOLE = Sentence(en="the console", de="der Konsole")
+BY_OPERATOR_HERE = Sentence(en="the operator on this machine", de="dem Operator an diesem Rechner")
+BY_PRINTED_CODE = Sentence(
+    en="the code that the daemon printed",
+    de="dem Code, den der Daemon angezeigt hat",
+)
+BY_CONFIGURATION = Sentence(en="the configuration", de="der Konfiguration")
+
 # --- how a turn ends: notes below what was said, in italics, with a full stop --------------------
 
 STOPPED = Sentence(en="stopped{by}", de="abgebrochen{by}")

@@ -48,11 +48,6 @@ ELSEWHERE = {
     "gate/screen.py": "a mark that people compare, the same for everybody",
     "inbound/commands.py:COMMANDS": "how a command is typed",
     "keeping/page.py": "the page of an export",
-    # what somebody is called who has no name
-    "daemon/life.py:_switch": "the console's name",
-    "inbound/pair_command.py:CONSOLE": "the console's name",
-    "inbound/people.py:CONFIGURATION": "the configuration's name",
-    "inbound/strangers.py:_first_operator": "the code's name",
 }
 """Files, or functions and constants of them, whose texts are not the bot's speech in a chat."""
 

@@ -215,7 +215,7 @@ class Daemon:
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")
-        who = by if isinstance(by, str) and by else "the console"
+        who = by if isinstance(by, str) and by else sentences.BY_CONSOLE.en
         halt = Halt(by=who, at=self._parts.clock.now()) if on else None
         await self._parts.store.commit(
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))

@@ -18,6 +18,7 @@ from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
 from zeroclaw.gate.conditions import ToolFacts, facts_of
+from zeroclaw.gate.wording import by_whom
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors
@@ -319,7 +320,7 @@ class Wired:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""
         language = item.principal.language
         if self.policy.halted_by:
-            text = sentences.HALTED_AND_NEXT.to(language, who=self.policy.halted_by)
+            text = sentences.HALTED_AND_NEXT.to(language, who=by_whom(self.policy.halted_by))
         elif tools := self.runner.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(self._parts.settings.config.approvals.approvers, language)

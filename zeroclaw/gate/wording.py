@@ -1,7 +1,7 @@
 """What people and the model read about an approval, and how people name approvals by number."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
@@ -17,7 +17,23 @@ from zeroclaw.gate.approval import (
     Result,
     number_of,
 )
-from zeroclaw.language import Language
+from zeroclaw.language import Fact, Language, Sentence
+
+NAMELESS: Mapping[str, Sentence] = {
+    one.en: one
+    for one in (
+        sentences.BY_CONSOLE,
+        sentences.BY_OPERATOR_HERE,
+        sentences.BY_PRINTED_CODE,
+        sentences.BY_CONFIGURATION,
+    )
+}
+"""Who has no name, by what stands in a row in place of one."""
+
+
+def by_whom(name: str) -> Fact:
+    """Return who did something, as it is said after `by`; people's names stay as they are."""
+    return NAMELESS.get(name, name)
 
 
 def toast(result: Result, language: Language) -> str:
@@ -46,11 +62,13 @@ def ended(approval: Approval, language: Language) -> str:
         case "expired":
             return sentences.EXPIRED_AT.to(language, at=_clock(approval.deadline_at))
         case "approved":
-            return sentences.ALREADY_APPROVED.to(language, who=approval.by, because=because)
+            return sentences.ALREADY_APPROVED.to(
+                language, who=by_whom(approval.by), because=because
+            )
         case "denied":
-            return sentences.ALREADY_DENIED.to(language, who=approval.by, because=because)
+            return sentences.ALREADY_DENIED.to(language, who=by_whom(approval.by), because=because)
         case "stopped":
-            by = sentences.BY.about(who=approval.by) if approval.by else ""
+            by = sentences.BY.about(who=by_whom(approval.by)) if approval.by else ""
             return sentences.ITS_TURN_WAS_STOPPED.to(language, by=by)
         case _:
             assert_never(approval.state)

@@ -17,6 +17,7 @@ from zeroclaw import sentences
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import Conflict
+from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.known import Known, known_delete, known_of, known_put
 from zeroclaw.inbound.people import OPERATOR, People
@@ -30,7 +31,7 @@ CONSOLE = Principal(
     roles=frozenset({OPERATOR}),
     channel="console",
     sender=OPERATOR,
-    display="the operator on this machine",
+    display=sentences.BY_OPERATOR_HERE.en,
 )
 TRIES = 8
 """Plans made for one wish before giving up; each lost race makes one more."""
@@ -154,7 +155,7 @@ class PairCommand:
         row = await self._store.get(RowKind.PERSON, name)
         before = None if row is None else known_of(row)
         if before is not None and before.state == "revoked":
-            text = sentences.PAIR_ALREADY_REVOKED.to(language, name=name, who=before.by)
+            text = sentences.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
             return Outcome(text=text)
         known = Known(
             id=name,
@@ -218,6 +219,6 @@ def _line(one: Known, language: Language) -> str:
         language,
         name=f"{one.display} ({id_})" if one.display else id_,
         roles=f", {', '.join(one.roles)}" if one.roles else "",
-        who=one.by,
+        who=by_whom(one.by),
         at=f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     )

@@ -21,6 +21,7 @@ from zeroclaw import record, sentences
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import Address, ApprovalId, MessageRef
 from zeroclaw.gate.approval import Numbered
+from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import ENGLISH, Language, Says
 from zeroclaw.store import Put, Row, RowKind
 
@@ -356,9 +357,9 @@ def ended(one: Stranger, language: Language) -> str:
         case "expired":
             return sentences.EXPIRED_AT.to(language, at=_clock(one.deadline_at))
         case "approved":
-            return sentences.ALREADY_APPROVED.to(language, who=one.by, because="")
+            return sentences.ALREADY_APPROVED.to(language, who=by_whom(one.by), because="")
         case "denied":
-            return sentences.ALREADY_DENIED.to(language, who=one.by, because="")
+            return sentences.ALREADY_DENIED.to(language, who=by_whom(one.by), because="")
         case _:
             assert_never(one.state)
 

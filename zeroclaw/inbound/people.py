@@ -8,6 +8,7 @@ operator.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from zeroclaw import sentences
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.known import Known, known_of
@@ -16,7 +17,7 @@ from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind, Write
 
 OPERATOR = "operator"
-CONFIGURATION = "the configuration"
+CONFIGURATION = sentences.BY_CONFIGURATION.en
 """Stands where a name would: it put somebody out."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 

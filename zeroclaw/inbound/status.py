@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from zeroclaw import sentences
 from zeroclaw.envelope import ConversationId
+from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound.supervisor import ChannelState, Condition
 from zeroclaw.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.store import RowKind, Store
@@ -123,7 +124,7 @@ class StatusOf:
             f"{f' ({state.why})' if state.why else ''}"
             for name, state in sorted(report.channels.items())
         )
-        halted = sentences.STATUS_HALTED.about(who=report.halted) if report.halted else ""
+        halted = sentences.STATUS_HALTED.about(who=by_whom(report.halted)) if report.halted else ""
         refused = sum(report.refused.values())
         limits = sentences.STATUS_LIMITS.to(language, count=refused) if refused else ""
         told = sentences.STATUS.to(

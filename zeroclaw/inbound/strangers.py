@@ -166,7 +166,7 @@ class Strangers:
             id=identity,
             display=pairing.clean(envelope.sender.display),
             state="admitted",
-            by="the code that the daemon printed",
+            by=sentences.BY_PRINTED_CODE.en,
             at=self._clock.now(),
             roles=(OPERATOR,),
         )

@@ -4,6 +4,7 @@ from typing import Literal, assert_never
 
 from zeroclaw import sentences
 from zeroclaw.envelope import ActionId
+from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage
 from zeroclaw.turn import batch as slots
@@ -42,7 +43,7 @@ def finished(done: Done, running: tuple[ActionId, ...] = ()) -> tuple[Done, tupl
 
 def abort_note(event: AbortRequested, language: Language) -> str:
     """Say who ended the turn, and how."""
-    by = sentences.BY.about(who=event.by) if event.by else ""
+    by = sentences.BY.about(who=by_whom(event.by)) if event.by else ""
     match event.cause:
         case "stop":
             return sentences.STOPPED.to(language, by=by)

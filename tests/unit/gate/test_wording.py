@@ -132,3 +132,11 @@ def test_numbers_name_questions_of_one_chat() -> None:
     picked = pick([OPEN, second, other], "p", [2, 1, 3, 0])
     assert picked == Picked(open=(OPEN,), ended=(second,), unknown=(3, 0))
     assert pick([OPEN, other], "q", [3]).open == (other,)
+
+
+def test_who_has_no_name_is_called_by_what_they_are() -> None:
+    """A person's name is never translated, whatever it is."""
+    by_console = replace(OPEN, state="denied", by="the console")
+    assert ended(by_console, "en") == "already denied by the console"
+    assert ended(by_console, "de") == "schon abgelehnt von der Konsole"
+    assert ended(replace(by_console, by="console"), "de") == "schon abgelehnt von console"
