@@ -53,6 +53,7 @@ class Call:
     key: str = ""
     draft: bool = False
     plain: bool = False
+    reply_to: str = ""
 
 
 @dataclass(kw_only=True)
@@ -169,6 +170,7 @@ class ScriptedChannel:
             key=outgoing.key,
             draft=outgoing.draft,
             plain=outgoing.plain,
+            reply_to=outgoing.reply_to or "",
         )
 
         def carry_out() -> MessageRef:
@@ -268,6 +270,7 @@ class ScriptedChannel:
         key: str = "",
         draft: bool = False,
         plain: bool = False,
+        reply_to: str = "",
     ) -> Call:
         call = Call(
             name=name,
@@ -278,6 +281,7 @@ class ScriptedChannel:
             key=key,
             draft=draft,
             plain=plain,
+            reply_to=reply_to,
         )
         self.calls.append(call)
         return call

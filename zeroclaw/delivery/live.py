@@ -65,6 +65,7 @@ class Live:
         refs: tuple[MessageRef, ...] = (),
         resumed: bool = False,
         language: Language = "en",
+        reply_to: str = "",
     ) -> "DraftHandle":
         """Return a draft that shows nothing yet.
 
@@ -78,6 +79,7 @@ class Live:
                 theirs.
             resumed: The turn was begun before a restart.
             language: What its reader reads.
+            reply_to: The platform's id of the message that it answers, empty for none.
         """
         here = self._open.setdefault(address.key(), {})
 
@@ -93,6 +95,7 @@ class Live:
             refs=refs,
             resumed=resumed,
             language=language,
+            reply_to=reply_to,
             account=self._account_of(address.channel),
             group=self._group,
             on_ref=on_ref,
@@ -120,6 +123,7 @@ class DraftHandle:
         refs: tuple[MessageRef, ...],
         resumed: bool,
         language: Language,
+        reply_to: str,
         account: Account | None,
         group: asyncio.TaskGroup,
         on_ref: OnRef,
@@ -129,6 +133,7 @@ class DraftHandle:
         self._continued = sentences.CONTINUED_ABOVE.to(language)
         self._fence = fence
         self._address = address
+        self._reply_to = reply_to
         self._account = account
         self._group = group
         self._on_ref = on_ref
@@ -302,7 +307,12 @@ class DraftHandle:
         match call:
             case Send():
                 ending = await account.send(
-                    self._address, call.text, key=call.key, draft=True, plain=call.plain
+                    self._address,
+                    call.text,
+                    key=call.key,
+                    draft=True,
+                    plain=call.plain,
+                    reply_to="" if self._refs else self._reply_to,
                 )
                 if isinstance(ending, Arrived):
                     return await self._sent(call, ending.value)

@@ -132,7 +132,7 @@ class Finishing:
                 address=row.address,
                 text=end.text,
                 refs=row.refs,
-                reply_to="" if row.address.direct else row.item.message,
+                reply_to=row.reply_to,
                 language=row.item.principal.language,
             )
             closed = replace(row, final=key)

@@ -28,6 +28,11 @@ class TurnRow:
         """Where the turn answers."""
         return self.item.address
 
+    @property
+    def reply_to(self) -> str:
+        """The message that the answer shows itself as a reply to; in private that is clear."""
+        return "" if self.address.direct else self.item.message
+
     def with_ref(self, ref: MessageRef) -> "TurnRow":
         """Return the row with one more message of the draft."""
         return self if ref in self.refs else replace(self, refs=(*self.refs, ref))

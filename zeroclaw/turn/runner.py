@@ -267,6 +267,7 @@ class Runner:
             refs=row.refs,
             resumed=resumed,
             language=opened.principal.language,
+            reply_to=row.reply_to,
         )
         controls = Controls(rooms, desk)
         running = Running(

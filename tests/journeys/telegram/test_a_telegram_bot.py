@@ -108,6 +108,7 @@ async def test_in_a_group_it_answers_whom_it_is_meant_for_and_nobody_else(tmp_pa
         ]
         await here.telegram.confirmed(*deeds)
         await here.answered(team, "It is noon.")
+        assert team.from_bot[0].reply_to is team.messages[2]
         asked = here.model.requests[-1].messages[-1]["content"]
         assert asked == "Ann: what time is it?"
         here.mallory.says("hello")

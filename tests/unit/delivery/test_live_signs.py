@@ -12,11 +12,17 @@ TYPES = replace(CAPABILITIES, has_typing=True)
 PACED = replace(CAPABILITIES, min_edit_interval_s=2.0)
 
 
-def draft(rig: Rig) -> DraftHandle:
+def draft(rig: Rig, *, reply_to: str = "") -> DraftHandle:
     async def on_ref(ref: MessageRef) -> None:
         await asyncio.sleep(0)
 
-    return rig.live.open(turn=TurnId(TURN), fence=1, address=rig.channel.address(), on_ref=on_ref)
+    return rig.live.open(
+        turn=TurnId(TURN),
+        fence=1,
+        address=rig.channel.address(),
+        on_ref=on_ref,
+        reply_to=reply_to,
+    )
 
 
 def names(rig: Rig) -> list[str]:
@@ -77,4 +83,15 @@ async def test_a_draft_is_at_rest_when_its_newest_text_stands() -> None:
         handle.show(1, "a note")
         await handle.at_rest()
         assert [(call.at, call.text) for call in rig.channel.calls] == [(10, "a"), (12, "a note")]
+        await handle.close()
+
+
+async def test_only_the_first_message_shows_what_it_answers() -> None:
+    """In a group people see whose message it is about; what follows goes on below it."""
+    async with running(platform()) as rig:
+        handle = draft(rig, reply_to="m1")
+        handle.show(0, "a" * rig.channel.capabilities.max_length + " b")
+        await handle.at_rest()
+        sent = [call.reply_to for call in rig.channel.calls if call.name == "send"]
+        assert sent == ["m1", ""]
         await handle.close()
