@@ -11,7 +11,7 @@ from zeroclaw.cli.options import data_place, with_places
 @click.command("chat")
 @with_places
 def command(config: Path | None, data_dir: Path | None) -> None:
-    r"""Talk with the bot in this terminal.
+    """Talk with the bot in this terminal.
 
     Joins the daemon that runs; when none runs, starts one that ends when you leave. Answers are
     shown while they are written. When a call waits for your approval, answer with a (approve
@@ -24,7 +24,7 @@ def command(config: Path | None, data_dir: Path | None) -> None:
 
     \b
     echo "What is on my list?" | zeroclaw chat
-    """
+    """  # noqa: D301  the \b is click's
     asyncio.run(_chat(data_place(config, data_dir), _handed_on(config, data_dir)))
 
 

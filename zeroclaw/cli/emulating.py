@@ -43,7 +43,7 @@ def command(
 
     With --run, the model is that of your configuration, else the small one on this machine, which
     only chats; see a tool asked for with `/tool shell {"command": "date"}`. Ctrl-C ends it.
-    """  # noqa: D301  the character itself is what click looks for
+    """  # noqa: D301  the \b is click's
     emulate = _emulate_of(platform)
     own = config_place(config) if with_daemon else None
     try:

@@ -55,6 +55,12 @@ def test_the_list_of_commands_teaches() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_shows_no_marks_of_its_making(name: str) -> None:
+    """A raw docstring would show click's `\\b` instead of keeping the lines apart."""
+    assert "\\b" not in run(name, "--help")[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_the_same_of_itself_as_the_list(name: str) -> None:
     """The list is kept apart so that it loads nothing; this keeps the two together."""
     command = import_module(f"zeroclaw.cli.{COMMANDS[name].module}").command
