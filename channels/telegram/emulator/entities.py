@@ -5,8 +5,9 @@ order, and marks that Telegram does not allow inside each other are dropped.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from channels.telegram.emulator.refusals import bad_request, can_not_parse
 from channels.telegram.emulator.wire import Json, is_array, is_number, is_object, text_of
@@ -106,7 +107,7 @@ def _from_json(value: object) -> Entity:
     return Entity(type=kind, offset=offset, length=length, more=more)
 
 
-def settled(text: str, entities: Iterable[Entity]) -> Formatted:
+def settled(text: str, entities: Collection[Entity]) -> Formatted:
     """Trim a text and put its marks in order.
 
     Raises:
@@ -133,14 +134,13 @@ def _clipped(entity: Entity, cut: int, size: int) -> Entity:
     return replace(entity, offset=start, length=end - start)
 
 
-def _check(text: str, entities: Iterable[Entity]) -> None:
+def _check(text: str, entities: Collection[Entity]) -> None:
     if _SURROGATES.search(text):
         raise bad_request("strings must be encoded in UTF-8")
-    edges = {0}
-    at = 0
-    for character in text:
-        at += utf16(character)
-        edges.add(at)
+    if not entities:
+        return
+    edges = {0, *accumulate(utf16(character) for character in text)}
+    at = max(edges)
     for one in entities:
         if one.offset < 0 or one.length < 0:
             raise bad_request("receive an entity with incorrect offset or length")
