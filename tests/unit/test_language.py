@@ -2,7 +2,7 @@
 
 import pytest
 
-from zeroclaw.language import Language, Sentence, facts_of, language_of
+from zeroclaw.language import Language, Sentence, decimal, facts_of, language_of
 
 GREETING = Sentence(en="Hello {name}, {what}.", de="Hallo {name}, {what}.")
 BUSY = Sentence(en="I am busy", de="ich habe zu tun")
@@ -68,3 +68,7 @@ def test_a_language_is_named_by_its_code_or_as_it_calls_itself(
     text: str, found: Language | None
 ) -> None:
     assert language_of(text) == found
+
+
+def test_a_number_is_written_as_it_is_read_there() -> None:
+    assert [decimal(1234.56, one) for one in ("en", "de")] == ["1234.6", "1234,6"]

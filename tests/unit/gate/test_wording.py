@@ -140,3 +140,6 @@ def test_who_has_no_name_is_called_by_what_they_are() -> None:
     assert ended(by_console, "en") == "already denied by the console"
     assert ended(by_console, "de") == "schon abgelehnt von der Konsole"
     assert ended(replace(by_console, by="console"), "de") == "schon abgelehnt von console"
+    approved = replace(OPEN, state="approved", by="Ann")
+    assert ended(approved, "en") == "already approved by Ann"
+    assert ended(approved, "de") == "schon freigegeben von Ann"

@@ -310,3 +310,15 @@ def test_a_waiting_question_is_a_line() -> None:
     waits = "Mallory (`chat:mallory`) wants to talk to this bot, open until 13:00:00 UTC"
     assert pairing.line(MALLORY, "en", PLACE) == f"`4` {waits}"
     assert pairing.line(MALLORY, "en") == waits
+
+
+def test_every_operator_reads_the_question_and_its_end_in_their_own_language() -> None:
+    """Whoever comes second is told who was first (P5)."""
+    [given] = MALLORY.numbers
+    german = replace(MALLORY, numbers=(replace(given, language="de"),))
+    card = pairing.card_of(german, given.place)
+    assert (card.language, card.calls[0].why[:7]) == ("de", "niemand")
+    assert pairing.card_of(german, "elsewhere").language == "en"
+    approved = replace(MALLORY, state="approved", by="Ada", at=NOW)
+    assert pairing.ended(approved, "de") == "schon freigegeben von Ada"
+    assert pairing.ended(approved, "en") == "already approved by Ada"
