@@ -367,7 +367,7 @@ class Door:
         """Find the message that this sender wrote; somebody else's edit finds nothing.
 
         Nor does the edit of a command that was obeyed, for what it did is done, or of what was
-        turned away.
+        turned away: nobody took it, over a limit or while too many waited.
         """
         rows = await self._store.find(
             RowKind.INBOX, place=envelope.address.key(), newest_first=True, limit=LOOK_BACK
@@ -375,8 +375,14 @@ class Door:
         for row in rows:
             item = item_of(row)
             if item.message == message and item.principal.sender == envelope.sender.id:
-                return None if isinstance(item.content, Obeyed | Unread) else row
+                is_past = isinstance(item.content, Obeyed | Unread) or _was_refused(row, item)
+                return None if is_past else row
         return None
+
+
+def _was_refused(row: Row, item: Item) -> bool:
+    """Whether a message was not taken: it failed before any turn was begun for it."""
+    return row.state == "failed" and item.turn is None
 
 
 def _too_many(channel: str) -> Conflict:

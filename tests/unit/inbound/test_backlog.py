@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.scripted_model import says
 from zeroclaw.config import LimitsSettings, RuntimeSettings
-from zeroclaw.envelope import Accepted, ConversationId
+from zeroclaw.envelope import Accepted, ConversationId, Deleted, Edited, Ignored
 from zeroclaw.store import RowKind
 
 
@@ -75,3 +75,20 @@ async def test_a_full_backlog_is_told_although_a_flood_was(world: World) -> None
         told = house.texts(room="lobby")
         assert [text.partition(" ")[0] for text in told] == ["That", "I"]
         held.set()
+
+
+async def test_an_edit_of_what_found_no_room_says_nothing(world: World) -> None:
+    """It never was a message of the conversation, so the model reads of no change to it either."""
+    world.configure(runtime=RuntimeSettings(backlog=1))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        for message, text in (("m1", "one"), ("m2", "two"), ("m3", "three")):
+            await house.say(text, message=message)
+        assert await house.event(Edited(message="m3", text="tulip")) == Ignored()
+        assert await house.event(Deleted(message="m3")) == Ignored()
+        held.set()
+        await house.settle()
+        await house.say("four")
+        assert "tulip" not in str(world.model.requests)
+        assert "three" not in str(world.model.requests)

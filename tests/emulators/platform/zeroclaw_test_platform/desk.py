@@ -154,14 +154,17 @@ class Desk:
                 self._check(call, self.settings.has_typing)
                 self._known(call).typings += 1
             case "fetch":
-                content = self._files.get(text_of(request, "reference"))
-                if content is None:
-                    raise _Refused("gone", "no such file")
-                most = request.get("max_bytes")
-                if isinstance(most, int) and len(content) > most:
-                    raise _Refused("rejected", f"the file is larger than {most} bytes")
-                return {"base64": base64.b64encode(content).decode()}
+                return {"base64": base64.b64encode(self._fetched(request)).decode()}
         return {}
+
+    def _fetched(self, request: Json) -> bytes:
+        content = self._files.get(text_of(request, "reference"))
+        if content is None:
+            raise _Refused("gone", "no such file")
+        most = request.get("max_bytes")
+        if isinstance(most, int) and len(content) > most:
+            raise _Refused("rejected", f"the file is larger than {most} bytes")
+        return content
 
     def _send(self, call: Call) -> Message:
         chat = self._known(call)
