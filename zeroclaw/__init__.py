@@ -97,6 +97,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.reference import SecretReference
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.unseen import spelled_out
 
 __all__ = [
     "Accepted",
@@ -189,4 +190,5 @@ __all__ = [
     "UsageReported",
     "UserMessage",
     "ZeroclawError",
+    "spelled_out",
 ]

@@ -71,6 +71,9 @@ class Capabilities:
 class CardCall:
     """One call on a card.
 
+    A model, a tool or a stranger wrote most of it: show it through `spelled_out`, so that what is
+    approved is what was read (P5).
+
     Attributes:
         approval: The opaque id that a button carries; unguessable.
         number: For text channels, `/approve <number>`; counts per approver chat, never reused.

@@ -5,14 +5,13 @@ everything that is approved stands in one message that arrives whole or not at a
 two a card is follows from the card alone, so that it stays what it was when it ends.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from channels.telegram import buttons
 from channels.telegram.styled import Styled, Writer, cut, units
-from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome
+from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, spelled_out
 
 MOST_UNITS = 4096
 MOST_CAPTION_UNITS = 1024
@@ -25,10 +24,6 @@ _MOST_REASON_UNITS = 200
 _MOST_BY_UNITS = 64
 _ENDING_UNITS = 350  # kept free for how a call ended
 _HEAD_UNITS = 160
-# Controls but tab and line feed; C1 controls; bidirectional marks, embeddings and isolates.
-_OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 
 
@@ -75,13 +70,8 @@ def question(asked: str, url: str) -> Styled:
         url: The link.
     """
     writer = Writer()
-    writer.write(visible(asked), "text_link", url=url)
+    writer.write(spelled_out(asked), "text_link", url=url)
     return writer.written()
-
-
-def visible(text: str) -> str:
-    """Return a text in which nothing is left that paints over or turns round what stands there."""
-    return _OBEYED.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
 
 
 # --- the text ------------------------------------------------------------------------------------
@@ -92,10 +82,10 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     writer.write(_head(card), "bold")
     for call in card.calls:
         writer.write(f"\n\n{call.number}. ")
-        writer.write(visible(call.tool), "bold")
-        writer.write(f": {visible(call.summary)}\n")
-        writer.write(visible(call.arguments), "pre")
-        writer.write(f"\n{visible(call.why)} · {call.hash8}")
+        writer.write(spelled_out(call.tool), "bold")
+        writer.write(f": {spelled_out(call.summary)}\n")
+        writer.write(spelled_out(call.arguments), "pre")
+        writer.write(f"\n{spelled_out(call.why)} · {call.hash8}")
         if call.approval in endings:
             writer.write(f"\n{_ending(words, endings[call.approval])}")
         elif not _has_buttons(card, call):
@@ -113,19 +103,19 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     for call in card.calls:
         ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
         ended = cut(ended, room // 2)
-        line = visible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        line = spelled_out(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         writer.write(f"\n{cut(line, room - 1 - units(ended))}{ended}")
     return writer.written()
 
 
 def _head(card: Card) -> str:
-    asked_by = cut(visible(card.asked_by), _MOST_BY_UNITS)
+    asked_by = cut(spelled_out(card.asked_by), _MOST_BY_UNITS)
     return CardWords(card.language).head(asked_by, _time(card.deadline_at))
 
 
 def _ending(words: CardWords, ending: Ending) -> str:
-    by = words.by(cut(visible(ending.by), _MOST_BY_UNITS))
-    reason = f": {cut(visible(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
+    by = words.by(cut(spelled_out(ending.by), _MOST_BY_UNITS))
+    reason = f": {cut(spelled_out(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
     return f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}{reason}"
 
 

@@ -17,7 +17,7 @@ ending: null | {how, by, at, reason}}]}`.
 
 Text stays Markdown, which reads well as it is. What a terminal would obey instead of showing
 (escape sequences, and signs that turn the reading direction round) is made visible: a model or a
-tool must not be able to paint over a card.
+tool must not be able to paint over a card. In a card all that can't be seen is spelled out.
 """
 
 import re
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never
 
-from zeroclaw import CardCall, Ending, Outcome, Outgoing, Rendered, TranscriptItem
+from zeroclaw import CardCall, Ending, Outcome, Outgoing, Rendered, TranscriptItem, spelled_out
 
 Kind = Literal["person", "bot", "note", "card"]
 Line = Mapping[str, object]
@@ -226,7 +226,7 @@ def _card(outcome: Outcome) -> dict[str, object]:
     endings = {ending.approval: ending for ending in outcome.endings}
     calls = outcome.card.calls
     return {
-        "asked_by": visible(outcome.card.asked_by),
+        "asked_by": spelled_out(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
         "calls": [
@@ -239,10 +239,10 @@ def _call(call: CardCall, ending: Ending | None, most_chars: int) -> dict[str, o
     return {
         "approval": call.approval,
         "number": call.number,
-        "tool": visible(call.tool),
-        "summary": visible(call.summary),
-        "arguments": _capped(call.arguments, most_chars),
-        "why": visible(call.why),
+        "tool": spelled_out(call.tool),
+        "summary": spelled_out(call.summary),
+        "arguments": _capped(spelled_out(call.arguments), most_chars),
+        "why": spelled_out(call.why),
         "hash8": call.hash8,
         "ending": _ending(ending),
     }
@@ -261,7 +261,7 @@ def _ending(ending: Ending | None) -> dict[str, object] | None:
         return None
     return {
         "how": ending.how,
-        "by": visible(ending.by),
+        "by": spelled_out(ending.by),
         "at": ending.at.isoformat(),
-        "reason": visible(ending.reason),
+        "reason": spelled_out(ending.reason),
     }

@@ -1,7 +1,8 @@
 """Turn what stands in the chat into what the page is sent: items, and frames of its stream.
 
 The page shows Markdown itself, so `render` leaves a text as it is. An item is always sent whole
-and replaces the one of the same id, so that an event can be repeated or skipped for a newer one.
+and replaces the one of the same id, so that an event can be repeated or skipped for a newer one. In a
+card all that can't be seen is spelled out, so that what is approved is what was read.
 """
 
 import json
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never
 
-from zeroclaw import Ending, Outcome, Outgoing, Rendered, TranscriptItem
+from zeroclaw import Ending, Outcome, Outgoing, Rendered, TranscriptItem, spelled_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,17 +169,17 @@ def _item(item: Item) -> dict[str, object]:
 def _card(outcome: Outcome) -> dict[str, object]:
     endings = {ending.approval: ending for ending in outcome.endings}
     return {
-        "asked_by": outcome.card.asked_by,
+        "asked_by": spelled_out(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
         "calls": [
             {
                 "approval": call.approval,
                 "number": call.number,
-                "tool": call.tool,
-                "summary": call.summary,
-                "arguments": call.arguments,
-                "why": call.why,
+                "tool": spelled_out(call.tool),
+                "summary": spelled_out(call.summary),
+                "arguments": spelled_out(call.arguments),
+                "why": spelled_out(call.why),
                 "hash8": call.hash8,
                 "ending": _ending(endings.get(call.approval)),
             }
@@ -192,7 +193,7 @@ def _ending(ending: Ending | None) -> dict[str, object] | None:
         return None
     return {
         "how": ending.how,
-        "by": ending.by,
+        "by": spelled_out(ending.by),
         "at": ending.at.isoformat(),
-        "reason": ending.reason,
+        "reason": spelled_out(ending.reason),
     }

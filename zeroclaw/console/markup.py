@@ -1,9 +1,7 @@
 """Makes HTML in which nothing that came from outside can be markup.
 
 Only `tag` and what it is made of make an `Html`; every plain `str` is escaped on its way in, so
-that forgetting to escape is not possible. What would change how a text around it reads, and shows
-nothing itself (control characters, and those that turn the writing direction), is written out as
-its number, so that a command reads in the order in which it would run.
+that forgetting to escape is not possible. What can't be seen in it is spelled out as well.
 """
 
 import re
@@ -12,11 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 
+from zeroclaw.unseen import spelled_out
+
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-    "|[\ud800-\udfff]"
-)
 _CODE = re.compile("`([^`]+)`")
 
 
@@ -29,11 +25,6 @@ class Html:
 
 Node = Html | str
 Attribute = str | int | bool | None
-
-
-def told(text: str) -> str:
-    """Return a text with what can't be seen written out, unescaped."""
-    return _UNSEEN.sub(lambda found: f"⟨{ord(found[0]):04X}⟩", text.replace("\r\n", "\n"))
 
 
 def tag(name: str, /, *children: Node, **attributes: Attribute) -> Html:
@@ -57,14 +48,14 @@ def joined(nodes: Iterable[Node]) -> Html:
 
 
 def _markup(node: Node) -> str:
-    return node.text if isinstance(node, Html) else escape(told(node))
+    return node.text if isinstance(node, Html) else escape(spelled_out(node))
 
 
 def _attribute(key: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(told(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{escape(spelled_out(str(value)))}"'
 
 
 # --- what several sections show ------------------------------------------------------------------

@@ -35,6 +35,7 @@ from zeroclaw.inbound.questions import Questions
 from zeroclaw.store import RowKind, Store, Write, find_all
 from zeroclaw.turn.asks import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
+from zeroclaw.unseen import spelled_out
 
 LOOK_BACK = 200
 """Ended approvals of a chat that numbers are still understood for."""
@@ -202,7 +203,8 @@ class Answers:
                 until = wording.ended(one, language)
                 who = approvals.who(one.approvers, language)
                 whom = "" if may else sentences.WAITING_FOR_WHOM.to(language, who=who)
-                lines.append(f"- {name} `{one.tool}`: {one.summary}, {until}{whom}")
+                summary = spelled_out(one.summary)
+                lines.append(f"- {name} `{one.tool}`: {summary}, {until}{whom}")
         lines += [f"- {line}" for line in await self._questions.lines(address, principal)]
         return "\n".join(lines) or sentences.NOTHING_WAITS.to(language)
 

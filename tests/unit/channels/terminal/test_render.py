@@ -122,7 +122,7 @@ def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
                     "how": "denied",
                     "by": "ann",
                     "at": "2026-01-01T12:00:00+00:00",
-                    "reason": "no␛[2J",
+                    "reason": "no⟨U+001B⟩[2J",
                 },
             },
             {

@@ -180,6 +180,18 @@ def test_an_event_of_the_stream_holds_the_whole_item(
     assert b"\nid: 7\n" in frame(event, 7)
 
 
+def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
+    """What is approved is what was read: signs that can't be seen stand as numbers (P5)."""
+    sly = "a\u202eb\x1b\u200b"
+    call = replace(CALL, tool=sly, summary=sly, arguments=sly, why=sly)
+    ending = Ending(approval=CALL.approval, how="denied", by=sly, at=EPOCH, reason=sly)
+    card = replace(CARD, asked_by=sly, calls=(call,))
+    item = replace(ASKED, outcome=Outcome(card=card, endings=(ending,)))
+    _, (heard,) = feed(SseState(), frame(item, 1))
+    assert not {"\u202e", "\x1b", "\u200b"} & set(str(json.loads(heard.data)))
+    assert heard.data.count(r"\u27e8U+202E\u27e9") == 7
+
+
 @given(st.text(st.characters()))
 def test_no_text_breaks_the_stream(text: str) -> None:
     """Line ends, lone surrogates and what looks like a field stay inside their event."""

@@ -1,0 +1,57 @@
+"""Unseen: what is approved is what was read, whatever a model or a stranger wrote (P5)."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.unseen import spelled_out
+
+DRAWN = (
+    "ARABIC NUMBER", "ARABIC SIGN", "ARABIC FOOTNOTE", "ARABIC END", "ARABIC DISPUTED",
+    "ARABIC POUND", "ARABIC PIASTRE", "SYRIAC", "KAITHI", "EGYPTIAN",
+)  # fmt: skip
+"""Format characters that show something themselves, or arrange hieroglyphs."""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm \u202egpj.txt", "rm ⟨U+202E⟩gpj.txt"),
+        ("a\u2066b\u2069", "a⟨U+2066⟩b⟨U+2069⟩"),
+        ("zero\u200bwidth", "zero⟨U+200B⟩width"),
+        ("\x1b[2J\x9b31m\x7f", "⟨U+001B⟩[2J⟨U+009B⟩31m⟨U+007F⟩"),
+        ("a\rb\r\r\nc", "a⟨U+000D⟩b⟨U+000D⟩\nc"),
+        ("half \ud800 of one", "half ⟨U+D800⟩ of one"),
+        ("see\U000e0072\U000e006d this", "see⟨U+E0072⟩⟨U+E006D⟩ this"),
+        ("rm\u200d\u200c -\ufe0fr", "rm⟨U+200D⟩⟨U+200C⟩ -⟨U+FE0F⟩r"),
+        ("\u200dx", "⟨U+200D⟩x"),
+        ("lines\r\nand\ttabs\n", "lines\nand\ttabs\n"),
+        ("👩\u200d🔬 ❤\ufe0f 1\ufe0f\u20e3 שלום می\u200cشود", None),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, shown: str | None) -> None:
+    """A command reads in the order in which it would run; emoji and scripts stay whole."""
+    assert spelled_out(text) == (text if shown is None else shown)
+
+
+def test_no_sign_that_only_steers_or_hides_is_left() -> None:
+    """All that Unicode calls control, format, half a pair or a line's end, after ASCII."""
+    steering = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        and not unicodedata.name(chr(code), "").startswith(DRAWN)
+    ]
+    left = [sign for sign in steering if sign in spelled_out(f"x{sign}")]
+    assert left == ["\t", "\n"]
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_spelling_out_twice_changes_nothing(text: str) -> None:
+    """What comes out can be encoded, and holds nothing that would be spelled out again."""
+    once = spelled_out(text)
+    assert spelled_out(once) == once
+    once.encode()
