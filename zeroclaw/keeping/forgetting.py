@@ -69,6 +69,7 @@ _THEIRS = (
     RowKind.OUTBOX,
     RowKind.APPROVAL,
     RowKind.ACTION,
+    RowKind.RESULT,
     RowKind.TURN,
 )
 _LAST = (RowKind.INBOX, RowKind.CONVERSATION)
@@ -337,6 +338,8 @@ def _is_of(row: Row, person: str, turns: frozenset[str]) -> bool:
             return approvals.decode(row.body).turn in turns
         case RowKind.ACTION:
             return from_row(row.body).action.turn in turns
+        case RowKind.RESULT:
+            return decode(KeptResult, row.body).turn in turns
         case _:
             item = rows.read(row)
             return isinstance(item, rows.Text) and item.turn in turns

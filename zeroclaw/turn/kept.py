@@ -7,7 +7,7 @@ by whoever knows its digest, from any conversation.
 from dataclasses import dataclass
 from datetime import datetime
 
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, PutBlob, RowKind, Store
 
@@ -22,10 +22,12 @@ class KeptResult:
     Attributes:
         digest: Of the blob.
         at: When the call ended.
+        turn: Whose call it was, of equal outputs the newest; None where that was not noted.
     """
 
     digest: str
     at: datetime
+    turn: TurnId | None = None
 
 
 def id_of(blob: PutBlob) -> str:
@@ -33,12 +35,14 @@ def id_of(blob: PutBlob) -> str:
     return blob.digest[:ID_CHARS]
 
 
-def kept_put(conversation: ConversationId, blob: PutBlob, at: datetime) -> Put:
+def kept_put(
+    conversation: ConversationId, blob: PutBlob, at: datetime, turn: TurnId | None = None
+) -> Put:
     """Return the write that lets a conversation read a blob."""
     return Put(
         kind=RowKind.RESULT,
         key=_key(conversation, id_of(blob)),
-        body=encode(KeptResult(digest=blob.digest, at=at)),
+        body=encode(KeptResult(digest=blob.digest, at=at, turn=turn)),
         conversation=conversation,
     )
 

@@ -267,7 +267,8 @@ class Performing:
         )
         kept: tuple[Write, ...] = ()
         if settled.blob is not None:
-            kept = (settled.blob, kept_put(self._desk.conversation, settled.blob, finished.at))
+            here, turn = self._desk.conversation, self._opened.turn
+            kept = (settled.blob, kept_put(here, settled.blob, finished.at, turn))
         return Happened(
             event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
             point=DurablePoint.CALL_FINISHED,

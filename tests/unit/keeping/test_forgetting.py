@@ -207,6 +207,31 @@ async def test_a_result_that_was_kept_whole_goes_too(world: World) -> None:
         assert await world.store.blob(result.digest) is None
 
 
+async def test_a_result_in_a_shared_chat_goes_with_the_turn_it_was_made_in(world: World) -> None:
+    """What was found for others stays."""
+    said = iter(("tulip " * 5_000, "rose " * 5_000))
+
+    async def much(_context: ToolContext) -> ToolOutput:
+        return ToolOutput(text=next(said))
+
+    world.look.does = much
+    world.model.will(LOOK, says("seen"), LOOK, says("seen"))
+    async with world.running() as house:
+        await house.say("look", "ben", room="club")
+        [of_ben] = await results(house)
+        await house.say("look", room="club")
+        [of_ada] = [one for one in await results(house) if one != of_ben]
+        await house.advance(1)
+        await forget(house, "ben")
+        assert await results(house) == [of_ada]
+        assert await world.store.blob(of_ben.digest) is None
+        assert await world.store.blob(of_ada.digest) is not None
+
+
+async def results(house: House) -> list[KeptResult]:
+    return [decode(KeptResult, row.body) for row in await house.rows(RowKind.RESULT)]
+
+
 async def test_a_result_that_somebody_else_gets_just_now_stays(world: World) -> None:
     """The same bytes, put between the look at who needs them and their removal."""
     async with world.running() as house:
