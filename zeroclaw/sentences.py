@@ -204,15 +204,18 @@ HALTED_AND_NEXT = Sentence(
 
 # --- trouble, told to operators ------------------------------------------------------------------
 
-TURN_GIVEN_UP = Sentence(
-    en="A turn in `{where}` failed: I was cut off again and again while I worked on it.",
-    de="Eine Antwort in `{where}` ist gescheitert: ich wurde dabei immer wieder unterbrochen.",
+GIVEN_UP = Sentence(
+    en="I was cut off again and again while I worked on it",
+    de="ich wurde dabei immer wieder unterbrochen",
 )
 MAY_HAVE_RUN = Sentence(
-    en="`{tool}` had started when I was cut off, and may have run. I did not repeat it.",
+    en=(
+        "`{tool}` had started for {who} in `{where}` when I was cut off, and may have run. I did "
+        "not repeat it."
+    ),
     de=(
-        "`{tool}` war gestartet, als ich unterbrochen wurde, und ist vielleicht gelaufen. Ich habe "
-        "es nicht wiederholt."
+        "`{tool}` war für {who} in `{where}` gestartet, als ich unterbrochen wurde, und ist "
+        "vielleicht gelaufen. Ich habe es nicht wiederholt."
     ),
 )
 PLATFORM_REFUSED = Sentence(

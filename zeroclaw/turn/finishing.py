@@ -12,6 +12,7 @@ from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, screen
+from zeroclaw.language import Says
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Write
 from zeroclaw.turn import batch
@@ -39,14 +40,14 @@ class Seat:
     """One turn and what it is run with.
 
     Attributes:
-        told: Notes to operators that belong to its end, and are written with it.
+        why: Why it fails, for operators, where that is not what its person reads.
     """
 
     desk: Desk
     opened: TurnOpened
     row: TurnRow
     bell: Bell
-    told: tuple[Put, ...] = ()
+    why: Says | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,14 +157,13 @@ class Finishing:
     def _told(self, seat: Seat, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""
         rooms, whose, address = self._rooms, seat.opened.principal, seat.row.address
-        says = sentences.ANSWER_FAILED.about(
-            who=whose.display or whose.id, where=address.channel, why=done.note
-        )
+        who, where = whose.display or whose.id, address.channel
+        says = sentences.ANSWER_FAILED.about(who=who, where=where, why=seat.why or done.note)
         failure = Failure(id=seat.opened.turn, why=done.note, says=says, place=address.key())
-        line = seat.told or rooms.failed(failure)
+        line = rooms.failed(failure)
         # A crash loop ended it, and nobody else would be told what had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
-        lost = [sentences.MAY_HAVE_RUN.about(tool=tool) for tool in started]
+        lost = [sentences.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
         readers = rooms.operators("") if lost else ()
         notes = [note for one in lost for note in quiet_notes(one, readers, rooms.ids.ulid)]
         return (*line, *notes)

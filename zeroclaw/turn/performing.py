@@ -215,7 +215,10 @@ class Performing:
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
         happened = await self.refusal(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
-        says = sentences.MAY_HAVE_RUN.about(tool=call.name)
+        whose = self._opened.principal
+        says = sentences.MAY_HAVE_RUN.about(
+            tool=call.name, who=whose.display or whose.id, where=self._address.channel
+        )
         notes = quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)
         await self._tell(replace(happened, writes=notes))
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from zeroclaw import sentences
 from zeroclaw.delivery.live import DraftHandle
-from zeroclaw.delivery.rows import note_row, quiet_notes
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
@@ -58,9 +58,11 @@ class Runner:
         self._running: dict[TurnId, Running] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
 
-    async def prepare(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+    async def prepare(
+        self, desk: Desk, items: tuple[Item, ...], bell: Bell, is_wanted: Callable[[], bool]
+    ) -> None:
         """Have the files at hand that came with these items; what does not come is on record."""
-        await self._rooms.arrivals.fetch(desk, items, bell)
+        await self._rooms.arrivals.fetch(desk, items, bell, is_wanted)
 
     async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
         """Run the turn that items start together, until its answer is delivered or refused.
@@ -113,7 +115,7 @@ class Runner:
         seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = sentences.CUT_OFF_AGAIN.to(opened.principal.language)
-            seat = replace(seat, told=self._given_up(row))
+            seat = replace(seat, why=sentences.GIVEN_UP.about())
             await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not is_parked(state):
@@ -228,11 +230,6 @@ class Runner:
         await desk.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
         self._rooms.outbox.announce(note)
         await self._rooms.outbox.ended(note.key)
-
-    def _given_up(self, row: TurnRow) -> tuple[Put, ...]:
-        """Return the notes to operators about a turn that crashed too often."""
-        says = sentences.TURN_GIVEN_UP.about(where=row.address.channel)
-        return quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)
 
     async def _rerun(
         self, desk: Desk, opened: TurnOpened, row: TurnRow, state: MachineState

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.scripted_model import says
 from zeroclaw.config import LimitsSettings, RuntimeSettings
-from zeroclaw.envelope import Accepted, ConversationId, Deleted, Edited, Ignored
+from zeroclaw.envelope import Accepted, ConversationId, Ignored
 from zeroclaw.store import RowKind
 
 
@@ -83,10 +83,10 @@ async def test_an_edit_of_what_found_no_room_says_nothing(world: World) -> None:
     held = asyncio.Event()
     world.model.will((held, *says("first")))
     async with world.running() as house:
-        for message, text in (("m1", "one"), ("m2", "two"), ("m3", "three")):
-            await house.say(text, message=message)
-        assert await house.event(Edited(message="m3", text="tulip")) == Ignored()
-        assert await house.event(Deleted(message="m3")) == Ignored()
+        for text in ("one", "two", "three"):
+            await house.say(text)
+        assert await house.edit("p3", "tulip") == Ignored()
+        assert await house.withdraw("p3") == Ignored()
         held.set()
         await house.settle()
         await house.say("four")

@@ -177,7 +177,8 @@ async def test_a_crash_loop_names_what_may_have_run(world: World) -> None:
     async with world.running() as house:
         await house.advance(60)
         assert told(house)[1:] == [
-            "A turn in `chat` failed: I was cut off again and again while I worked on it.",
-            "`poke` had started when I was cut off, and may have run. I did not repeat it.",
+            "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it.",
+            "`poke` had started for Ben in `chat` when I was cut off, and may have run. I did not "
+            "repeat it.",
         ]
         assert len(world.poke.runs) == 1

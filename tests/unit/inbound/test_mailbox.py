@@ -89,7 +89,7 @@ async def test_a_turn_that_always_fails_is_given_up_and_told(world: World) -> No
         await house.say("one", "ben")
         await house.advance(10 * LONGEST_WAIT_S)
         assert house.texts() == [
-            "A turn in `chat` failed: I was cut off again and again while I worked on it."
+            "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it."
         ]
         assert house.texts("ben")[-1] == (
             "_I was cut off again and again while I worked on this; send `/retry` to try anew._"

@@ -62,7 +62,8 @@ async def test_a_call_whose_end_was_lost_is_not_repeated(world: World) -> None:
         assert world.poke.runs == [{"a": 1}]
         assert "may have run" in world.model.asked()[-1]
         assert house.texts()[-1] == (
-            "`poke` had started when I was cut off, and may have run. I did not repeat it."
+            "`poke` had started for Ben in `chat` when I was cut off, and may have run. I did not "
+            "repeat it."
         )
         assert await house.audited() == ["proposed", "evaluated", "answered", "unknown"]
 
@@ -137,7 +138,7 @@ async def test_the_operators_read_once_that_a_turn_was_given_up(world: World) ->
         assert house.texts() == []
         await house.advance(2)
         assert house.texts() == [
-            "A turn in `chat` failed: I was cut off again and again while I worked on it."
+            "An answer to Ben in `chat` failed: I was cut off again and again while I worked on it."
         ]
 
 
