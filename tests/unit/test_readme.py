@@ -1,4 +1,4 @@
-"""What the README shows works: its examples are taken out of it and run."""
+"""What the README and the guide show works: their examples are taken out of them and run."""
 
 import re
 import sys
@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from channels.telegram import TelegramSettings
 from tests.contract import test_provider
 from tests.contract.provider_implementations import Opener, Stage, ask
 from tests.fakes.manual_clock import ManualClock
@@ -35,6 +36,7 @@ from zeroclaw.host import shelves
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANN = Principal(id="ann", sender="ann", channel="web", display="Ann", roles=frozenset())
@@ -187,16 +189,32 @@ def test_the_channel_can_be_configured(installed: Path) -> None:
     )
 
 
-def test_the_stronger_model_is_a_configuration() -> None:
-    """The lines can be pasted as they stand."""
-    (lines,) = [text for _, text in BLOCKS.findall(README) if text.startswith("[provider]")]
-    assert parse(lines).provider.kind == "openai"
+def test_the_lines_of_the_guide_are_configurations() -> None:
+    """They can be pasted as they stand."""
+    model, telegram = [parse(text) for kind, text in BLOCKS.findall(GUIDE) if kind == "toml"]
+    assert model.provider.kind == "openai"
+    settings, faults = channel_settings(telegram, {"telegram": TelegramSettings})
+    assert (list(settings), faults) == (["telegram"], ())
+
+
+def test_links_lead_somewhere() -> None:
+    """Each to a file, and to a heading of it where it names one."""
+    headings = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    links = re.findall(r"\]\(docs/using\.md#([\w-]+)\)", README)
+    assert len(links) > 10
+    assert set(links) <= anchors
+    places = [
+        *(ROOT / link for link in re.findall(r"\]\(((?:docs|tests)/[\w./-]+)", README)),
+        *(ROOT / "docs" / link for link in re.findall(r"\]\(([\w-]+\.\w+)\)", GUIDE)),
+    ]
+    assert [place for place in places if not place.is_file()] == []
 
 
 def test_what_the_readme_names_is_there() -> None:
     """Every path that stands in backticks exists."""
     named = re.findall(
-        r"`((?:zeroclaw|channels|tests|deploy|docs)/[\w./]*|[\w.]+\.(?:toml|py))`", README
+        r"`((?:zeroclaw|channels|tests|deploy|docs)/[\w./]*|[\w.]+\.(?:toml|py))`", README + GUIDE
     )
     known = ("", "zeroclaw", "zeroclaw/gate")
     lost = [
