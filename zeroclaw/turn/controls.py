@@ -110,14 +110,15 @@ class Controls:
         async for row in queued:
             item = item_of(row)
             match item.content:
-                case Ask(while_busy="steer", attachments=()) as ask if (
+                case Ask(while_busy="steer", attachments=(), not_taken=0) as ask if (
                     item.principal.id == owner.id
                 ):
                     user = UserMessage(content=said_by(item, ask.text))
                     entries.append(Steered(user=user, item=item.id, at=now))
                     writes.append(item_put(item, "joined", expect=row.version))
                 case Ask(while_busy="steer") if item.principal.id == owner.id:
-                    # Its files are fetched first, so it starts a turn, and nothing overtakes it.
+                    # Its files are fetched first, or told of, so it starts a turn, and nothing
+                    # overtakes it.
                     break
                 case _:
                     continue
