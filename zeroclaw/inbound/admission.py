@@ -342,7 +342,9 @@ class Door:
         item = item_of(row)
         if row.state == "queued":
             write = item_put(item, "superseded", expect=row.version)
-            return Plan(conversation=item.conversation, writes=(write,))
+            # Its files may be on their way.
+            here = item.conversation
+            return Plan(conversation=here, writes=(write,), wake=(here,))
         return self._late(envelope, principal, item, Withdraw(message=message))
 
     def _late(

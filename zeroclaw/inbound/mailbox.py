@@ -37,8 +37,13 @@ class Turns(Protocol):
         """Wait until the answers are delivered that a restart cut off on their way."""
         ...
 
-    async def prepare(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
-        """Have at hand what a turn of these items needs; may take a while, and do nothing twice."""
+    async def prepare(
+        self, desk: Desk, items: tuple[Item, ...], bell: Bell, is_wanted: Callable[[], bool]
+    ) -> None:
+        """Have at hand what a turn of these items needs; may take a while, and do nothing twice.
+
+        Returns soon when `is_wanted` no longer holds, which the bell tells.
+        """
         ...
 
     async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
@@ -182,7 +187,8 @@ class Mailboxes:
             await self._turns.between(desk)
             items = await self._collecting.next(conversation) if self._may_start else ()
             if items and self._may_start:
-                await self._turns.prepare(desk, items, bell)
+                # A halt lets it go on: the turn begins after it.
+                await self._turns.prepare(desk, items, bell, lambda: self._admitting)
             # The switch may have been moved while it waited for a message more, or for a file.
             if items and self._may_start:
                 await self._turns.run(desk, items, bell)

@@ -305,6 +305,8 @@ class Forgetting:
             await self._commit(item_put(item, "superseded", expect=row.version))
         except Conflict:
             return  # its turn has begun, and is stopped
+        if self._mailboxes.is_open(item.conversation):
+            self._mailboxes.wake(item.conversation)  # its files may be on their way
 
     async def _is_running(self, here: ConversationId) -> bool:
         for kind, state in _RUNNING:

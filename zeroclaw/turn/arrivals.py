@@ -5,21 +5,23 @@
 What became of each file is committed once, by itself, so that a kill at any instant repeats at most
 one fetch, and a file that is on record is never asked for again. One that did not come is on record
 too: the turn starts without it, and the model is told why. Only the conversation whose file it is
-waits, and a stop ends that wait.
+waits. A stop ends that wait, and so does the end of the daemon, or of the message: what its writer
+has withdrawn meanwhile, or wished to be forgotten, is not kept.
 """
 
 import asyncio
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config import AttachmentSettings
 from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.envelope import Attachment
+from zeroclaw.errors import Conflict
 from zeroclaw.readers.formats import recognise
-from zeroclaw.store import DurablePoint, PutBlob, RowKind, Store, find_all
+from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store, find_all
 from zeroclaw.tools import counted
 from zeroclaw.turn.attached import Attached, attached_of, attached_put
 from zeroclaw.turn.attached_files import next_number
@@ -73,13 +75,19 @@ class Arrivals:
         self._reader = reader
         self._log = log
 
-    async def fetch(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+    async def fetch(
+        self, desk: Desk, items: tuple[Item, ...], bell: Bell, is_wanted: Callable[[], bool]
+    ) -> None:
         """Put on record what becomes of every file of these items.
+
+        Returns early, and leaves files without a record, when one of the items waits no more, or
+        nothing of this is wanted any more: then no turn of these items may begin.
 
         Args:
             desk: Of their conversation.
             items: The oldest first.
-            bell: Rings when the control lane has something new; a stop ends the fetching.
+            bell: Rings when there is something new; a stop ends the fetching.
+            is_wanted: Whether a turn is still to begin; the bell rings when that changes.
         """
         for item in items:
             if not isinstance(item.content, Ask) or not item.content.attachments:
@@ -88,9 +96,15 @@ class Arrivals:
             left_bytes = self._settings.max_message_bytes
             left_bytes -= sum(one.size_bytes for one in known.values())
             for place, attachment in enumerate(item.content.attachments):
-                if place not in known:
-                    got = await self._unless_stopped(item, attachment, left_bytes, bell)
-                    left_bytes -= await self._keep(desk, item, place, attachment, got)
+                if place in known:
+                    continue
+                got = await self._unless_over(item, attachment, left_bytes, bell, is_wanted)
+                if got is None:
+                    return
+                kept = await self._keep(desk, item, place, attachment, got)
+                if kept is None:
+                    return
+                left_bytes -= kept.size_bytes
 
     async def texts(self, items: tuple[Item, ...]) -> tuple[str, ...]:
         """Return what the model reads of each message of a person, its files listed."""
@@ -113,10 +127,10 @@ class Arrivals:
 
     async def _keep(
         self, desk: Desk, item: Item, place: int, attachment: Attachment, got: bytes | Missed
-    ) -> int:
-        """Commit what became of a file; returns how much of the message's bytes it takes."""
+    ) -> Attached | None:
+        """Commit what became of a file, while its message waits; None when it does no more."""
         made = Attached(
-            number=await next_number(self._store, desk.conversation),
+            number=0,
             item=item.id,
             place=place,
             principal=item.principal.id,
@@ -128,42 +142,67 @@ class Arrivals:
             digest="" if isinstance(got, Missed) else await asyncio.to_thread(_digest, got),
         )
         blob = () if isinstance(got, Missed) else (PutBlob(digest=made.digest, body=got),)
-        put = attached_put(desk.conversation, made)
-        await desk.commit(DurablePoint.FETCHED, writes=(*blob, put))
-        channel = item.address.channel
+        while (row := await self._waiting(item)) is not None:
+            made = replace(made, number=await next_number(self._store, desk.conversation))
+            put = attached_put(desk.conversation, made)
+            waits = Expect(kind=row.kind, key=row.key, version=row.version)
+            try:
+                await desk.commit(DurablePoint.FETCHED, writes=(waits, *blob, put))
+            except Conflict:
+                continue  # its message was edited or withdrawn just now
+            self._log_end(item.address.channel, made)
+            return made
+        return None
+
+    def _log_end(self, channel: str, made: Attached) -> None:
         if made.failed:
             self._log("attachment_missed", channel=channel, why=made.failed, level="warning")
         else:
             self._log("attachment_fetched", channel=channel, size_bytes=made.size_bytes)
-        return made.size_bytes
+
+    async def _waiting(self, item: Item) -> Row | None:
+        """Return the row of an item, None when it waits no more."""
+        row = await self._store.get(RowKind.INBOX, item.id)
+        return None if row is None or row.state != "queued" else row
 
     # --- one file ------------------------------------------------------------------------------
 
-    async def _unless_stopped(
-        self, item: Item, attachment: Attachment, left_bytes: int, bell: Bell
-    ) -> bytes | Missed:
-        """Fetch a file; a stop of its turn, which begins only then, ends that."""
-        got: bytes | Missed = STOPPED
+    async def _unless_over(
+        self,
+        item: Item,
+        attachment: Attachment,
+        left_bytes: int,
+        bell: Bell,
+        is_wanted: Callable[[], bool],
+    ) -> bytes | Missed | None:
+        """Fetch a file, unless its turn is stopped before it begins, or is not to begin: None."""
+        got: bytes | Missed | None = None
 
         async def fetch() -> None:
             nonlocal got
             got = await self._fetch(item.address.channel, attachment, left_bytes)
 
+        async def end() -> None:
+            nonlocal got
+            got = await self._end(item, bell, is_wanted)
+
         async with asyncio.TaskGroup() as group:
-            stopped = group.create_task(self._stopped(item, bell), name=f"stop of {item.id}")
+            ending = group.create_task(end(), name=f"end of {item.id}")
             fetching = group.create_task(fetch(), name=f"file of {item.id}")
-            stopped.add_done_callback(lambda _: fetching.cancel())
-            fetching.add_done_callback(lambda _: stopped.cancel())
+            ending.add_done_callback(lambda _: fetching.cancel())
+            fetching.add_done_callback(lambda _: ending.cancel())
         # What rang meanwhile is for the mailbox to look at.
         bell.ring()
         return got
 
-    async def _stopped(self, item: Item, bell: Bell) -> None:
-        """Wait until somebody who may has ended what this item begins."""
+    async def _end(self, item: Item, bell: Bell, is_wanted: Callable[[], bool]) -> Missed | None:
+        """Wait until somebody who may has ended what this item begins, or it is not to begin."""
         while True:
             bell.silence()
+            if not is_wanted() or await self._waiting(item) is None:
+                return None
             if await self._is_stopped(item):
-                return
+                return STOPPED
             await bell.wait()
 
     async def _is_stopped(self, item: Item) -> bool:

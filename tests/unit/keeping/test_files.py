@@ -1,9 +1,12 @@
 """Files that came with messages go with them, and are written out with them."""
 
+import asyncio
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
 
 from tests.fakes.house import House, World
+from tests.fakes.scripted_channel import Call
 from tests.unit.keeping.test_forgetting import forget
 from zeroclaw.envelope import Attachment, Said
 from zeroclaw.keeping.collect import collect
@@ -52,6 +55,25 @@ async def test_files_in_a_shared_chat_go_with_their_sender(world: World) -> None
         assert await digests(world) == [ben]
         assert await world.store.blob(ada) is None
         assert await world.store.blob(ben) == b"of ben"
+
+
+async def test_a_file_that_is_on_its_way_does_not_come_back(world: World) -> None:
+    """Its person is forgotten while it is fetched; what comes then belongs to nobody."""
+    held = asyncio.Event()
+
+    async def hold(call: Call) -> None:
+        if call.name == "fetch":
+            await held.wait()
+
+    async with world.running() as house:
+        world.platforms["chat"].before = hold
+        await send(house, "a.txt", b"tulip")
+        await forget(house)
+        assert house.texts()[-1] == "Done: what you said to me is removed."
+        held.set()
+        await house.settle()
+        assert await digests(world) == []
+        assert await world.store.blob(hashlib.sha256(b"tulip").hexdigest()) is None
 
 
 async def test_files_go_with_their_age(world: World) -> None:

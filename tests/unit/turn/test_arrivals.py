@@ -246,7 +246,7 @@ async def test_a_stop_by_somebody_else_ends_no_wait(world: World) -> None:
 
 async def test_an_interrupting_message_ends_the_wait_for_a_file(world: World) -> None:
     """Its person has said something newer; others' files go on."""
-    _busy(world, "interrupt")
+    busy(world, "interrupt")
     world.model.will((asyncio.Event(),))
     async with world.running() as house:
         world.platforms["chat"].will("fetch", Hang())
@@ -256,7 +256,7 @@ async def test_an_interrupting_message_ends_the_wait_for_a_file(world: World) ->
         assert told(world)[-1] == "never mind"
 
 
-def _busy(world: World, while_busy: WhileBusy) -> None:
+def busy(world: World, while_busy: WhileBusy) -> None:
     channels = {
         name: settings.model_copy(update={"while_busy": while_busy})
         for name, settings in world.config.channels.items()
@@ -266,7 +266,7 @@ def _busy(world: World, while_busy: WhileBusy) -> None:
 
 async def test_messages_that_are_collected_keep_their_files(world: World) -> None:
     """Each lists its own, and the turn reads all of them."""
-    _busy(world, "collect")
+    busy(world, "collect")
     async with world.running() as house:
         await send(house, "one", file(world, "a.txt"))
         await send(house, "two", file(world, "b.txt"))
@@ -279,7 +279,7 @@ async def test_messages_that_are_collected_keep_their_files(world: World) -> Non
 
 async def test_a_steering_message_with_a_file_starts_the_next_turn(world: World) -> None:
     """Its file is fetched first, and what comes after it does not overtake it."""
-    _busy(world, "steer")
+    busy(world, "steer")
     ready = asyncio.Event()
     world.model.will(
         (ready, *asks_for(("look", "{}"))), says("first"), says("second"), says("third")
@@ -307,10 +307,9 @@ async def test_an_edit_keeps_the_files(world: World) -> None:
 async def test_a_file_whose_message_was_withdrawn_is_nobodys(world: World) -> None:
     """It came, but its message did not; no call reads it."""
     async with world.running() as house:
-        world.platforms["chat"].will("fetch", ChannelUnavailable("away"))
-        message = await send(house, "look", file(world, "a.txt"))
+        world.platforms["chat"].will("fetch", None, Hang())
+        message = await send(house, "look", file(world, "a.txt"), file(world, "b.txt"))
         await house.withdraw(message)
-        await house.advance(1.0)
         [kept] = await rows(house)
         conversation = ConversationId((await house.rows(RowKind.CONVERSATION))[0].key)
         files = AttachedFiles(world.store)
