@@ -194,6 +194,13 @@ def test_the_command_line_starts_without_what_a_command_may_never_use() -> None:
     assert modules_after("import zeroclaw.cli") & HEAVY == set()
 
 
+def test_a_daemon_starts_without_the_page_that_its_operator_may_never_open() -> None:
+    """The console is loaded by the first request for it; what tells it of changes is light."""
+    loaded = modules_after("import zeroclaw.daemon")
+    pages = {name for name in loaded if name.startswith("zeroclaw.console.")}
+    assert (pages, "starlette" in loaded) == ({"zeroclaw.console.pulse"}, False)
+
+
 def test_listing_the_channels_imports_no_sdk() -> None:
     """A manifest names its adapter; it does not import it."""
     names = PYPROJECT["project"]["entry-points"]["zeroclaw.channels"].values()

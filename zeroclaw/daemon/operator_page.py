@@ -1,105 +1,93 @@
-"""Wires the operator's web page, where there is a local listener and a web chat that opens it."""
+"""Opens the operator's web page, where there is a local listener and a web chat beside it.
+
+The page, and what it is made of, is loaded when somebody asks for it first, in a thread: a daemon
+whose operator never looks pays for it neither at its start nor in memory.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
 
-from zeroclaw.console.acting import Acts, Asked
-from zeroclaw.console.checking import Chains
-from zeroclaw.console.frame import Place
 from zeroclaw.console.pulse import Pulse
-from zeroclaw.console.reading import Look
-from zeroclaw.console.sections import Judge, Sections
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
-from zeroclaw.envelope import Address, Admission, Envelope
-from zeroclaw.host.logs import EventLog
-from zeroclaw.inbound.people import OPERATOR, People
+from zeroclaw.envelope import Admission, Envelope
+from zeroclaw.host.control import Answer
+from zeroclaw.host.listener import Receive, Scope, Send
+from zeroclaw.inbound.people import People
 from zeroclaw.inbound.transcript import Transcript
 
 PREFIX = "/console"
-PING_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the page reads and calls of the house.
+
+    Attributes:
+        pulse: Tells open pages of changes.
+        people: Who is known.
+        policy: The one in force.
+        transcript: What was said.
+        admit: The one door for events.
+        pair: As `zeroclaw pair` asks it.
+        grants: As `zeroclaw grants` asks it.
+    """
+
+    pulse: Pulse
+    people: People
+    policy: PolicyInForce
+    transcript: Transcript
+    admit: Callable[[Envelope], Awaitable[Admission]]
+    pair: Answer
+    grants: Answer
+
+
+class Rooms(Protocol):
+    """What is used of the page's rooms once they are loaded."""
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        ...
+
+    async def keep(self) -> None:
+        """Keep the page fresh, until cancelled."""
+        ...
 
 
 class OperatorPage:
-    """The page, from start to end; one for the whole daemon.
+    """The page, from its first request to the end; one for the whole daemon.
 
     Attributes:
-        chains: What looks through the audit; `start` keeps it.
-        pulse: What tells open pages of changes.
+        pulse: Tells open pages of changes.
     """
 
-    def __init__(
-        self,
-        parts: Parts,
-        group: asyncio.TaskGroup,
-        *,
-        pulse: Pulse,
-        people: People,
-        policy: PolicyInForce,
-        transcript: Transcript,
-        admit: Callable[[Envelope], Awaitable[Admission]],
-        pair: Asked,
-        grants: Asked,
-    ) -> None:
-        """Wire it; nothing runs before `start`."""
+    def __init__(self, parts: Parts, group: asyncio.TaskGroup, given: Given) -> None:
+        """Hold what it is wired of; nothing is loaded before it is asked for."""
         self._parts = parts
         self._group = group
-        self.pulse = pulse
+        self._given = given
+        self.pulse = given.pulse
         channels = parts.start.checked.channels
         self._web = next((part.name for part in channels if part.manifest.kind == "web"), "")
-        self._log = EventLog("console")
-        self.chains = Chains(parts.store, parts.clock, changed=pulse.beat, log=self._log)
-        self._place = Place(root=PREFIX, chat=f"/{self._web}/", token=parts.ids.token())
-        look = Look(
-            store=parts.store,
-            clock=parts.clock,
-            config=lambda: parts.settings.config,
-            people=people,
-            transcript=transcript,
-            chains=self.chains,
-            redact=parts.start.checked.redactor.redact,
-            halted=lambda: policy.halted_by,
-        )
-        judge = Judge(
-            policy=policy,
-            config=lambda: parts.settings.config,
-            tools=parts.tools,
-            workspaces=parts.start.places.workspaces,
-        )
-        self._sections = Sections(
-            place=self._place, look=look, chains=self.chains, judge=judge, clock=parts.clock
-        )
-        seat = Address(channel=self._web, account="local", chat=OPERATOR, direct=True)
-        self._acts = Acts(admit=admit, seat=seat, pair=pair, grants=grants, ids=parts.ids)
+        self._loading = asyncio.Lock()
+        self._rooms: Rooms | None = None
 
     def start(self) -> None:
-        """Mount the page and keep it fresh, if there is somewhere to mount it."""
+        """Mount the page, if there is somewhere to mount it."""
         if self._parts.listener is not None and self._web:
-            self._group.create_task(self._serve(), name="console")
-            self._group.create_task(self.chains.keep(), name="chains")
+            self._parts.listener.beside(PREFIX, self.answer)
 
-    async def _serve(self) -> None:
-        application = await asyncio.to_thread(self.application)
-        if self._parts.listener is not None:
-            self._parts.listener.beside(PREFIX, application)
-        try:
-            while True:
-                await self._parts.clock.sleep(PING_S)
-                self.pulse.ping()
-        finally:
-            self.pulse.close()
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; the first one loads the page."""
+        async with self._loading:
+            if self._rooms is None:
+                self._rooms = await asyncio.to_thread(self._load)
+                self._group.create_task(self._rooms.keep(), name="console")
+        await self._rooms.answer(scope, receive, send)
 
-    def application(self) -> object:
-        """Load the web stack and the files of the page; blocks."""
-        from zeroclaw.console.site import Site, load_page
+    def _load(self) -> Rooms:
+        from zeroclaw.daemon.console_rooms import ConsoleRooms
 
-        site = Site(
-            place=self._place,
-            sections=self._sections,
-            acts=self._acts,
-            pulse=self.pulse,
-            files=load_page(),
-            ids=self._parts.ids,
-            log=self._log,
-        )
-        return site.application()
+        return ConsoleRooms(self._parts, self._given, self._web)

@@ -7,7 +7,7 @@ from zeroclaw import sentences
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.operator_page import OperatorPage
+from zeroclaw.daemon.operator_page import Given, OperatorPage
 from zeroclaw.daemon.parts import Parts, ReadyFacts
 from zeroclaw.daemon.reloading import Reloading
 from zeroclaw.daemon.serving import Serving
@@ -233,9 +233,7 @@ class Wired:
         )
         self._disk = DiskWatch(parts.start.places.data, parts.clock, self.notices.tell)
         self._receipts = Receipts(parts.store, parts.keys)
-        self.page = OperatorPage(
-            parts,
-            group,
+        given = Given(
             pulse=pulse,
             people=self.people,
             policy=self.policy,
@@ -244,6 +242,7 @@ class Wired:
             pair=self.acquaintance.pair.console,
             grants=self.acquaintance.grants.console,
         )
+        self.page = OperatorPage(parts, group, given)
 
     # --- the life ------------------------------------------------------------------------------
 

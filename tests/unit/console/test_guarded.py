@@ -1,6 +1,5 @@
 """The console behind the listener: only whoever is logged in, only from its own pages."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,7 +29,7 @@ async def served(
 ) -> AsyncGenerator[tuple[House, Listener, httpx.AsyncClient]]:
     """A house with an open question, its console on a real listener, and somebody logged in."""
     async with world.running() as house, local_listener(directory, world.clock) as listener:
-        listener.beside("/console", await asyncio.to_thread(house.rooms.page.application))
+        listener.beside("/console", house.rooms.page.answer)
         world.model.will(POKE, says("done"))
         await house.say("poke it", "ben")
         async with web_page.visiting(listener) as client:
@@ -160,7 +159,7 @@ async def test_the_bare_address_leads_to_the_chat_and_never_here(
     """And what the console answers carries the listener's policy."""
     async with served(world, tmp_path) as (house, listener, client):
         assert (await client.get("/")).status_code == 404
-        listener.web("/web", await asyncio.to_thread(house.rooms.page.application))
+        listener.web("/web", house.rooms.page.answer)
         assert (await client.get("/")).headers["location"] == "/web/"
         answer = await client.get("/console/style.css")
         assert answer.headers["content-security-policy"] == POLICY

@@ -1,17 +1,14 @@
 """The console of a whole house, visited without a socket, or through the listener."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import cast
 
 import httpx
 
 from tests.fakes.house import House, World
 from tests.unit.console.parsed import Part, faults, parsed
 from zeroclaw.console.pulse import Pulse
-from zeroclaw.host.listener import Application
 
 SAME = {"sec-fetch-site": "same-origin"}
 
@@ -49,15 +46,11 @@ class Visitor:
 
 @asynccontextmanager
 async def visiting(world: World) -> AsyncGenerator[Visitor]:
-    """A running house with its console; the audit is looked through as in a daemon."""
+    """A running house with its console, which is loaded by the first request, as in a daemon."""
     async with world.running() as house:
         page = house.rooms.page
-        application = cast("Application", await asyncio.to_thread(page.application))
-        transport = httpx.ASGITransport(app=application, root_path="/console")
-        async with (
-            asyncio.TaskGroup() as group,
-            httpx.AsyncClient(transport=transport, base_url="http://x", headers=SAME) as client,
-        ):
-            keeping = group.create_task(page.chains.keep())
+        transport = httpx.ASGITransport(app=page.answer, root_path="/console")
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://x", headers=SAME
+        ) as client:
             yield Visitor(house=house, client=client, pulse=page.pulse)
-            keeping.cancel()

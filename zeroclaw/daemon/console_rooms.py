@@ -1,0 +1,81 @@
+"""Wires the rooms of the operator's web page; loaded when somebody asks for the page first."""
+
+import asyncio
+from typing import cast
+
+from zeroclaw.console.acting import Acts
+from zeroclaw.console.checking import Chains
+from zeroclaw.console.frame import Place
+from zeroclaw.console.reading import Look
+from zeroclaw.console.sections import Judge, Sections
+from zeroclaw.console.site import Site, load_page
+from zeroclaw.daemon.operator_page import PREFIX, Given
+from zeroclaw.daemon.parts import Parts
+from zeroclaw.envelope import Address
+from zeroclaw.host.listener import Application, Receive, Scope, Send
+from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.people import OPERATOR
+
+PING_S = 15.0
+
+
+class ConsoleRooms:
+    """The rooms of the page; one for the whole daemon."""
+
+    def __init__(self, parts: Parts, given: Given, web: str) -> None:
+        """Load the web stack and the files of the page, and wire it; blocks."""
+        self._clock, self._pulse = parts.clock, given.pulse
+        log = EventLog("console")
+        self._chains = Chains(parts.store, parts.clock, changed=given.pulse.beat, log=log)
+        look = Look(
+            store=parts.store,
+            clock=parts.clock,
+            config=lambda: parts.settings.config,
+            people=given.people,
+            transcript=given.transcript,
+            chains=self._chains,
+            redact=parts.start.checked.redactor.redact,
+            halted=lambda: given.policy.halted_by,
+        )
+        judge = Judge(
+            policy=given.policy,
+            config=lambda: parts.settings.config,
+            tools=parts.tools,
+            workspaces=parts.start.places.workspaces,
+        )
+        place = Place(root=PREFIX, chat=f"/{web}/", token=parts.ids.token())
+        seat = Address(channel=web, account="local", chat=OPERATOR, direct=True)
+        site = Site(
+            place=place,
+            sections=Sections(
+                place=place, look=look, chains=self._chains, judge=judge, clock=parts.clock
+            ),
+            acts=Acts(
+                admit=given.admit,
+                seat=seat,
+                pair=given.pair,
+                grants=given.grants,
+                ids=parts.ids,
+            ),
+            pulse=given.pulse,
+            files=load_page(),
+            ids=parts.ids,
+            log=log,
+        )
+        # Starlette spells ASGI's three arguments in types of its own.
+        self._application = cast("Application", site.application())
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of one of its pages."""
+        await self._application(scope, receive, send)
+
+    async def keep(self) -> None:
+        """Look through the audit, and have open pages tried, until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._chains.keep(), name="chains")
+                while True:
+                    await self._clock.sleep(PING_S)
+                    self._pulse.ping()
+        finally:
+            self._pulse.close()
