@@ -16,7 +16,7 @@ from zeroclaw import Clock
 KEPT = timedelta(days=1)
 KEPT_AFTER = timedelta(minutes=10)
 MOST_BYTES = 100_000_000
-"""Of all files that wait; whoever uploads more is told to wait."""
+"""Of all files that wait, and of all that are on their way; whoever uploads more is told to wait."""
 _ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 
 
@@ -40,6 +40,9 @@ class Uploads:
         self._directory = directory
         self._clock = clock
         self._most_bytes = most_bytes
+        self._coming_bytes = 0
+        # A file that another thread renames or removes may be gone once it was listed.
+        self._disk = asyncio.Lock()
 
     async def take(self, name: str, chunks: AsyncIterator[bytes]) -> int:
         """Keep a file under an id that its page made; once more replaces it.
@@ -55,42 +58,59 @@ class Uploads:
             why = "files can't be kept here"
             raise Refused(why, 422)
         body = bytearray()
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > self._most_bytes:
-                why = f"it is larger than {self._most_bytes:,} bytes"
-                raise Refused(why, 413)
         try:
-            has_room = await asyncio.to_thread(self._write, path, bytes(body))
+            async for chunk in chunks:
+                body += chunk
+                self._coming_bytes += len(chunk)
+                self._refuse_too_much(len(body))
+            async with self._disk:
+                has_room = await asyncio.to_thread(self._write, path, body)
         except OSError as error:
             why = f"it could not be kept: {(error.strerror or 'unknown reason').lower()}"
             raise Refused(why, 503) from error
+        finally:
+            self._coming_bytes -= len(body)
         if not has_room:
             why = "too many files wait already; send what you have, and try again"
             raise Refused(why, 503)
         return len(body)
 
+    def _refuse_too_much(self, size_bytes: int) -> None:
+        """Raise when a file, or all together, have come to more than may be held in memory."""
+        if size_bytes > self._most_bytes:
+            why = f"it is larger than {self._most_bytes:,} bytes"
+            raise Refused(why, 413)
+        if self._coming_bytes > MOST_BYTES:
+            why = "too many files are on their way; try again when they have arrived"
+            raise Refused(why, 503)
+
     async def content(self, name: str, max_bytes: int) -> bytes | None:
         """Return a file's bytes, and one more where it has more than `max_bytes`; None for none."""
         path = self._path(name)
-        return None if path is None else await asyncio.to_thread(self._read, path, max_bytes)
+        if path is None:
+            return None
+        async with self._disk:
+            return await asyncio.to_thread(self._read, path, max_bytes)
 
     async def sweep(self) -> None:
         """Remove what was kept long enough."""
-        await asyncio.to_thread(self._sweep)
+        async with self._disk:
+            await asyncio.to_thread(self._sweep)
 
     def _path(self, name: str) -> Path | None:
         if self._directory is None or _ID.fullmatch(name) is None:
             return None
         return self._directory / name
 
-    def _write(self, path: Path, body: bytes) -> bool:
+    def _write(self, path: Path, body: bytearray) -> bool:
         others = [one for one in path.parent.iterdir() if one != path]
         if sum(one.stat().st_size for one in others) + len(body) > MOST_BYTES:
             return False
         new = path.with_name(f"{path.name}.new")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
             file.write(body)
+            file.flush()
+            os.fsync(file.fileno())  # the message that names it is stored as surely
         self._date(new, timedelta())
         new.replace(path)
         return True

@@ -1,5 +1,6 @@
 """Files that a page uploads are kept until the daemon has fetched them, and no longer."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,7 +10,7 @@ import httpx
 import pytest
 
 from channels.web.adapter import open_channel
-from channels.web.uploads import KEPT, KEPT_AFTER, Uploads
+from channels.web.uploads import KEPT, KEPT_AFTER, Refused, Uploads
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.web_harness import Transcript, local_listener, web_context
 from tests.fakes.manual_clock import ManualClock
@@ -145,3 +146,37 @@ async def test_all_that_waits_has_one_bound(
         assert full.status_code == 503
         assert "too many files wait" in full.json()["error"]
         assert (await client.post("/web/files/file-one", content=b"xxxxx")).status_code == 200
+
+
+async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
+    """A page uploads what is dropped on it in parallel, and none trips over another's."""
+    uploads = Uploads(tmp_path, ManualClock(), 100)
+    names = [f"dropped-{number:03}" for number in range(60)]
+    async with asyncio.TaskGroup() as group:
+        for name in names:
+            group.create_task(uploads.take(name, _chunks(b"milk")))
+            group.create_task(uploads.sweep())
+    assert sorted(names_in(tmp_path)) == names
+
+
+async def test_all_that_is_on_its_way_has_one_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is held in memory, so nobody may begin a hundred uploads at once; one's end makes room."""
+    monkeypatch.setattr("channels.web.uploads.MOST_BYTES", 5)
+    uploads = Uploads(tmp_path, ManualClock(), 4)
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncGenerator[bytes]:
+        yield b"mil"
+        begun.set()
+        await goes_on.wait()
+
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(uploads.take("slow-one", slowly()))
+        await begun.wait()
+        with pytest.raises(Refused, match="too many files are on their way"):
+            await uploads.take("other-one", _chunks(b"xxx"))
+        goes_on.set()
+    assert first.result() == 3
+    assert await uploads.take("third-one", _chunks(b"xx")) == 2
