@@ -331,7 +331,7 @@ def parse(text: str) -> Config:
     """
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         fault = f"not valid TOML: {str(error).lower()}"
         raise ConfigError((fault,)) from error
     try:

@@ -23,7 +23,7 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     """
     try:
         table = cast("dict[str, object]", tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         return (f"not valid TOML: {str(error).lower()}",)
     faults: list[str] = []
     config = _readable(table, faults)

@@ -51,6 +51,10 @@ def command(
     if until_stdin_ends and not _is_pipe(_STDIN):
         message = "--until-stdin-ends needs a pipe as standard input"
         raise click.UsageError(message)
+    from zeroclaw.host.hangup import Hangup
+
+    hangup = Hangup()
+    hangup.keep()
     # Nothing that starting makes is garbage; looking through it was a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
@@ -91,7 +95,8 @@ def command(
             return
 
     try:
-        daemon.run(start, on_ready=tell, lifeline=_STDIN if until_stdin_ends else None)
+        lifeline = _STDIN if until_stdin_ends else None
+        daemon.run(start, on_ready=tell, lifeline=lifeline, hangup=hangup)
     finally:
         stop_logging()
 

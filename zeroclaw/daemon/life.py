@@ -55,6 +55,7 @@ def run(
     on_ready: Callable[[ReadyFacts], None],
     openers: Openers | None = None,
     lifeline: int | None = None,
+    hangup: Hangup | None = None,
 ) -> None:
     """Run the daemon until SIGTERM or SIGINT; SIGHUP reloads; blocks.
 
@@ -64,6 +65,7 @@ def run(
         openers: What is replaced.
         lifeline: The read end of a pipe whose other end our parent holds. Its end is the parent's,
             however that came about, and is a third word to stop.
+        hangup: Made before the configuration was read, so that none is missed; None for none.
 
     Raises:
         NeedsOperator: It can't start, or can't go on; the text says what to do.
@@ -75,8 +77,10 @@ def run(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         hooks = Hooks(on_ready=on_ready, stop=stop)
-        hangup = Hangup()
-        loop.add_signal_handler(signal.SIGHUP, lambda: _hung_up(hangup, hooks))
+        heard = Hangup() if hangup is None else hangup
+        loop.add_signal_handler(signal.SIGHUP, _hung_up, heard, hooks)
+        if heard.early:
+            _hung_up(heard, hooks)
         if lifeline is not None:
             loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
         await serve(start, hooks, openers or Openers())

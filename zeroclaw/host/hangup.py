@@ -13,7 +13,11 @@ Meaning = Literal["reload", "stop", "nothing"]
 
 
 class Hangup:
-    """Remembers how the process began: with a terminal or not, and told to ignore it or not."""
+    """Remembers how the process began: with a terminal or not, and told to ignore it or not.
+
+    Attributes:
+        early: Whether one came before anybody listened, see `keep`.
+    """
 
     def __init__(
         self, *, has_terminal: Callable[[], bool] | None = None, ignored: bool | None = None
@@ -30,6 +34,17 @@ class Hangup:
         self._ignored = (
             signal.getsignal(signal.SIGHUP) is signal.SIG_IGN if ignored is None else ignored
         )
+        self.early = False
+
+    def keep(self) -> None:
+        """Keep one that comes while nobody listens yet; it would end the process, without a word.
+
+        Until a handler is set; for the main thread.
+        """
+        signal.signal(signal.SIGHUP, self._keep)
+
+    def _keep(self, *_: object) -> None:
+        self.early = True
 
     def means(self) -> Meaning:
         """Return what one that has just come means."""

@@ -39,6 +39,7 @@ def test_what_the_file_says_by_now_is_read_and_checked(tmp_path: Path) -> None:
     [
         ('autonomy = "wild"\nretention = { audit_days = -1 }\n', ["autonomy", "retention.audit"]),
         ("autonomy = ", ["not valid TOML"]),
+        (f"autonomy = {'[' * 9999}", ["not valid TOML"]),
         (f'{SCRIPTED}api_key = {{ env = "NO" }}\n', ["provider.api_key"]),
         ('[[policy.statement]]\nid = "x"\n', ["policy.statement"]),
         ('workspace_dir = "/"\n', ["data_dir"]),

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ from zeroclaw.clock import Clock
 from zeroclaw.config import Config, RuntimeSettings, parse
 from zeroclaw.daemon.checked import check
 from zeroclaw.daemon.life import Hooks
-from zeroclaw.daemon.parts import Openers, ReadyFacts, Start
+from zeroclaw.daemon.parts import Fresh, Openers, ReadyFacts, Start
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
+from zeroclaw.host.hangup import Hangup
 from zeroclaw.record import encode
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
@@ -270,6 +272,22 @@ def test_sigterm_ends_it(tmp_path: Path) -> None:
 
     daemon.run(start_in(tmp_path), on_ready=ready)
     assert told[0].channels == ("terminal",)
+
+
+def test_a_reload_that_was_wished_while_it_started_is_made_good(tmp_path: Path) -> None:
+    """A signal that came before anybody listened is a wish like any other."""
+    reread: list[str] = []
+
+    def again() -> Fresh:
+        reread.append("again")
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ConfigError(("nothing is right",))
+
+    hangup = Hangup(has_terminal=lambda: False, ignored=False)
+    hangup.early = True
+    start = replace(start_in(tmp_path), reread=again)
+    daemon.run(start, on_ready=lambda _facts: None, hangup=hangup)
+    assert reread == ["again"]
 
 
 async def _open_read_only(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 
@@ -58,6 +59,19 @@ def test_what_outlived_its_terminal_reloads_from_then_on() -> None:
     hangup = Hangup(has_terminal=terminal, ignored=True)
     terminal.there = False
     assert [hangup.means(), hangup.means()] == ["nothing", "reload"]
+
+
+def test_one_that_comes_before_anybody_listens_is_kept() -> None:
+    """`systemctl reload` right after a start would else end what has just begun, as if it should."""
+    before = signal.getsignal(signal.SIGHUP)
+    hangup = Hangup()
+    try:
+        hangup.keep()
+        assert not hangup.early
+        signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert hangup.early
 
 
 @pytest.mark.slow
