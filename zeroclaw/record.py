@@ -91,7 +91,7 @@ def decode(kind: type[T], body: bytes) -> T:
     """
     try:
         loaded: Json = json.loads(body.decode("utf-8", "surrogatepass"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the second for what is nested beyond reading
         message = f"a stored record is not JSON: {error}"
         raise StoreUnusable(message) from error
     try:

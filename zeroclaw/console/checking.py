@@ -7,7 +7,7 @@ kept in memory is a slice, and what `gate.audit.Walk` needs.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from zeroclaw.channel import ChannelLog
@@ -30,6 +30,8 @@ TRIES = 3
 """A chain whose oldest entries go by their age while it is looked through is begun anew."""
 GROWN = 2_000
 """Entries up to which a chain that has grown since is looked through again without being asked."""
+OWN_DAMAGED = Broken(at=0, why="the daemon's own chain can't be read")
+"""It says what to expect of all others."""
 
 
 class Chains:
@@ -92,22 +94,26 @@ class Chains:
     async def _look(self, stream: str) -> None:
         try:
             verdict = await self._verdict(stream)
+            last = await self._logs.last(LogKind.AUDIT, stream)
         except StoreUnusable as error:
-            # The daemon's own chain, which says what to expect of all others, is damaged itself.
+            # Nothing is known of it then; whoever looks at it next has it looked through again.
             self._log("audit_not_checked", stream=stream, why=str(error), level="error")
-            verdict = Broken(at=0, why="the daemon's own chain can't be read")
+            self._forget(stream)
+            return
         if verdict is None:
-            self._known.pop(stream, None)
+            self._forget(stream)
             return
         if isinstance(verdict, Broken):
             self._log("audit_damaged", stream=stream, at=verdict.at, why=verdict.why, level="error")
-        last = await self._logs.last(LogKind.AUDIT, stream)
         self._known[stream] = Checked(verdict=verdict, at=self._clock.now())
         self._through[stream] = last.sequence if last is not None else 0
         self._known.move_to_end(stream)
         if len(self._known) > MOST_KNOWN:
-            gone, _ = self._known.popitem(last=False)
-            del self._through[gone]
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, stream: str) -> None:
+        self._known.pop(stream, None)
+        self._through.pop(stream, None)
 
     async def _verdict(self, stream: str) -> Intact | Broken | None:
         """Return what a chain comes to, None for one that is not there."""
@@ -116,7 +122,10 @@ class Chains:
             first = await self._first(stream)
             if first is None:
                 return None
-            verdict = await self._walk(stream, first.sequence)
+            # What is noted of a chain is read before the rest of it: what is noted later may be of
+            # entries that come later.
+            noted = await self._noted(stream, first.sequence - 1)
+            verdict = OWN_DAMAGED if noted is None else await self._walk(stream, *noted)
             now_first = await self._first(stream)
             if isinstance(verdict, Intact) or now_first == first:
                 return verdict
@@ -126,10 +135,9 @@ class Chains:
         found = await self._logs.read(LogKind.AUDIT, stream, limit=1)
         return found[0] if found else None
 
-    async def _walk(self, stream: str, first: int) -> Intact | Broken:
-        # What is noted of a chain is read before the rest of the chain: what is noted later may be
-        # of entries that come later.
-        anchors, cut = await self._noted(stream, first - 1)
+    async def _walk(
+        self, stream: str, anchors: Sequence[Anchor], cut: Cut | None
+    ) -> Intact | Broken:
         walk = audit.begin(anchors, cut)
         last = await self._logs.last(LogKind.AUDIT, stream)
         total = last.sequence if last is not None else 0
@@ -146,8 +154,11 @@ class Chains:
                 await self._clock.sleep(BREATH_S)
         return audit.end(walk)
 
-    async def _noted(self, stream: str, through: int) -> tuple[list[Anchor], Cut | None]:
-        """Return what the daemon's chain says of one, and of its cuts the one that fits."""
+    async def _noted(self, stream: str, through: int) -> tuple[list[Anchor], Cut | None] | None:
+        """Return what the daemon's chain says of one, and of its cuts the one that fits.
+
+        None when it can't be read itself.
+        """
         here = ConversationId(stream)
         anchors: list[Anchor] = []
         cut: Cut | None = None
@@ -157,8 +168,11 @@ class Chains:
             bodies = [entry.body for entry in page if stream.encode() in entry.body]
             if not bodies:
                 continue
-            anchors += await asyncio.to_thread(audit.anchors_of, bodies, here)
-            cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut
+            try:
+                anchors += await asyncio.to_thread(audit.anchors_of, bodies, here)
+                cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut
+            except StoreUnusable:
+                return None
             await self._clock.sleep(0)
         return anchors, cut
 

@@ -14,6 +14,7 @@ from zeroclaw.console import checking
 from zeroclaw.console.audit import Checked, Checking
 from zeroclaw.console.checking import GROWN, SLICE, Chains, within
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.audit import GENESIS, Broken, Entry, Intact, Kind, head_of, link
 from zeroclaw.inbound.anchors import STREAM, Anchors
@@ -176,7 +177,52 @@ async def test_a_daemons_chain_that_cannot_be_read_is_damage_too() -> None:
         await here.spoil(STREAM, HERE.encode())
         verdict = await here.checked(HERE)
         assert verdict == Broken(at=0, why="the daemon's own chain can't be read")
-        assert "audit_not_checked" in here.facts.events()
+        assert here.facts.events() == ["audit_damaged"]
+
+
+async def test_a_store_that_cannot_be_read_is_no_damage_and_ends_nothing() -> None:
+    """Nothing is known of the chain then; looked through later, it is whole."""
+
+    class Failing(MemoryStore):
+        """Can't be read while it fails."""
+
+        failing = False
+
+        async def read(
+            self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+        ) -> tuple[LogEntry, ...]:
+            if self.failing:
+                message = "the disk failed to read"
+                raise StoreUnusable(message)
+            return await super().read(log, stream, after=after, limit=limit)
+
+    store = Failing()
+    here = Bench(store=store)
+    await here.write(HERE, 2)
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(here.chains.keep())
+        assert isinstance(await here.checked(HERE), Intact)
+        store.failing = True
+        here.chains.ask(HERE)
+        await here.until(lambda: here.chains.check_of(HERE, 2) is None)
+        store.failing = False
+        assert isinstance(await here.checked(HERE), Intact)
+        keeping.cancel()
+    assert here.facts.events() == ["audit_not_checked"]
+
+
+async def test_an_entry_that_nobody_could_have_written_is_damage() -> None:
+    """Also what JSON can spell and no text may hold, and what is nested beyond reading."""
+    async with bench() as here:
+        await here.write(HERE, 1)
+        await here.write(THERE, 1)
+        body, _ = link(GENESIS, Entry(kind=Kind.HALTED, at=EPOCH, by="x"))
+        await here.spoil(HERE, body.replace(b'"x"', b'"\\ud800"'))
+        await here.spoil(THERE, b"[" * 100_000)
+        for stream in (HERE, THERE):
+            verdict = await here.checked(stream)
+            assert isinstance(verdict, Broken)
+            assert verdict.at == 2
 
 
 async def test_a_chain_that_grew_is_looked_through_again_unless_it_is_long() -> None:
