@@ -26,6 +26,8 @@ class Known:
         by: Who decided, for people.
         at: When.
         roles: What they may be called in the policy, `operator` for the first one.
+        ids: The ids that were theirs when somebody of the configuration was put out: they stay out,
+            whatever name it gives them later, or none.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Known:
     by: str
     at: datetime
     roles: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
 
 
 def known_put(known: Known, *, expect: int) -> Put:

@@ -163,6 +163,7 @@ class PairCommand:
             state="revoked",
             by=principal.display or principal.id,
             at=self._clock.now(),
+            ids=self._people.ids_of(name),
         )
         put = known_put(known, expect=row.version if row else 0)
         text = sentences.PAIR_REVOKED.to(language, name=name)
@@ -178,8 +179,8 @@ class PairCommand:
         return tuple(writes)
 
     async def _take_back(self, what: str, principal: Principal) -> Outcome:
-        # Who was put out under an id that the configuration names since is still found by the id.
-        name = what if self._people.revoked_by(what) else self._people.named(what)
+        # The configuration may name them since, or otherwise, or no more.
+        name = self._people.put_out_as(what) or self._people.named(what)
         row = await self._store.get(RowKind.PERSON, name) if name else None
         before = None if row is None else known_of(row)
         if row is None or before is None or before.state != "revoked":

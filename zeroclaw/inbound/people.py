@@ -121,12 +121,25 @@ class People:
     @property
     def revoked(self) -> frozenset[str]:
         """The ids of all who were put out."""
-        return frozenset(one.id for one in self._stored.values() if one.state == "revoked")
+        out = (one for one in self._stored.values() if one.state == "revoked")
+        return frozenset(id_ for one in out for id_ in (one.id, *one.ids))
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return who put this person out, for people; empty for nobody."""
-        found = self._stored.get(id)
-        return found.by if found is not None and found.state == "revoked" else ""
+        found = self._stored.get(self.put_out_as(id))
+        return "" if found is None else found.by
+
+    def put_out_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return the id that somebody was put out under; empty for whoever was not.
+
+        It is their own, or that of the person whose id this was then.
+        """
+        out = (one for one in self._stored.values() if one.state == "revoked")
+        return next((one.id for one in out if id in (one.id, *one.ids)), "")
+
+    def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
+        """Return the ids that the configuration gives to a person, none to anybody else."""
+        return tuple(one for one, person in self._known.items() if id == f"person:{person.name}")
 
     def put_out_by(self, principal: Principal) -> str:
         """Return who put somebody out who was let in once, for people; empty for nobody.
@@ -143,8 +156,7 @@ class People:
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
-        mine = [one for one, person in self._known.items() if id == f"person:{person.name}"]
-        seats = [_parts(one) for one in (mine if id.startswith("person:") else [id])]
+        seats = map(_parts, self.ids_of(id) if id.startswith("person:") else (id,))
         may = any(
             channel not in self._allowed
             or channel in self._local

@@ -180,6 +180,20 @@ async def test_who_is_put_out_meets_silence_and_may_come_back(
         assert await house.rows(RowKind.PERSON) == ()
 
 
+async def test_a_new_name_brings_nobody_back(world: World) -> None:
+    """The ids stay out that were theirs, until an operator says otherwise (P4)."""
+    async with world.running() as house:
+        await console(house, "revoke ben")
+        ada = world.config.people[0]
+        world.configure(people=(ada, PersonSettings(name="benno", ids=("chat:ben",))))
+        await house.ask("reload")
+        assert await house.say("hello", "ben") == Ignored()
+        told = await console(house, "approve chat:ben")
+        assert told == ("approved: `person:ben` is let in again", True)
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok"]
+
+
 async def test_who_was_paired_and_put_out_may_come_back(world: World) -> None:
     """As who they were, but without a role (P4)."""
     async with world.running() as house:

@@ -1,5 +1,6 @@
 """Who is this: the configuration and what was decided since, together."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -239,6 +240,19 @@ IDS: dict[str, tuple[People, str, str]] = {
 def test_an_id_is_put_out_when_nobody_can_be_it(made: People, id_: str, by: str) -> None:
     """Grants know ids only, and one of a person's is enough."""
     assert made.id_put_out_by(id_) == by
+
+
+@pytest.mark.parametrize("named", [(), (PersonSettings(name="benno", ids=BEN.ids),)])
+def test_who_was_put_out_by_name_comes_back_under_no_other(
+    named: tuple[PersonSettings, ...],
+) -> None:
+    """A configuration that calls them otherwise, or by no name, was not meant to let them in (P4)."""
+    made = people(replace(known("person:ben", "revoked"), ids=BEN.ids))
+    made.configured(named, allowed={"chat": ("ben", "cleo"), "web": ()}, language="en")
+    assert admitted(made, "ben") is None
+    assert admitted(made, "cleo") == ("chat:cleo", [])
+    assert made.put_out_as("chat:ben") == "person:ben"
+    assert {"person:ben", "chat:ben"} <= made.revoked
 
 
 def test_another_configuration_leaves_what_is_stored() -> None:
