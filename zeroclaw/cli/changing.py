@@ -12,6 +12,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
+from zeroclaw.cli.placing import with_line
 from zeroclaw.config import Config
 from zeroclaw.errors import ConfigError
 from zeroclaw.reference import SecretReference
@@ -132,10 +133,17 @@ def changed(text: str, dotted: str, given: str) -> str:
                 text = f"{text.rstrip()}\n\n[channels.{name}]\n".lstrip()
                 channels = cast("dict[str, object]", wanted.setdefault("channels", {}))
                 channels[name] = {}
+    is_new = _at(wanted, keys) is None
     _put(wanted, keys, value, dotted)
+    toml = _toml_of(given, value)
+    if is_new:
+        line = f"{tomlkit.key(keys[-1]).as_string()} = {toml}"
+        after = with_line(text, keys[:-1], line)
+        if after is not None and _comes_to(after, wanted):
+            return after
 
     def put(document: object) -> None:
-        parsed: object = tomlkit.parse("value = " + _toml_of(given, value)).item("value")
+        parsed: object = tomlkit.parse(f"value = {toml}").item("value")
         _put_item(document, keys, parsed)
 
     return _edited(text, put, wanted, dotted)
@@ -164,10 +172,7 @@ def unset(text: str, dotted: str) -> str:
 
 def _last_of_its_list(table: object, keys: Keys) -> Keys:
     """Return the key of the list where the last of its tables is meant."""
-    place = table
-    for key in keys[:-1]:
-        place = _inside(place, key)
-    match place:
+    match _at(table, keys[:-1]):
         case [dict()] if keys[-1] == "0":
             return keys[:-1]
         case _:
@@ -194,13 +199,20 @@ def _edited(
         edit(document)
         after = tomlkit.dumps(document)
         after = after if after.endswith("\n") or not after else f"{after}\n"
-        is_right = _pruned(tomllib.loads(after)) == _pruned(wanted)
-    except (TOMLKitError, tomllib.TOMLDecodeError):
-        after, is_right = "", False
-    if not is_right:
+    except TOMLKitError:
+        after = None
+    if after is None or not _comes_to(after, wanted):
         fault = f"{dotted}: can't be changed without disturbing its surroundings; edit the file"
         raise ConfigError((fault,))
     return after
+
+
+def _comes_to(text: str, wanted: Mapping[str, object]) -> bool:
+    """Tell whether a text says what is wanted, and nothing else."""
+    try:
+        return _pruned(tomllib.loads(text)) == _pruned(wanted)
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _pruned(table: Mapping[str, object]) -> dict[str, object]:
@@ -210,10 +222,7 @@ def _pruned(table: Mapping[str, object]) -> dict[str, object]:
 
 def _take(document: object, keys: Keys) -> bool:
     """Take a key out of tables, plain or the library's; return whether it was there."""
-    place: object = document
-    for key in keys[:-1]:
-        place = _inside(place, key)
-    last = keys[-1]
+    place, last = _at(document, keys[:-1]), keys[-1]
     if isinstance(place, MutableMapping) and last in place:
         del cast("MutableMapping[str, object]", place)[last]
     elif isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), last):
@@ -221,6 +230,12 @@ def _take(document: object, keys: Keys) -> bool:
     else:
         return False
     return True
+
+
+def _at(place: object, keys: Keys) -> object:
+    for key in keys:
+        place = _inside(place, key)
+    return place
 
 
 def _inside(place: object, key: str) -> object:
