@@ -1,5 +1,6 @@
 """Reading files that came with messages: the tool, over its real reading process."""
 
+import asyncio
 import csv
 import io
 import zlib
@@ -14,7 +15,7 @@ from tests.fakes.manual_clock import ManualClock
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput
-from zeroclaw.tools.attachments import AttachmentsSettings, File, tools
+from zeroclaw.tools.attachments import READ_AT_ONCE, AttachmentsSettings, File, tools
 
 
 async def _nothing(_: Spawned | None) -> None:
@@ -301,6 +302,31 @@ async def test_what_cannot_be_read_is_told(name: str, content: bytes | None, tol
     reading = tool(Kept(**{name: content}))
     output = await reading.run({"id": 1}, CONTEXT)
     assert output == ToolOutput(text=f"attachment 1 {told}", is_error=True)
+
+
+@pytest.mark.slow
+async def test_only_some_files_are_read_at_once() -> None:
+    """A batch of calls takes no more memory than a few; the others wait, and are read."""
+    living: set[Spawned] = set()
+    most = 0
+
+    async def record(now: Spawned | None) -> None:
+        nonlocal most
+        if now is None:
+            living.pop()
+        else:
+            living.add(now)
+        most = max(most, len(living))
+
+    reading = tool(Kept(a_txt=b"milk"))
+    context = replace(CONTEXT, spawned=record)
+    async with asyncio.TaskGroup() as group:
+        called = [
+            group.create_task(reading.run(reading.check({"id": 1}), context))
+            for _ in range(READ_AT_ONCE + 3)
+        ]
+    assert all(one.result().text.endswith("milk") for one in called)
+    assert most <= READ_AT_ONCE
 
 
 async def test_nobody_reads_the_files_of_another_conversation() -> None:

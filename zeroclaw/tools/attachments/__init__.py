@@ -7,6 +7,7 @@ own (`zeroclaw.readers.child`), which is given little memory and time, and is ki
 more.
 """
 
+import asyncio
 import os
 import signal
 import sys
@@ -40,6 +41,9 @@ NAME = "read_attachment"
 """What the tool is called; the model is told of it where files came."""
 
 NAME_CHARS = 80
+READ_AT_ONCE = 4
+"""Files that are read at the same time, for all conversations; each is held in memory, and its
+process may take all that one may. Further calls wait."""
 _AROUND_S = 20.0  # starting, killing and cleaning up, on top of the reading
 _HEAD_CHARS = 700  # of an answer, beside the piece itself
 _MOST_ROWS = 1_000
@@ -122,6 +126,7 @@ class ReadAttachment:
 
     def __init__(self, settings: AttachmentsSettings) -> None:
         self._settings = settings
+        self._slots = asyncio.Semaphore(READ_AT_ONCE)
         self._spec = ToolSpec(
             name=NAME,
             description=(
@@ -172,7 +177,13 @@ class ReadAttachment:
         if file.failed:
             why = quoted(file.failed).strip("`")
             return ToolOutput(text=f"{which} did not come: {why}", is_error=True)
-        content = await store.content(here, asked.id)
+        async with self._slots:
+            return await self._read_file(which, file, asked, context)
+
+    async def _read_file(
+        self, which: str, file: File, asked: ReadArguments, context: ToolContext
+    ) -> ToolOutput:
+        content = await self._settings.store.content(context.conversation, asked.id)
         if content is None:
             told = f"{which} is no longer kept: ask for it to be sent again"
             return ToolOutput(text=told, is_error=True)
