@@ -33,10 +33,13 @@ class Asked:
 
     Attributes:
         where: The chat, for people; empty when it is known no more.
+        number: What it is called in the chat beside this page, 0 where it has no number there. A
+            number of another chat may be another call's there.
     """
 
     approval: Approval
     where: str
+    number: int = 0
 
 
 def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) -> Html:
@@ -62,7 +65,7 @@ def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) ->
 
 def _card(place: Place, asked: Asked) -> Html:
     one = asked.approval
-    number = next((str(given.number) for given in one.numbers), "")
+    number = str(asked.number or "")
     summary = tag(
         "h3",
         *([tag("span", number, class_="number"), " "] if number else []),

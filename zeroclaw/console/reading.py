@@ -70,8 +70,9 @@ class Look:
         chains: Chains,
         redact: Callable[[str], str],
         halted: Callable[[], str],
+        seat: str,
     ) -> None:
-        """Hold where to look."""
+        """Hold where to look; `seat` is the address key of the chat beside the page."""
         self._store = store
         self._clock = clock
         self._config = config
@@ -80,6 +81,7 @@ class Look:
         self._chains = chains
         self._redact = redact
         self._halted = halted
+        self._seat = seat
 
     async def standing(self, told: str) -> Standing:
         """Return what every page shows; `told` is what the last form came to."""
@@ -127,7 +129,11 @@ class Look:
         return tuple([await self._asked(one) for one in ended[:ENDED]])
 
     async def _asked(self, one: approvals.Approval) -> Asked:
-        return Asked(approval=one, where=await self._where(one.conversation))
+        return Asked(
+            approval=one,
+            where=await self._where(one.conversation),
+            number=approvals.number_of(one, self._seat),
+        )
 
     async def _where(self, conversation: str) -> str:
         row = await self._store.get(RowKind.CONVERSATION, conversation)

@@ -27,6 +27,7 @@ class ConsoleRooms:
         self._clock, self._pulse = parts.clock, given.pulse
         log = EventLog("console")
         self._chains = Chains(parts.store, parts.clock, changed=given.pulse.beat, log=log)
+        seat = Address(channel=web, account="local", chat=OPERATOR, direct=True)
         look = Look(
             store=parts.store,
             clock=parts.clock,
@@ -36,6 +37,7 @@ class ConsoleRooms:
             chains=self._chains,
             redact=parts.start.checked.redactor.redact,
             halted=lambda: given.policy.halted_by,
+            seat=seat.key(),
         )
         judge = Judge(
             policy=given.policy,
@@ -44,7 +46,6 @@ class ConsoleRooms:
             workspaces=parts.start.places.workspaces,
         )
         place = Place(root=PREFIX, chat=f"/{web}/", token=parts.ids.token())
-        seat = Address(channel=web, account="local", chat=OPERATOR, direct=True)
         site = Site(
             place=place,
             sections=Sections(

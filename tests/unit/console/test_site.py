@@ -59,6 +59,9 @@ async def test_a_question_is_answered_from_the_page_by_the_one_door(world: World
         [card] = [one for one in page.every("li") if one.attributes.get("class") == "card"]
         assert card.every("pre")[0].text == '{\n  "a": 1,\n  "b": "</pre><b>"\n}'
         assert "asked byBen" in card.words
+        # Its number holds in Ada's chat; beside this page `/approve 1` may mean another call.
+        assert house.card().calls[0].number == 1
+        assert card.every("h3")[0].words.startswith("poke")
         assert "Approvals 1 waiting" in page.by_id("sections").words
         page = await visitor.send(answer_of(page), "Approve")
         assert page.by_id("told").words == "approved: poke"

@@ -24,7 +24,8 @@ from zeroclaw.console.people import Faces, people
 
 def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     """As its card does: who asked, where, why, the hash and the deadline (P5)."""
-    page = whole("approvals", approvals(PLACE, [Asked(approval=approval(), where="chat/ann")], []))
+    asked = Asked(approval=approval(), where="chat/ann", number=7)
+    page = whole("approvals", approvals(PLACE, [asked], []))
     card = page.by_id("card-01A")
     assert faults(page) == []
     assert card.every("pre")[0].text == '{"command": "echo </pre><b>"}'
@@ -46,8 +47,8 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
 
 
 def test_only_answers_that_are_offered_have_a_button() -> None:
-    """What can't be named can't be granted for a time; a call nobody was asked about has no number."""
-    one = approval(choices=("once", "deny", "deny_with_reason"), numbers=())
+    """What can't be named can't be granted for a time; a number of another chat is not shown."""
+    one = approval(choices=("once", "deny", "deny_with_reason"))
     page = whole("approvals", approvals(PLACE, [Asked(approval=one, where="")], []))
     assert [b.words for b in page.by_id("card-01A").every("button")] == ["Approve", "Deny", "Deny"]
     assert page.by_id("call-01A").words.startswith("shell")
