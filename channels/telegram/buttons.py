@@ -66,6 +66,6 @@ def read_question(username: str, url: str) -> Question | None:
         return None
     carried = "".join(parse_qs(parts.query).get("start", ()))
     card, dash, approval = carried.removeprefix(_QUESTION).partition("-")
-    if not carried.startswith(_QUESTION) or not dash or not card.isdigit() or not approval:
+    if not carried.startswith(_QUESTION) or not dash or not card.isdecimal() or not approval:
         return None
     return Question(approval=ApprovalId(approval), card=card)

@@ -20,10 +20,10 @@ from telegram import (
     WebhookInfo,
 )
 from telegram.constants import ChatAction
-from telegram.error import ChatMigrated, TelegramError
-from telegram.request import HTTPXRequest
+from telegram.error import ChatMigrated, InvalidToken, TelegramError
 
 from channels.telegram.cards import FILE_NAME, Button, View
+from channels.telegram.connection import Connection, Download
 from channels.telegram.styled import Mark, Styled
 from channels.telegram.troubles import is_as_wanted, translated
 from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown, MessageRef
@@ -55,7 +55,7 @@ class Calls:
             link_previews: Whether Telegram looks behind links.
         """
         self._name = name
-        self._request = HTTPXRequest(
+        self._request = Connection(
             connection_pool_size=MOST_CONNECTIONS,
             connect_timeout=_CONNECT_S,
             read_timeout=_READ_S,
@@ -105,7 +105,10 @@ class Calls:
         answer: object = await self._read(
             lambda: self._request.post(url, read_timeout=POLL_S + _POLL_SLACK_S)
         )
-        return list(answer) if isinstance(answer, list) else []
+        if not isinstance(answer, list):
+            message = f"`{self._name}`: an answer that can't be read"
+            raise ChannelUnavailable(message)
+        return list(answer)
 
     # --- messages --------------------------------------------------------------------------------
 
@@ -227,10 +230,18 @@ class Calls:
                 f"`{self._name}`: the server keeps its files to itself; start it without --local"
             )
             raise ChannelRejected(message)
-        content = await self._read(lambda: self._request.retrieve(path))
+        content = await self._read(lambda: self._content(path, max_bytes))
         if len(content) > max_bytes:
             raise self._too_large(max_bytes)
         return content
+
+    async def _content(self, url: str, most: int) -> bytes:
+        try:
+            return await Download(self._request, most=most).retrieve(url)
+        except InvalidToken as error:
+            # The library reads a 404 so, which for a file only says that it is gone.
+            message = f"`{self._name}`: the file is no longer there"
+            raise ChannelRejected(message) from error
 
     def _too_large(self, max_bytes: int) -> ChannelRejected:
         return ChannelRejected(f"`{self._name}`: the file is larger than {max_bytes} bytes")
@@ -299,6 +310,6 @@ def _keyboard(rows: Sequence[Sequence[Button]]) -> InlineKeyboardMarkup | None:
 
 
 def _answering(message: str) -> ReplyParameters | None:
-    if not message.isdigit():
+    if not message.isdecimal():
         return None
     return ReplyParameters(int(message), allow_sending_without_reply=True)

@@ -68,7 +68,8 @@ def translated(name: str, error: TelegramError) -> ZeroclawError:
             )
             return ChannelUnavailable(message)
         case ChatMigrated():
-            return ChannelRejected(f"`{name}`: the group became another one")
+            # What stood in the old group can't be changed any more; a message to it arrives.
+            return ChannelRejected(f"`{name}`: the group became another one", gone=True)
         case BadRequest() | Forbidden():
             return _refused(name, error)
         case NetworkError():
@@ -95,8 +96,9 @@ def _network(name: str, error: NetworkError) -> ZeroclawError:
     cause = type(error.__cause__).__name__
     if cause in _BEFORE_WRITING:
         return ChannelUnavailable(f"`{name}`: Telegram can't be reached ({cause})")
-    if error.__cause__ is None:
+    if error.__cause__ is None or isinstance(error.__cause__, TelegramError):
         # An answer with a status of 500 or more: the proxy before the Bot API answers so too, and
         # whether the server behind it has done its work is not said.
-        return DeliveryUnknown(f"`{name}`: Telegram failed ({error.message[:MOST_CHARS].lower()})")
+        status = error.message.partition(". ")[0].lower()  # behind it the library puts the body
+        return DeliveryUnknown(f"`{name}`: Telegram failed ({status[:MOST_CHARS]})")
     return DeliveryUnknown(f"`{name}`: the connection ended without an answer ({cause})")

@@ -1,0 +1,141 @@
+"""Whatever a server answers, the adapter says it in this house's words, and logs no body."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+
+import pytest
+
+from channels.telegram.calls import Calls
+from zeroclaw import (
+    Address,
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    RateLimited,
+    ZeroclawError,
+)
+
+# All open real sockets.
+pytestmark = pytest.mark.slow
+
+TOKEN = "123:ABC-not-to-be-told"
+HERE = Address(channel="telegram", account="123", chat="7", direct=True)
+
+
+@asynccontextmanager
+async def odd_server(
+    *answers: tuple[int, bytes], hung_up: asyncio.Event | None = None
+) -> AsyncGenerator[Calls]:
+    """Answer each request with the next of these, and with the last one ever after.
+
+    `hung_up` is set when whoever asks does not read an answer to its end.
+    """
+    left = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            _, _, rest = head.partition(b"content-length: ")
+            await reader.readexactly(int(rest.split(b"\r\n")[0]) if rest else 0)
+            status, body = left.pop(0) if len(left) > 1 else left[0]
+            writer.write(b"HTTP/1.1 %d Odd\r\nConnection: close\r\n\r\n" % status + body)
+            try:
+                await writer.drain()
+            except ConnectionError:
+                if hung_up is not None:
+                    hung_up.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port: int = server.sockets[0].getsockname()[1]
+    calls = Calls(
+        name="telegram", token=TOKEN, base_url=f"http://127.0.0.1:{port}", link_previews=False
+    )
+    async with server:
+        try:
+            yield calls
+        finally:
+            await calls.aclose()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"null", b"[]", b"7", b"{}", b'{"ok": true}', b"\xff\xfe", b"[" * 100_000]
+    + [b'{"ok": true, "result": %s}' % odd for odd in (b"null", b"7", b'{"a": 1}')],
+)
+async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> None:
+    """It is not read as "nothing new", by which the server would be asked again without a pause."""
+    async with odd_server((200, body)) as calls:
+        with pytest.raises(ChannelUnavailable):
+            await calls.updates(None, ("message",))
+
+
+@pytest.mark.parametrize(
+    ("said", "wait_s"),
+    [("2.5", 2.5), ("-3", 1), ("0", 1), ('"x"', 1), ("1e300", 86_400), ("[]", 1)],
+)
+async def test_any_wait_that_is_asked_for_is_read(said: str, wait_s: float) -> None:
+    body = b'{"ok": false, "error_code": 429, "parameters": {"retry_after": %s}}' % said.encode()
+    async with odd_server((429, body)) as calls:
+        with pytest.raises(RateLimited) as caught:
+            await calls.updates(None, ("message",))
+    assert caught.value.retry_after_s == wait_s
+
+
+@pytest.mark.parametrize("parameters", [b"[]", b"7", b'{"migrate_to_chat_id": "x"}'])
+async def test_odd_parameters_of_a_refusal_are_passed_over(parameters: bytes) -> None:
+    body = b'{"ok": false, "description": "Bad Request: no", "parameters": %s}' % parameters
+    async with odd_server((400, body)) as calls:
+        with pytest.raises(ChannelRejected, match="`telegram`: no"):
+            await calls.typing(HERE)
+
+
+@pytest.mark.parametrize("status", [200, 502])
+async def test_nothing_of_an_answer_that_can_not_be_read_is_logged_or_told(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cut answer holds what people wrote; the log has no bodies (P10)."""
+    caplog.set_level(logging.WARNING)
+    async with odd_server((status, b'{"ok": true, "result": [{"text": "hunter2')) as calls:
+        with pytest.raises(ZeroclawError) as told:
+            await calls.updates(None, ("message",))
+        with pytest.raises(DeliveryUnknown) as unknown:
+            await calls.typing(HERE)
+    for said in (caplog.text, str(told.value), str(unknown.value)):
+        assert "hunter2" not in said
+        assert TOKEN not in said
+    assert ("bad gateway (502)" in str(unknown.value)) is (status == 502)
+
+
+def _file(path: str) -> bytes:
+    result = {"file_id": "a", "file_unique_id": "a", "file_path": path}
+    return json.dumps({"ok": True, "result": result}).encode()
+
+
+async def test_of_a_file_that_is_larger_than_it_says_only_the_start_is_read() -> None:
+    """The server says no size, and memory stays bounded all the same (P9)."""
+    hung_up = asyncio.Event()
+    file = (200, b"x" * 50_000_000)
+    async with odd_server((200, _file("documents/a")), file, hung_up=hung_up) as calls:
+        with pytest.raises(ChannelRejected, match="larger than 100 bytes"):
+            await calls.download("a", max_bytes=100)
+        await hung_up.wait()
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "says"),
+    [
+        ((404, b"not here"), ChannelRejected, "no longer there"),
+        ((500, b"<html>oh</html>"), ChannelUnavailable, "failed"),
+    ],
+)
+async def test_a_file_that_can_not_be_had_is_no_fault_of_the_token(
+    answer: tuple[int, bytes], kind: type[ZeroclawError], says: str
+) -> None:
+    async with odd_server((200, _file("documents/a")), answer) as calls:
+        with pytest.raises(kind, match=says) as caught:
+            await calls.download("a", max_bytes=100)
+    assert type(caught.value) is kind
+    assert TOKEN not in str(caught.value)
