@@ -9,7 +9,7 @@ from tests.contract.terminal_harness import TERMINAL, terminal_opened
 from tests.contract.web_harness import WEB, web_opened
 
 ADAPTERS = (
-    Adapter(name="terminal", capabilities=TERMINAL, opened=terminal_opened),
+    Adapter(name="terminal", capabilities=TERMINAL, opened=terminal_opened, carries_files=False),
     Adapter(name="web", capabilities=WEB, opened=web_opened),
     TELEGRAM,
     loopback("loopback"),

@@ -66,6 +66,10 @@ class Harness(Protocol):
         """Deliver the newest message of the person again, as the platform does; like `say`."""
         ...
 
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        """Send a file alone, where there are files, whose size is claimed; like `say`."""
+        ...
+
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
@@ -131,6 +135,7 @@ class Adapter:
     Attributes:
         capabilities: What it must say of itself, and prove.
         thread: A thread of the chat that exists, where there are threads.
+        carries_files: People can send files.
         opened: Starts the platform and the adapter, receiving; ends both.
     """
 
@@ -138,6 +143,7 @@ class Adapter:
     capabilities: Capabilities
     opened: Opening
     thread: str = ""
+    carries_files: bool = True
 
 
 @asynccontextmanager

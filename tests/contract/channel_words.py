@@ -28,6 +28,12 @@ def channels_without(flag: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("adapter", unable, ids=lambda one: one.name)
 
 
+def channels_with_files() -> pytest.MarkDecorator:
+    """The channels on which people send files."""
+    able = [one for one in ADAPTERS if one.carries_files]
+    return pytest.mark.parametrize("adapter", able, ids=lambda one: one.name)
+
+
 def outgoing(harness: Harness, text: str, key: str = "k1", *, draft: bool = False) -> Outgoing:
     return Outgoing(rendered=harness.channel.render(text), key=key, draft=draft)
 

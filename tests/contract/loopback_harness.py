@@ -82,6 +82,11 @@ class LoopbackHarness:
         assert self.newest is not None
         return await self._told(await self.platform.redeliver(self.newest))
 
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        files = {name: content}
+        said = await self.platform.say(PERSON, "", files=files, said_bytes=said_bytes)
+        return await self._told(said)
+
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:

@@ -12,6 +12,7 @@ from zeroclaw import (
     Address,
     Admit,
     ApprovalId,
+    Attachment,
     Body,
     Capabilities,
     Choice,
@@ -62,6 +63,13 @@ class ScriptedHarness:
             return False
         return True
 
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        self.channel.files[name] = content
+        claimed = Attachment(
+            reference=name, name=name, media_type="text/plain", size_bytes=said_bytes
+        )
+        return await self._deliver(Said(text=""), claimed)
+
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:
@@ -75,7 +83,7 @@ class ScriptedHarness:
     async def sees_typing(self) -> bool:
         return bool(self.channel.called("typing"))
 
-    async def _deliver(self, body: Body) -> bool:
+    async def _deliver(self, body: Body, *files: Attachment) -> bool:
         self.said += 1
         self.newest = Envelope(
             address=self.address,
@@ -83,6 +91,7 @@ class ScriptedHarness:
             dedup=(f"event/{self.said}",),
             body=body,
             message=f"p{self.said}",
+            attachments=files,
         )
         return await self.redeliver()
 

@@ -81,6 +81,10 @@ class TelegramHarness:
             await self.clock.advance(AGAIN_S)
         return await self._told(self.newest)
 
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        sent = self.ann.sends("document", content, name=name, claimed_size=said_bytes)
+        return await self._told(sent)
+
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:

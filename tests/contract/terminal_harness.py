@@ -113,6 +113,9 @@ class TerminalHarness:
     async def redeliver(self) -> bool:
         return await self._deliver(self._written[-1])
 
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        raise NotImplementedError
+
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
     ) -> bool:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.channel_suite import Adapter, Desk
-from tests.contract.channel_words import AWKWARD, every_channel
-from zeroclaw import Attachment, ChannelUnavailable, Command, Said
+from tests.contract.channel_words import AWKWARD, channels_with_files, every_channel
+from zeroclaw import Attachment, ChannelRejected, ChannelUnavailable, Command, Said
 from zeroclaw.errors import Refused
 
 # Most open real sockets.
@@ -37,6 +37,23 @@ async def test_a_file_that_is_not_there_is_refused_for_good(
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         with pytest.raises(Refused):
             await harness.channel.fetch(gone, max_bytes=1_000)
+
+
+@channels_with_files()
+async def test_a_file_is_fetched_however_often_and_no_further_than_it_may(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """Whatever size is claimed: what is larger than may come is refused for good (P9)."""
+    desk = Desk()
+    content = b"milk" * 500
+    async with adapter.opened(desk.admit, tmp_path) as harness:
+        assert await harness.send_file("a.txt", content, said_bytes=1)
+        [file] = desk.stored[0].attachments
+        assert (file.name, file.size_bytes) == ("a.txt", 1)
+        for _ in range(2):
+            assert await harness.channel.fetch(file, max_bytes=len(content)) == content
+        with pytest.raises(ChannelRejected):
+            await harness.channel.fetch(file, max_bytes=len(content) - 1)
 
 
 @every_channel

@@ -119,8 +119,8 @@ class WebHarness:
     stream: Stream
     address: Address = OPERATOR
     person: str = "operator"
-    _posts: list[tuple[str, Mapping[str, str]]] = field(
-        default_factory=list[tuple[str, Mapping[str, str]]]
+    _posts: list[tuple[str, Mapping[str, object]]] = field(
+        default_factory=list[tuple[str, Mapping[str, object]]]
     )
     _barriers: int = 0
 
@@ -129,6 +129,13 @@ class WebHarness:
 
     async def redeliver(self) -> bool:
         return await self._deliver(*self._posts[-1])
+
+    async def send_file(self, name: str, content: bytes, *, said_bytes: int) -> bool:
+        key = f"uploaded-{len(self._posts)}"
+        taken = await self.client.post(f"/web/files/{key}", content=content)
+        assert taken.status_code == 200, taken.text
+        claimed = {"id": key, "name": name, "type": "text/plain", "size": said_bytes}
+        return await self._post("messages", {"text": "", "files": [claimed]})
 
     async def press(
         self, ref: MessageRef, approval: ApprovalId, choice: Choice, reason: str = ""
@@ -149,12 +156,12 @@ class WebHarness:
         await self.messages()
         return "typing" in self.stream.names
 
-    async def _post(self, path: str, fields: Mapping[str, str]) -> bool:
+    async def _post(self, path: str, fields: Mapping[str, object]) -> bool:
         body = {"id": f"made-by-page-{len(self._posts)}", **fields}
         self._posts.append((path, body))
         return await self._deliver(path, body)
 
-    async def _deliver(self, path: str, body: Mapping[str, str]) -> bool:
+    async def _deliver(self, path: str, body: Mapping[str, object]) -> bool:
         try:
             answer = await self.client.post(f"/web/{path}", json=body)
         except httpx.HTTPError:
@@ -181,7 +188,9 @@ def _standing(item: Shown) -> Standing:
 async def web_opened(admit: Admit, directory: Path) -> AsyncGenerator[WebHarness]:
     clock = ManualClock()
     async with local_listener(directory, clock) as listener:
-        channel = open_channel(web_context(listener, Transcript(), clock))
+        kept = directory / "kept"
+        kept.mkdir()
+        channel = open_channel(web_context(listener, Transcript(), clock, kept))
         async with (
             receiving(channel, admit),
             visiting(listener) as client,
