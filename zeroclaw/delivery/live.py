@@ -159,6 +159,11 @@ class DraftHandle:
         return self._draft.uncertain
 
     @property
+    def inherited(self) -> bool:
+        """A former life of the turn may have posted the next message, with another text."""
+        return self._draft.unsure and not self._draft.uncertain
+
+    @property
     def posted(self) -> int:
         """How many messages the draft has posted, those that are gone included."""
         return self._draft.sent

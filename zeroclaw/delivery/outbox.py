@@ -135,6 +135,7 @@ class Outbox:
         refs: tuple[MessageRef, ...] = (),
         uncertain: bool = False,
         posted: int | None = None,
+        inherited: bool = False,
     ) -> None:
         """Hand over a row that is committed; never waits. Announcing twice does no harm.
 
@@ -143,7 +144,10 @@ class Outbox:
             refs: For a final: what the draft's `close` returned.
             uncertain: For a final: the draft's, after its `close`.
             posted: For a final: the draft's, after its `close`.
+            inherited: For a final: the draft's, after its `close`.
         """
+        if inherited:
+            self._found.add(put.key)
         if refs or uncertain or posted:
             self._left[put.key] = Left(refs=refs, uncertain=uncertain, posted=posted)
         self._enqueue(put.key, put.place)

@@ -64,7 +64,8 @@ class Posting:
             key: The row's.
             item: As it was read.
             was_sending: A send was begun and its result is not known; it may have arrived.
-            was_found: The process that wrote the row is gone, and what it knew.
+            was_found: The process that wrote the row, or began its draft, is gone, and what it
+                knew.
             account: Where it goes out.
             save: Commits.
         """

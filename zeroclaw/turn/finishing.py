@@ -99,7 +99,13 @@ class Finishing:
             ),
         )
         left = await draft.close()
-        rooms.outbox.announce(final, refs=left, uncertain=draft.uncertain, posted=draft.posted)
+        rooms.outbox.announce(
+            final,
+            refs=left,
+            uncertain=draft.uncertain,
+            posted=draft.posted,
+            inherited=draft.inherited,
+        )
         rooms.publish(
             TurnEnded(
                 conversation=desk.conversation,

@@ -12,6 +12,7 @@ from tests.unit.delivery.rig import HERE, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
+from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import Fenced
 from zeroclaw.store import Commit, DurablePoint
 
@@ -76,6 +77,29 @@ async def test_a_draft_that_died_with_its_process_leaves_no_fragment() -> None:
         await commit(store, put)
     async with running(channel, store=store) as rig:
         await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["drawn"]
+
+
+async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> None:
+    """The turn was resumed, and ended before it showed anything in this life (P1, P6)."""
+    store, channel = MemoryStore(), platform()
+    async with running(channel, store=store) as rig:
+        put = final(rig, "drawn")
+        turn = turn_of(put.key)
+        key = message_key(turn, 0)
+        await rig.accounts["chat"].send(channel.address(), "dra", key=key, draft=True)
+    async with running(channel, store=store) as rig:
+
+        async def on_ref(ref: MessageRef) -> None:
+            raise AssertionError(ref)
+
+        handle = rig.live.open(
+            turn=turn, fence=1, address=channel.address(), resumed=True, on_ref=on_ref
+        )
+        await commit(store, put)
+        refs = await handle.close()
+        rig.outbox.announce(put, refs=refs, posted=handle.posted, inherited=handle.inherited)
         await rig.outbox.ended(put.key)
         assert seen(channel) == ["drawn"]
 
