@@ -14,28 +14,29 @@ from zeroclaw.language import Sentence
 WRITES_TOO_FAST = Sentence(
     en="That was a lot at once; I take {rate} messages a minute from one person. I did not take "
     "this one, nor will I take any before {wait} have passed. Then write again.",
-    de="Das war viel auf einmal; ich nehme {rate} Nachrichten pro Minute von einer Person. Diese "
-    "habe ich nicht genommen, und bis {wait} um sind, nehme ich keine. Danach geht es weiter.",
+    de="Das war viel auf einmal; ich nehme {rate} Nachrichten pro Minute von einer Person an. Diese "
+    "habe ich nicht angenommen, und in den nächsten {wait} nehme ich keine an. Danach geht es weiter.",
 )
 CHAT_TOO_FAST = Sentence(
     en="This chat writes faster than I can answer; I take {rate} messages a minute here. I did not "
     "take this one, nor will I take any before {wait} have passed.",
     de="In diesem Chat wird schneller geschrieben, als ich antworten kann; ich nehme hier {rate} "
-    "Nachrichten pro Minute. Diese habe ich nicht genommen, und bis {wait} um sind, nehme ich keine.",
+    "Nachrichten pro Minute an. Diese habe ich nicht angenommen, und in den nächsten {wait} nehme ich "
+    "keine an.",
 )
 DAY_IS_FULL = Sentence(
     en="For today that is all that I can take from one person: {most} messages. I did not take "
     "this one. The day ends at 00:00 UTC, in {wait}; then I am glad to go on.",
-    de="Für heute ist das alles, was ich von einer Person nehmen kann: {most} Nachrichten. Diese "
-    "habe ich nicht genommen. Der Tag endet um 00:00 UTC, in {wait}; dann gern wieder.",
+    de="Für heute ist das alles, was ich von einer Person annehmen kann: {most} Nachrichten. Diese "
+    "habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; danach gern wieder.",
 )
 
 STATUS_LIMITS = Sentence(
     en="\n- {count} messages over a limit were not taken",
-    de="\n- {count} Nachrichten über einer Grenze wurden nicht genommen",
+    de="\n- {count} Nachrichten über einem Limit wurden nicht angenommen",
     one=Sentence(
         en="\n- a message over a limit was not taken",
-        de="\n- eine Nachricht über einer Grenze wurde nicht genommen",
+        de="\n- eine Nachricht über einem Limit wurde nicht angenommen",
     ),
 )
 
@@ -99,8 +100,8 @@ MOST_ROUNDS = Sentence(
         "may already have completed successfully"
     ),
     de=(
-        "nach {rounds} Runden von Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
-        "erlaubt; was bis dahin aufgerufen wurde, kann schon gewirkt haben"
+        "nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
+        "erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben"
     ),
 )
 MOST_TOKENS = Sentence(
@@ -110,7 +111,7 @@ MOST_TOKENS = Sentence(
     ),
     de=(
         "bei {used} Tokens beendet, für eine Antwort sind {limit} erlaubt; was bis dahin "
-        "aufgerufen wurde, kann schon gewirkt haben"
+        "aufgerufen wurde, kann schon etwas bewirkt haben"
     ),
 )
 BROKE_OFF_TWICE = Sentence(
@@ -169,10 +170,10 @@ RESTARTED = Sentence(
 
 # --- about turns ---------------------------------------------------------------------------------
 
-NOTHING_RUNNING = Sentence(en="Nothing is running.", de="Es läuft nichts.")
+NOTHING_RUNNING = Sentence(en="Nothing is running.", de="Gerade läuft nichts.")
 FIRST_THAT_ANSWER = Sentence(
     en="First the answer to {who} goes on to its end; {who} or an operator may stop it.",
-    de="Erst wird die Antwort an {who} fertig; {who} oder ein Operator darf sie abbrechen.",
+    de="Erst kommt die Antwort an {who} zu Ende; abbrechen darf sie {who} oder ein Operator.",
 )
 ONLY_THEY_MAY_STOP = Sentence(
     en="Only {who} or an operator may stop this.",
@@ -181,13 +182,13 @@ ONLY_THEY_MAY_STOP = Sentence(
 NOTHING_TO_RETRY = Sentence(
     en="There is nothing to retry: no message of this conversation failed or was stopped.",
     de=(
-        "Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Nachricht gescheitert oder "
-        "abgebrochen worden."
+        "Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Antwort gescheitert, und keine "
+        "wurde abgebrochen."
     ),
 )
 RETRY_IS_NOT_YOURS = Sentence(
     en="What would be retried is a `/tool` call, and `/tool` is not for you: {why}",
-    de="Wiederholt würde ein Aufruf mit `/tool`, und `/tool` ist nicht für dich: {why}",
+    de="Wiederholt würde ein Aufruf mit `/tool`, und `/tool` darfst du nicht benutzen: {why}",
 )
 WAITING_FOR = Sentence(
     en="Waiting for {who} to approve {tools}.",
@@ -199,7 +200,7 @@ WAITING_AND_NEXT = Sentence(
 )
 HALTED_AND_NEXT = Sentence(
     en="Halted by {who}; your message waits for `/resume`.",
-    de="Alles ist angehalten, von {who}; deine Nachricht wartet auf `/resume`.",
+    de="Alles wurde von {who} angehalten; deine Nachricht wartet auf `/resume`.",
 )
 
 # --- trouble, told to operators ------------------------------------------------------------------
@@ -232,15 +233,15 @@ ANSWER_FAILED = Sentence(
 )
 MORE_FAILED = Sentence(
     en="In the last {time} {count} more messages failed like that.",
-    de="In den letzten {time} sind so noch {count} Nachrichten gescheitert.",
+    de="In den letzten {time} sind noch {count} Nachrichten auf diese Weise gescheitert.",
     one=Sentence(
         en="In the last {time} one more message failed like that.",
-        de="In den letzten {time} ist so noch eine Nachricht gescheitert.",
+        de="In den letzten {time} ist noch eine Nachricht auf diese Weise gescheitert.",
     ),
 )
 MODEL_UNUSABLE = Sentence(
     en="The model can't be used: {why}",
-    de="Das Modell ist nicht zu gebrauchen: {why}",
+    de="Das Modell lässt sich nicht benutzen: {why}",
 )
 CHANNEL_DOWN = Sentence(
     en="`{channel}` is down until you act: {why}",
@@ -256,8 +257,8 @@ DISK_NEARLY_FULL = Sentence(
         "there, or I can take no more messages."
     ),
     de=(
-        "Die Festplatte ist fast voll: wo ich alles aufhebe, sind {megabytes} MB frei. Schaff dort "
-        "Platz, sonst kann ich keine Nachrichten mehr annehmen."
+        "Die Festplatte ist fast voll: wo ich alles aufhebe, sind noch {megabytes} MB frei. Schaff "
+        "dort Platz, sonst kann ich keine Nachrichten mehr annehmen."
     ),
 )
 
@@ -269,7 +270,7 @@ NO_STATEMENT_ALLOWS = Sentence(
     en="no statement allows `{action}` for `{principal}`",
     de="keine Regel erlaubt `{action}` für `{principal}`",
 )
-IT_DOES_MORE_THAN_READ = Sentence(en="it does more than read", de="es tut mehr als lesen")
+IT_DOES_MORE_THAN_READ = Sentence(en="it does more than read", de="es tut mehr als nur lesen")
 ITS_RISK_IS_NOT_LOW = Sentence(en="its risk is not low", de="sein Risiko ist nicht gering")
 IT_IS_UNDECLARED = Sentence(
     en="it does not declare what it does",
@@ -336,7 +337,7 @@ UNKNOWN_COMMAND = Sentence(
 )
 COMMAND_IS_NOT_YOURS = Sentence(
     en="`/{name}` is not for you: {why}",
-    de="`/{name}` ist nicht für dich: {why}",
+    de="`/{name}` darfst du nicht benutzen: {why}",
 )
 NAME_THE_TOOL = Sentence(en="Name the tool: `{usage}`", de="Nenne das Werkzeug: `{usage}`")
 WHO_YOU_ARE = Sentence(
@@ -363,7 +364,7 @@ TOO_MANY_WAIT = Sentence(
     ),
     de=(
         "Ich bin beschäftigt: hier warten schon {count} Nachrichten. Diese habe ich nicht "
-        "angenommen, und die nächsten auch nicht; schick sie später noch einmal."
+        "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal."
     ),
     one=Sentence(
         en=(
@@ -372,7 +373,7 @@ TOO_MANY_WAIT = Sentence(
         ),
         de=(
             "Ich bin beschäftigt: hier wartet schon eine Nachricht. Diese habe ich nicht "
-            "angenommen, und die nächsten auch nicht; schick sie später noch einmal."
+            "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal."
         ),
     ),
 )
@@ -446,7 +447,7 @@ DOES_WHOAMI = Sentence(
 
 QUEUE_CHOICES = Sentence(
     en="While I answer, what you write here can do one of these:",
-    de="Was du hier schreibst, während ich antworte, kann eines davon tun:",
+    de="Was ich mit dem tun kann, was du hier schreibst, während ich antworte:",
 )
 QUEUE_IS_NOW = Sentence(en=" (now)", de=" (jetzt)")
 QUEUE_CHOSEN = Sentence(en="From now on: {does}", de="Ab jetzt: {does}")
@@ -464,7 +465,7 @@ QUEUE_STEER = Sentence(
 )
 QUEUE_INTERRUPT = Sentence(
     en="it ends the running answer, and I answer the newer one.",
-    de="es beendet die laufende Antwort, und ich beantworte die neuere Nachricht.",
+    de="es bricht die laufende Antwort ab, und ich beantworte die neuere Nachricht.",
 )
 
 # --- /status -------------------------------------------------------------------------------------
@@ -497,11 +498,11 @@ CHANNEL_IS_DOWN = Sentence(en="down", de="steht still")
 
 FORGETTING_ALREADY = Sentence(
     en="I am at it already; you are told when it is done.",
-    de="Ich bin schon dabei; du erfährst, wenn es geschehen ist.",
+    de="Ich bin schon dabei und sage Bescheid, wenn es erledigt ist.",
 )
 FORGETTING_NOW = Sentence(
     en="I am removing it; you are told when it is done. What runs is stopped first.",
-    de="Ich lösche es; du erfährst, wenn es geschehen ist. Was läuft, wird zuerst abgebrochen.",
+    de="Ich lösche es und sage Bescheid, wenn es erledigt ist. Was läuft, wird zuerst abgebrochen.",
 )
 FORGET_ONLY_YOURS = Sentence(
     en="You may have only your own words forgotten: `/forget`.",
@@ -514,7 +515,7 @@ FORGET_ASKS_YOU = Sentence(
         "within ten minutes as `/forget {code}`."
     ),
     de=(
-        "Das löscht für immer, was du mir gesagt hast, was ich geantwortet und was ich mir davon "
+        "Das löscht endgültig, was du mir gesagt hast, was ich geantwortet und was ich mir davon "
         "notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
         "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
         "Minuten als `/forget {code}`."
@@ -527,7 +528,7 @@ FORGET_ASKS_ABOUT = Sentence(
         "repeat it within ten minutes as `/forget {code}`."
     ),
     de=(
-        "Das löscht für immer, was `{whom}` mir gesagt hat, was ich geantwortet und was ich mir "
+        "Das löscht endgültig, was `{whom}` mir gesagt hat, was ich geantwortet und was ich mir "
         "davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
         "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
         "Minuten als `/forget {code}`."
@@ -609,14 +610,14 @@ STRANGER_FACTS = Sentence(
     en="name: {name}\nchannel: {channel}\nsender id: {sender}",
     de="Name: {name}\nKanal: {channel}\nAbsender-Kennung: {sender}",
 )
-STRANGER_CODE = Sentence(en="\ncode: {code}", de="\nder Code: {code}")
+STRANGER_CODE = Sentence(en="\ncode: {code}", de="\nCode: {code}")
 STRANGER_ASKS = Sentence(
     en="{name} wants to talk to this bot on `{channel}`",
     de="{name} möchte auf `{channel}` mit diesem Bot sprechen",
 )
 STRANGER_WHY = Sentence(
     en="nobody of that id is known; approve only who tells you this code",
-    de="niemand mit dieser Kennung ist bekannt; gib nur frei, wer dir diesen Code nennt",
+    de="niemand mit dieser Kennung ist bekannt; lass nur herein, wer dir diesen Code nennt",
 )
 STRANGER_LINE = Sentence(
     en="{number}{name} (`{id}`) wants to talk to this bot, {until}",
@@ -701,7 +702,7 @@ CARD_BY_NUMBER = Sentence(
     de="/approve {number} oder /deny {number}",
 )
 CARD_ONCE = Sentence(en="Approve once", de="Einmal freigeben")
-CARD_FOR_A_TIME = Sentence(en="Approve for a time", de="Für eine Zeit freigeben")
+CARD_FOR_A_TIME = Sentence(en="Approve for a time", de="Eine Zeit lang freigeben")
 CARD_DENY = Sentence(en="Deny", de="Ablehnen")
 CARD_DENY_BECAUSE = Sentence(en="Deny, because …", de="Ablehnen, weil …")
 CARD_ONCE_SHORT = Sentence(en="✓ once", de="✓ einmal")

@@ -57,7 +57,7 @@ async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) ->
         english = await asked(here, "bob")
         assert german.card.startswith("ann fragt; Antwort bis ")
         assert english.card.startswith("bob asks; answer until ")
-        assert "`supervised.effects` fragt nach: es tut mehr als lesen" in german.card
+        assert "`supervised.effects` fragt nach: es tut mehr als nur lesen" in german.card
         assert "`supervised.effects` asks: it does more than read" in english.card
         assert german.note == (
             "Das wartet: ein Operator muss `knock` erst freigeben; danach ist deine Nachricht an "
@@ -72,10 +72,10 @@ async def test_two_people_are_each_told_in_their_own_language(tmp_path: Path) ->
 async def test_a_person_chooses_their_language_and_keeps_it_over_a_kill(tmp_path: Path) -> None:
     """The choice beats the configuration, and is committed before it is confirmed (P1)."""
     async with world(tmp_path, people=PEOPLE, language="de") as here:
-        assert await told(here, "bob", "/stop") == "Es läuft nichts."
-        assert await told(here, "ann", "/stop") == "Es läuft nichts."
+        assert await told(here, "bob", "/stop") == "Gerade läuft nichts."
+        assert await told(here, "ann", "/stop") == "Gerade läuft nichts."
         assert await told(here, "ann", "/language en") == "From now on I speak English with you."
         await here.daemon.kill()
         await here.daemon.start()
         assert await told(here, "ann", "/stop") == "Nothing is running."
-        assert await told(here, "bob", "/stop") == "Es läuft nichts."
+        assert await told(here, "bob", "/stop") == "Gerade läuft nichts."

@@ -46,7 +46,7 @@ def test_a_card_is_put_in_the_language_of_its_reader(
     ("choice", "label", "short"),
     [
         ("once", "Einmal freigeben", "2 ✓ einmal"),
-        ("for_a_time", "Für eine Zeit freigeben", "2 ✓ länger"),
+        ("for_a_time", "Eine Zeit lang freigeben", "2 ✓ länger"),
         ("deny", "Ablehnen", "2 ✗ nein"),
         ("deny_with_reason", "Ablehnen, weil …", "2 ✗ warum …"),
     ],

@@ -38,7 +38,7 @@ def policy(effect: StatementEffect, note: str = "") -> PolicySet:
         ("en", "`supervised.effects` asks: it does more than read; `mine` asks: ask the boss"),
         (
             "de",
-            "`supervised.effects` fragt nach: es tut mehr als lesen; `mine` fragt nach: ask the boss",
+            "`supervised.effects` fragt nach: es tut mehr als nur lesen; `mine` fragt nach: ask the boss",
         ),
     ],
 )
