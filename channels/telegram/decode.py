@@ -134,13 +134,15 @@ def _message(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
     number = whole(message, "message_id")
     if address is None or number is None:
         return Passed(why="without a place")
-    if sender is None:
-        return Passed(why="of a bot or of nobody")
     keys = (*keys, f"message/{address.chat}/{number}")
     migrated = whole(message, "migrate_to_chat_id")
     if migrated is not None:
         to = Address(channel=me.channel, account=str(me.id), chat=str(migrated))
-        return _taken(message, address, sender, keys, Moved(to=to))
+        # Another bot can have done it, or nobody; the group has moved all the same.
+        by = sender or Sender(id=address.chat, verified=True)
+        return _taken(message, address, by, keys, Moved(to=to))
+    if sender is None:
+        return Passed(why="of a bot or of nobody")
     files = attachments(message)
     said = words(message) or thing(message)
     if not said.strip() and not files:

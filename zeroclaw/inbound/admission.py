@@ -17,7 +17,6 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
     Accepted,
     Admission,
-    Answered,
     Attachment,
     Command,
     Deleted,
@@ -141,7 +140,7 @@ class Door:
             # Put out between the look at who it is and the commit; what it began is ended.
             self._put_out()
         await self._answer_rest(channel, plan)
-        return _admitted(plan)
+        return plan.admission
 
     async def _passed(
         self, envelope: Envelope, principal: Principal, passage: Passage
@@ -164,6 +163,10 @@ class Door:
 
     async def _stranger(self, envelope: Envelope) -> Admission:
         """Drop what nobody known has sent, or give its sender a code (P4)."""
+        if isinstance(envelope.body, Moved):
+            # Whoever owns a group need not be known, and its people go with it.
+            plan = await self._conversations.move(envelope.address, envelope.body.to)
+            return Ignored() if plan is None else await self._met(envelope, plan)
         if self._strangers.hears(envelope):
             async with self._strangers.lock:
                 plan = await self._strangers.plan(envelope)
@@ -183,6 +186,7 @@ class Door:
             await self._store.commit(self._commit(envelope, plan))
         except AlreadyClaimed:
             return Duplicate()
+        self._conversations.written(plan.writes)
         self._announce(plan)
         return Accepted()
 
@@ -248,7 +252,7 @@ class Door:
             case Deleted(message=message):
                 return await self._deleted(envelope, principal, message)
             case Moved(to=to):
-                return await self._conversations.move(envelope.address, to, principal)
+                return await self._conversations.move(envelope.address, to)
             case Membership(present=present):
                 self._log("membership_changed", channel=envelope.address.channel, present=present)
                 return None
@@ -389,9 +393,3 @@ def _was_refused(row: Row, item: Item) -> bool:
 
 def _too_many(channel: str) -> Conflict:
     return Conflict(f"`{channel}` could not store an event: too many writers")
-
-
-def _admitted(plan: Plan) -> Admission:
-    if not plan.toast:
-        return Accepted()
-    return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)

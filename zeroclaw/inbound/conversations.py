@@ -107,24 +107,23 @@ class Conversations:
         )
         return Found(conversation=old.conversation), new
 
-    async def move(self, address: Address, to: Address, principal: Principal) -> Plan | None:
-        """Let a chat's conversation follow it to its new address."""
-        key = self.key_of(address, principal)
-        pointer, version = await self._pointer(key)
-        if pointer is None:
+    async def move(self, address: Address, to: Address) -> Plan | None:
+        """Let a chat's conversations follow it to its new address, whosever they are."""
+        rows = await self._store.find(RowKind.ADDRESS, place=address.key())
+        if not rows:
             return None
-        there = await self._store.get(RowKind.ADDRESS, self.key_of(to, principal))
+        writes: list[Write] = []
+        for row in rows:
+            pointer = decode(Pointer, row.body)
+            key = to.key() + row.key.removeprefix(address.key())
+            there = await self._store.get(RowKind.ADDRESS, key)
+            expect = 0 if there is None else there.version
+            writes += (
+                Expect(kind=RowKind.ADDRESS, key=row.key, version=row.version),
+                self._pointing(key, to, pointer, expect=expect),
+            )
         return Plan(
-            conversation=pointer.conversation,
-            writes=(
-                Expect(kind=RowKind.ADDRESS, key=key, version=version),
-                self._pointing(
-                    self.key_of(to, principal),
-                    to,
-                    pointer,
-                    expect=0 if there is None else there.version,
-                ),
-            ),
+            conversation=rows[0].conversation if len(rows) == 1 else None, writes=tuple(writes)
         )
 
     def forget(self, address: Address, principal: Principal) -> None:

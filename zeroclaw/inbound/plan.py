@@ -7,7 +7,7 @@ commit, then announce.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import Accepted, Admission, Answered, ConversationId
 from zeroclaw.inbound.switch import Halt
 from zeroclaw.store import Write
 
@@ -38,3 +38,10 @@ class Plan:
     switched: bool = False
     halt: Halt | None = None
     then: Callable[[], Awaitable["Plan"]] | None = None
+
+    @property
+    def admission(self) -> Admission:
+        """What the adapter is told once it is committed."""
+        if not self.toast:
+            return Accepted()
+        return Answered(text=self.toast, reply_wanted=self.reply_wanted)

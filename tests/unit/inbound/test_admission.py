@@ -260,6 +260,31 @@ async def test_a_chat_that_moved_takes_its_conversation_along(world: World) -> N
         assert len(world.model.asked()) == 5
 
 
+async def test_a_chat_that_a_stranger_moved_takes_its_conversations_along(world: World) -> None:
+    """Whoever owns a group need not be one who may talk to the bot, and people keep what is theirs."""
+    settings = world.config.channels["chat"].model_copy(update={"scope": "person"})
+    world.config = world.config.model_copy(update={"channels": {"chat": settings}})
+    async with world.running() as house:
+        await house.say("hello", room="old")
+        await house.say("I am Ben", "ben", room="old")
+        moved = Moved(to=house.place(room="new"))
+        assert await house.event(moved, "mallory", room="old") == Accepted()
+        await house.say("again", room="new")
+        assert world.model.asked() == ["user: Ada: hello", "assistant: ok", "user: Ada: again"]
+        await house.say("and I", "ben", room="new")
+        assert world.model.asked()[0] == "user: Ben: I am Ben"
+
+
+async def test_a_stranger_moves_no_chat_without_a_conversation_and_none_twice(world: World) -> None:
+    """What is told again changes nothing again (P1)."""
+    async with world.running() as house:
+        await house.say("hello", room="old")
+        moved = Moved(to=house.place(room="new"))
+        assert await house.event(moved, "mallory", room="empty") == Ignored()
+        assert await house.event(moved, "mallory", room="old", key="once") == Accepted()
+        assert await house.event(moved, "mallory", room="old", key="once") == Duplicate()
+
+
 async def test_a_chat_without_a_conversation_moves_nothing(world: World) -> None:
     """There is nothing to take along."""
     async with world.running() as house:

@@ -321,6 +321,9 @@ def test_a_group_that_became_a_supergroup_is_followed() -> None:
     assert envelope.address == Address(channel="telegram", account="42", chat="-5")
     assert envelope.body == Moved(to=TEAM)
     assert passed(new(chat=GROUP, migrate_from_chat_id=-5)) == "without words or files"
+    by_a_bot = new(chat={"id": -5, "type": "group"}, migrate_to_chat_id=-100, **{"from": BOT})
+    assert taken(by_a_bot).body == Moved(to=TEAM)
+    assert taken(by_a_bot).sender.id == "-5"
 
 
 @pytest.mark.parametrize(
