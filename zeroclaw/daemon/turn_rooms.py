@@ -20,6 +20,7 @@ from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.questions import CardsOfStrangers, Questions
 from zeroclaw.inbound.reminding import Reminded, Reminding
+from zeroclaw.keeping.ages import is_over
 from zeroclaw.store import Put
 from zeroclaw.tools import attachments, results
 from zeroclaw.turn.arrivals import Arrivals
@@ -71,6 +72,10 @@ def turn_rooms(
         hooks=Reminded(CardsOfStrangers(Deliveries(lambda: rooms), questions), reminding),
         jitter=parts.jitter,
     )
+
+    async def has_room() -> bool:
+        return not is_over(settings.config.retention, await parts.store.used_bytes())
+
     rooms = Rooms(
         store=parts.store,
         provider=parts.provider,
@@ -82,6 +87,7 @@ def turn_rooms(
             account_of=serving.account_of,
             clock=parts.clock,
             settings=config.attachments,
+            has_room=has_room,
             reader=attachments.NAME if attachments.NAME in parts.tools else "",
             log=log,
         ),

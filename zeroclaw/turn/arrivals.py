@@ -11,7 +11,7 @@ has withdrawn meanwhile, or wished to be forgotten, is not kept.
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from zeroclaw.channel import ChannelLog
@@ -43,6 +43,7 @@ class Missed:
 
 
 STOPPED = Missed(why="the answer was stopped before it came")
+NO_ROOM = Missed(why="there is no room for files now: what is kept has reached its bound on the disk")
 
 
 class Arrivals:
@@ -55,6 +56,7 @@ class Arrivals:
         account_of: Callable[[str], Account | None],
         clock: Clock,
         settings: AttachmentSettings,
+        has_room: Callable[[], Awaitable[bool]],
         reader: str,
         log: ChannelLog,
     ) -> None:
@@ -65,6 +67,7 @@ class Arrivals:
             account_of: The account of a channel, None while it has none.
             clock: For waits between tries.
             settings: The bounds.
+            has_room: Whether what is stored takes less than it may; asked before each file.
             reader: The tool that reads them, empty when there is none.
             log: For facts.
         """
@@ -72,6 +75,7 @@ class Arrivals:
         self._account_of = account_of
         self._clock = clock
         self._settings = settings
+        self._has_room = has_room
         self._reader = reader
         self._log = log
 
@@ -213,6 +217,8 @@ class Arrivals:
         most = min(self._settings.max_bytes, left_bytes)
         if attachment.size_bytes is not None and attachment.size_bytes > most:
             return self._too_large(attachment.size_bytes, left_bytes)
+        if not await self._has_room():
+            return NO_ROOM
         ends_at = self._clock.monotonic() + self._settings.timeout_s
         wait_s = FIRST_WAIT_S
         for tried in range(1, TRIES + 1):

@@ -1,4 +1,4 @@
-"""Files that reach no turn: nobody waits for them any more, or they were too many."""
+"""Files that reach no turn: nobody waits for them any more, or there are too many."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,7 +9,7 @@ from tests.fakes.house import House, World
 from tests.fakes.scripted_channel import Hang
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.test_arrivals import busy, file, rows, send, told
-from zeroclaw.config import AttachmentSettings
+from zeroclaw.config import AttachmentSettings, RetentionSettings
 from zeroclaw.envelope import Deleted, Edited
 from zeroclaw.store import PutBlob, Write
 
@@ -99,3 +99,18 @@ async def test_a_steering_message_whose_files_are_too_many_says_so(world: World)
         await house.settle()
         assert "1 more file not taken" in told(world)[-1]
         assert house.texts() == ["first", "second"]
+
+
+async def test_no_file_comes_while_what_is_stored_takes_its_most(world: World) -> None:
+    """Files fill the bound of the disk, never the disk; the message is answered, and says so."""
+    world.configure(retention=RetentionSettings(max_disk_mb=1))
+    async with world.running() as house:
+        await send(house, "one", file(world, "a.txt", b"x" * 1_000_001))
+        await send(house, "two", file(world, "b.txt"))
+        assert [bool(one.failed) for one in await rows(house)] == [False, True]
+        assert (
+            "`b.txt`: did not come, tell the person: there is no room for files now"
+            in told(world)[-1]
+        )
+        assert [call.key for call in world.platforms["chat"].called("fetch")] == ["a.txt"]
+        assert house.texts() == ["ok", "ok"]
