@@ -122,6 +122,30 @@ async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> 
         await expect(chat.cards).to_contain_text("too much")
 
 
+async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_path: Path) -> None:
+    """It is held once and says so; whoever means it presses again (P5)."""
+    async with consoling(tmp_path) as (here, chat, console):
+        at = (0.0, 0.0)
+        for number, tools in enumerate((["true"], ["echo 1", "echo 2"])):
+            key = f"look {number}"
+            calls = (("shell", {"command": command}) for command in tools)
+            here.model.calls(*calls, round=0, key=key)
+            here.model.say("Done.", round=1, key=key)
+            await chat.say(key)
+            await expect(console.cards).to_have_count(len(tools))
+            approve = console.button("Approve").first
+            box = await approve.bounding_box()
+            assert box is not None
+            at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            await console.page.mouse.click(*at)
+            await expect(console.cards).to_have_count(len(tools) - 1)
+        await console.page.mouse.click(*at)
+        await expect(console.cards).to_contain_text("press again if you mean it")
+        await expect(console.cards).to_have_count(1)
+        await console.page.mouse.click(*at)
+        await expect(console.cards).to_have_count(0)
+
+
 async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
     """From the top of the page to the button, and the press is heard."""
     async with consoling(tmp_path) as (here, chat, console):

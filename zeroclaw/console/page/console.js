@@ -115,6 +115,7 @@ function show(text, { isOwn }) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   if (!fresh.querySelector("main")) return;
   const said = by("told");
+  const before = underPointer();
   // What a form came to stays until the next form.
   if (!isOwn) sent.set(said, fresh.getElementById("told").outerHTML);
   renew(by("sections"), fresh.getElementById("sections"));
@@ -125,7 +126,39 @@ function show(text, { isOwn }) {
   document.title = fresh.title;
   local(document);
   countDown();
+  const now = underPointer();
+  if (now && now !== before) slid = pointer;
 }
+
+/* --- what slides under the pointer -------------------------------------------------------------- */
+
+/* A hand that is about to press, or presses twice, must not answer a question that has only just
+   come to stand there: such a press is held once, and says so. */
+const NEAR_PX = 10;
+const SLID = "this has just come to stand here; press again if you mean it";
+let pointer = null;
+let slid = null;
+
+function underPointer() {
+  const button = pointer && document.elementFromPoint(pointer.x, pointer.y)?.closest("main button");
+  return button ? `${button.closest("[id]").id} ${button.textContent}` : "";
+}
+
+for (const kind of ["pointermove", "pointerdown"]) {
+  document.addEventListener(kind, (event) => {
+    pointer = { x: event.clientX, y: event.clientY };
+    if (slid && Math.hypot(pointer.x - slid.x, pointer.y - slid.y) > NEAR_PX) slid = null;
+  }, { passive: true });
+}
+
+document.addEventListener("click", (event) => {
+  const trouble = event.target.closest("main button")?.form?.querySelector(".trouble");
+  if (!slid || !trouble || !event.detail) return; // a key has no place
+  slid = null;
+  event.preventDefault();
+  trouble.textContent = SLID;
+  trouble.hidden = false;
+}, { capture: true });
 
 /* --- asking ------------------------------------------------------------------------------------- */
 
