@@ -5,7 +5,7 @@ from contextlib import aclosing
 from importlib.resources import files
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -43,6 +43,7 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 """A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
 NOT_NOW = 503
 TOO_LARGE = 413
+UNHEARD = 499  # as other servers call it in their logs; it is sent to nobody
 UNREADABLE = 422
 
 
@@ -96,7 +97,8 @@ class Site:
                 Route("/answers", self._take_answer, methods=["POST"]),
                 Route("/files/{id}", self._take_file, methods=["POST"]),
                 Route("/{name}", self._show),
-            ]
+            ],
+            exception_handlers={ClientDisconnect: _gone},
         )
 
     async def _show(self, request: Request) -> Response:
@@ -149,6 +151,11 @@ class Site:
             self._feed.publish(person(event.message, decode.typed(event.body), now, files))
         toast = admission.text if isinstance(admission, Answered) else ""
         return JSONResponse({"status": "accepted", "toast": toast})
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Answer a page that was closed while it sent; nobody hears it, and nothing has failed."""
+    return Response(status_code=UNHEARD)
 
 
 class _Events(StreamingResponse):

@@ -9,13 +9,17 @@ from pathlib import Path
 import httpx
 import pytest
 
+from channels.web import WebSettings
 from channels.web.adapter import open_channel
+from channels.web.feed import Feed
+from channels.web.site import Site
 from channels.web.uploads import KEPT, KEPT_AFTER, Refused, Uploads
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.web_harness import Transcript, local_listener, web_context
+from tests.contract.loopback_harness import NoMount
+from tests.contract.web_harness import Transcript, local_listener, no_log, web_context
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import following, visiting
-from zeroclaw import Attachment, Channel, ChannelRejected, Said
+from zeroclaw import Attachment, Channel, ChannelContext, ChannelRejected, Said
 
 # Most open and close real sockets.
 pytestmark = pytest.mark.slow
@@ -157,6 +161,38 @@ async def test_many_files_at_once_are_all_kept(tmp_path: Path) -> None:
             group.create_task(uploads.take(name, _chunks(b"milk")))
             group.create_task(uploads.sweep())
     assert sorted(names_in(tmp_path)) == names
+
+
+@pytest.mark.parametrize("path", ["/files/made-by-page", "/messages", "/answers"])
+async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, path: str) -> None:
+    """What came of it is dropped, and nothing is raised, which the log would show as a failure."""
+    uploads, desk = Uploads(tmp_path, ManualClock(), 100), Desk()
+    context = ChannelContext(
+        name="web",
+        settings=WebSettings(),
+        secrets={},
+        clock=ManualClock(),
+        mount=NoMount(),
+        log=no_log,
+        positions={},
+        transcript=Transcript(),
+    )
+    site = Site(context=context, feed=Feed(), admit=desk.admit, page={}, title="", uploads=uploads)
+    asked = {"type": "http", "method": "POST", "path": path, "headers": (), "query_string": b""}
+    came: list[dict[str, object]] = [
+        {"type": "http.disconnect"},
+        {"type": "http.request", "body": b"mi", "more_body": True},
+    ]
+
+    async def receive() -> dict[str, object]:
+        return came.pop()
+
+    async def send(_: object) -> None:
+        pass
+
+    await site.application()(asked, receive, send)
+    assert await uploads.content("made-by-page", 9) is None
+    assert desk.arrived == []
 
 
 async def test_all_that_is_on_its_way_has_one_bound(
