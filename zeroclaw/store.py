@@ -335,8 +335,11 @@ class Logs(Protocol):
         """Return the newest entry, None for an empty stream."""
         ...
 
-    async def streams(self, log: LogKind) -> tuple[str, ...]:
-        """Return the names of all streams that hold an entry, sorted."""
+    async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
+        """Return the names of all streams that hold an entry, sorted.
+
+        With `last`, only so many of the last, those `before` a name where one is given.
+        """
         ...
 
 

@@ -306,6 +306,19 @@ async def test_a_stream_counts_from_one_without_gaps(kept: Implementation, tmp_p
 
 
 @every_store
+async def test_the_last_streams_come_in_pages(kept: Implementation, tmp_path: Path) -> None:
+    """Whatever their number, and however long each is."""
+    async with kept.opened(tmp_path, ManualClock()) as store:
+        names = ("a", "b", "b", "c", "d")
+        lines = (Append(log=LogKind.AUDIT, stream=name, body=b"x") for name in names)
+        await store.commit(chore(*lines, Append(log=LogKind.JOURNAL, stream="z", body=b"x")))
+        assert await store.streams(LogKind.AUDIT, last=2) == ("c", "d")
+        assert await store.streams(LogKind.AUDIT, last=2, before="c") == ("a", "b")
+        assert await store.streams(LogKind.AUDIT, last=9, before="b") == ("a",)
+        assert await store.streams(LogKind.AUDIT, last=9, before="a") == ()
+
+
+@every_store
 async def test_a_stream_is_read_on_from_where_one_was(kept: Implementation, tmp_path: Path) -> None:
     """`after` and `limit` make pages."""
     async with kept.opened(tmp_path, ManualClock()) as store:

@@ -256,9 +256,11 @@ class MemoryStore:
         entries = await self.read(log, stream)
         return entries[-1] if entries else None
 
-    async def streams(self, log: LogKind) -> tuple[str, ...]:
+    async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         await asyncio.sleep(0)
-        return tuple(sorted(name for kind, name in self._tables.logs if kind is log))
+        names = sorted(name for kind, name in self._tables.logs if kind is log)
+        known = [name for name in names if not (last and before) or name < before]
+        return tuple(known[-last:])
 
     async def blob(self, digest: str) -> bytes | None:
         await asyncio.sleep(0)

@@ -86,13 +86,12 @@ class Numbered:
     written: Written | None
 
 
-def chains(place: Place, shown: Sequence[Chain], *, total: int, older: str, first: bool) -> Html:
+def chains(place: Place, shown: Sequence[Chain], *, older: str, first: bool) -> Html:
     """Return the section: one page of all chains.
 
     Args:
         place: Where the page stands.
         shown: Those of this page.
-        total: How many there are.
         older: The path of the next page, empty for none.
         first: Whether this is the first page.
     """
@@ -112,7 +111,7 @@ def chains(place: Place, shown: Sequence[Chain], *, total: int, older: str, firs
         label="check every chain",
         check="",
     )
-    said = tag("p", counted(total, "chain", "chains"), class_="aside")
+    said = tag("p", "One for each conversation, and the daemon's own.", class_="aside")
     return panel(
         "Chains",
         tag("div", said, every, class_="line"),

@@ -241,11 +241,13 @@ class Look:
 
     # --- the audit -----------------------------------------------------------------------------
 
-    async def streams(self) -> tuple[str, ...]:
-        """Return the names of all chains: the daemon's own, then the newest conversations'."""
-        found = await self._store.streams(LogKind.AUDIT)
-        own = (STREAM,) if STREAM in found else ()
-        return (*own, *sorted((one for one in found if one != STREAM), reverse=True))
+    async def streams(self, *, last: int = 0, before: str = "") -> tuple[str, ...]:
+        """Return the names of the chains, the newest conversation's first.
+
+        The daemon's own is sorted behind every id, so that it comes before them all. For the
+        parameters see `Logs.streams`.
+        """
+        return (await self._store.streams(LogKind.AUDIT, last=last, before=before))[::-1]
 
     async def chain(self, stream: str) -> Chain | None:
         """Return one chain, None when there is none of this name."""

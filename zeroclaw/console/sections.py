@@ -91,11 +91,9 @@ class Sections:
     async def check(self, fields: Fields) -> str:
         """Look through one chain anew, or through all."""
         stream = fields.get("check", "")
-        every = await self._look.streams()
-        if stream and stream not in every:
+        if stream and await self._look.chain(stream) is None:
             return "there is no such chain"
-        wanted = (stream,) if stream else every
-        self._chains.ask(*wanted)
+        self._chains.ask(*((stream,) if stream else await self._look.streams()))
         await within(PATIENCE_S, self._chains)
         return ""
 
@@ -140,15 +138,14 @@ class Sections:
     async def _audit(self, asked: Fields) -> tuple[str, Html]:
         if asked.get("of"):
             return await self._chain(asked["of"], asked)
-        every = await self._look.streams()
-        first = _number(asked.get("from", ""), 0)
-        here = every[first : first + A_PAGE]
+        before = asked.get("before", "")
+        names = await self._look.streams(last=A_PAGE + 1, before=before)
+        here = names[:A_PAGE]
         await self._checked([await self._look.chain(one) for one in here])
         found = [await self._look.chain(one) for one in here]
-        rest = first + A_PAGE < len(every)
-        older = f"{self._place.to('audit')}?from={first + A_PAGE}" if rest else ""
+        older = f"{self._place.to('audit')}?before={here[-1]}" if len(names) > A_PAGE else ""
         shown = [one for one in found if one is not None]
-        main = audit.chains(self._place, shown, total=len(every), older=older, first=not first)
+        main = audit.chains(self._place, shown, older=older, first=not before)
         return "", main
 
     async def _checked(self, found: Sequence[audit.Chain | None]) -> None:

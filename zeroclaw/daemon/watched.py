@@ -75,9 +75,9 @@ class Forwarding:
         """Return the newest entry; see `Logs.last`."""
         return await self._store.last(log, stream)
 
-    async def streams(self, log: LogKind) -> tuple[str, ...]:
-        """Return the names of streams; see `Logs.streams`."""
-        return await self._store.streams(log)
+    async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
+        """See `Logs.streams`."""
+        return await self._store.streams(log, last=last, before=before)
 
     async def blob(self, digest: str) -> bytes | None:
         """Return bytes; see `Blobs.blob`."""

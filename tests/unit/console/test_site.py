@@ -264,7 +264,6 @@ async def test_many_conversations_and_chains_are_read_in_pages(world: World) -> 
             "chat/room00",
         ]
         page = await visitor.page("audit")
-        assert "27 chains" in page.words
         older = await visitor.page(page.links()["older →"].removeprefix("/console/"))
         assert len(older.by_id("streams").every("li")) == 2
 

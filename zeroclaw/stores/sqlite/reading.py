@@ -82,8 +82,12 @@ class Reading:
         """Read the newest entry, see `Logs.last`."""
         return await self._read(lambda connection: reads.last_entry(connection, log, stream))
 
-    async def streams(self, log: LogKind) -> tuple[str, ...]:
+    async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
         """Read the names of a log's streams, see `Logs.streams`."""
+        if last:
+            return await self._read(
+                lambda connection: reads.last_streams(connection, log, last=last, before=before)
+            )
         return await self._read(lambda connection: reads.streams(connection, log))
 
     async def blob(self, digest: str) -> bytes | None:

@@ -9,6 +9,7 @@ from zeroclaw.stores.sqlite.instants import from_microseconds, to_microseconds
 
 _Columns = tuple[str, int, bytes, str | None, str, str, int | None]
 _SELECT = "SELECT key, version, body, conversation, state, place, due_at FROM stored_row WHERE "
+_BEYOND = "\U0010ffff"  # sorted behind every name
 _COUNT = "SELECT count(*) FROM stored_row WHERE "
 
 
@@ -97,6 +98,21 @@ def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
         (log, log),
     ).fetchall()
     return tuple(stream for (stream,) in found)
+
+
+def last_streams(
+    connection: sqlite3.Connection, log: LogKind, *, last: int, before: str
+) -> tuple[str, ...]:
+    """Read so many of the last names, jumping backwards over their entries."""
+    found: list[tuple[str]] = connection.execute(
+        "WITH RECURSIVE name (stream) AS ("
+        " SELECT max(stream) FROM log_entry WHERE log = ? AND stream < ?"
+        " UNION ALL SELECT (SELECT max(stream) FROM log_entry WHERE log = ? AND"
+        " stream < name.stream) FROM name WHERE name.stream IS NOT NULL LIMIT ?)"
+        " SELECT stream FROM name WHERE stream IS NOT NULL",
+        (log, before or _BEYOND, log, last),
+    ).fetchall()
+    return tuple(stream for (stream,) in reversed(found))
 
 
 def blob(connection: sqlite3.Connection, digest: str) -> bytes | None:
