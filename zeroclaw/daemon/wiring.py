@@ -228,6 +228,7 @@ class Wired:
             mailboxes=self.mailboxes,
             clock=parts.clock,
             ids=parts.ids,
+            ids_of=self.people.ids_of,
             announce=self.outbox.announce_written,
             log=EventLog("forgetting"),
         )

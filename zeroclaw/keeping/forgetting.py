@@ -6,6 +6,7 @@ again, so a wish that a restart cut off is carried out from its beginning.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -100,15 +101,21 @@ class Forgetting:
         mailboxes: Mailboxes,
         clock: Clock,
         ids: Ids,
+        ids_of: Callable[[str], tuple[str, ...]],
         announce: Callable[[tuple[Write, ...]], None],
         log: ChannelLog,
     ) -> None:
-        """Hold what is needed; `announce` hands over what was committed to be said."""
+        """Hold what is needed.
+
+        `ids_of` returns the ids that a person of the configuration writes with, under which they
+        may have written before it named them; `announce` hands over what was committed to be said.
+        """
         self._store = store
         self._leases = leases
         self._mailboxes = mailboxes
         self._clock = clock
         self._ids = ids
+        self._ids_of = ids_of
         self._announce = announce
         self._log = log
         self._bell = Bell()
@@ -138,13 +145,8 @@ class Forgetting:
 
     async def _fulfil(self, row: Row) -> bool:
         wish = wish_of(row)
-        places = await conversations_of(self._store, wish.person)
-        done = [
-            await (self._whole(wish, here) if direct else self._theirs(wish, here))
-            for here, direct in places
-        ]
-        notes = find_all(self._store, RowKind.NOTE, place=owner_of_person(wish.person))
-        await self._remove([one async for one in notes])
+        names = (wish.person, *self._ids_of(wish.person))
+        done = [await self._removed(replace(wish, person=name)) for name in names]
         if not all(done):
             self._log("forgetting_waits", person=wish.person, level="warning")
             return False
@@ -160,8 +162,18 @@ class Forgetting:
         gone = Delete(kind=RowKind.FORGETTING, key=row.key)
         await self._commit(told, gone)
         self._announce((told,))
-        self._log("forgotten", person=wish.person, conversations=len(places))
+        self._log("forgotten", person=wish.person)
         return True
+
+    async def _removed(self, wish: Wish) -> bool:
+        """Remove what somebody said under one name; False if not all of it could go yet."""
+        done = [
+            await (self._whole(wish, here) if direct else self._theirs(wish, here))
+            for here, direct in await conversations_of(self._store, wish.person)
+        ]
+        notes = find_all(self._store, RowKind.NOTE, place=owner_of_person(wish.person))
+        await self._remove([one async for one in notes])
+        return all(done)
 
     # --- a conversation that is theirs alone ---------------------------------------------------
 

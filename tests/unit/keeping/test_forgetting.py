@@ -74,6 +74,22 @@ async def test_everything_of_a_private_chat_goes_but_its_audit(world: World) -> 
         assert said_to_the_model(world) == ["hello"]
 
 
+async def test_what_somebody_said_before_they_had_a_name_goes_too(world: World) -> None:
+    """In the chats that they share with others as well, where it is kept under their id alone."""
+    ada, ben = world.config.people
+    world.configure(people=(ada,))
+    async with world.running() as house:
+        await house.say("tulip of ben", "ben", room="lobby")
+        await house.say("rose of ada", room="lobby")
+        world.configure(people=(ada, ben))
+        await house.ask("reload")
+        await forget(house, "ben")
+        left = await kept(world)
+        assert "tulip" not in left
+        assert "rose of ada" in left
+        assert house.texts("ben")[-1] == "Done: what you said to me is removed."
+
+
 async def test_it_has_to_be_repeated_in_time(world: World) -> None:
     """With the code, within ten minutes; anything else asks anew."""
     async with world.running() as house:
