@@ -122,6 +122,20 @@ async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> 
         await expect(chat.cards).to_contain_text("too much")
 
 
+async def test_a_press_that_nobody_hears_says_so_and_can_be_repeated(tmp_path: Path) -> None:
+    """In our words, on the card; nothing of it is lost or done twice (P10)."""
+    async with consoling(tmp_path) as (here, chat, console):
+        await asks(here, chat, "true")
+        await expect(console.cards).to_have_count(1)
+        await here.daemon.kill()
+        await console.button("Approve").click()
+        await expect(console.cards).to_contain_text("the daemon can't be reached; press again")
+        await here.daemon.start()
+        await console.live()
+        await console.button("Approve").click()
+        await expect(console.told).to_have_text("approved: shell")
+
+
 async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_path: Path) -> None:
     """It is held once and says so; whoever means it presses again (P5)."""
     async with consoling(tmp_path) as (here, chat, console):

@@ -196,6 +196,8 @@ document.addEventListener("submit", (event) => {
   void send(form, new URLSearchParams(new FormData(form, event.submitter)));
 });
 
+const UNREACHED = "the daemon can't be reached; press again when the page is live";
+
 async function send(form, fields) {
   const trouble = form.querySelector(".trouble");
   const controls = [...(form.closest("li") ?? form).querySelectorAll("button, input")];
@@ -209,7 +211,8 @@ async function send(form, fields) {
     show(text, { isOwn: true });
     if (!form.isConnected) by("main").focus({ preventScroll: true });
   } catch (error) {
-    trouble.textContent = error.message;
+    // What fetch itself throws is said in the browser's words, which help nobody.
+    trouble.textContent = error instanceof TypeError ? UNREACHED : error.message;
     trouble.hidden = false;
   }
   controls.forEach((one) => { one.disabled = false; });
