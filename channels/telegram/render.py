@@ -1,13 +1,16 @@
 """Turn Markdown into text and entities, which Telegram can't fail to parse.
 
-telegramify-markdown (of the extra `telegram`, loaded when first used) does the parsing. Two of
-its answers are mended here: it drops raw HTML, text and all, so no `<` is shown to it; and it
-nests block quotes, which the Bot API does not allow (formatting options, read 2026-11).
+telegramify-markdown (of the extra `telegram`, loaded when first used) does the parsing. Three of
+its answers are mended here: it drops raw HTML, text and all, so no `<` is shown to it; it turns
+formulas into signs in time and memory that double with each root in a root, so that a line of them
+would stop everything, and no `$` is shown to it either; and it nests block quotes, which the Bot
+API does not allow (formatting options, read 2026-11).
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 from channels.telegram.fields import storable
 from channels.telegram.styled import Mark, Styled, to_body, units
@@ -22,6 +25,7 @@ KINDS = frozenset(
 )
 """All styles that are ever sent."""
 _LINKS = ("http://", "https://")
+_HIDDEN = "<$"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
 # Telegram drops these: signs that turn the reading direction round, and controls.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
@@ -40,10 +44,13 @@ def measure(rendered: Rendered) -> int:
 
 def _styled(source: str) -> Styled:
     clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
-    stand_in = next(one for one in _STAND_INS if one not in clean)
-    parsed = _parsed(clean.replace("<", stand_in))
+    free = (one for one in _STAND_INS if one not in clean)
+    # Where all stand for something already, the first two are read as what they stand for here.
+    hidden = dict(zip(_HIDDEN, chain(free, _STAND_INS), strict=False))
+    shown = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
+    parsed = _parsed(clean.translate(str.maketrans(hidden)))
     # One unit for one unit, so that offsets stay.
-    text = _DROPPED.sub("\ufffd", parsed.text.replace(stand_in, "<")).rstrip()
+    text = _DROPPED.sub("\ufffd", parsed.text.translate(shown)).rstrip()
     if not text.strip():
         return Styled(text=clean.strip())
     most = units(text)
@@ -51,8 +58,8 @@ def _styled(source: str) -> Styled:
         replace(
             one,
             length=min(one.length, most - one.offset),
-            url=one.url.replace(stand_in, "<"),
-            language=one.language.replace(stand_in, "<"),
+            url=one.url.translate(shown),
+            language=one.language.translate(shown),
         )
         for one in parsed.marks
     )
@@ -67,7 +74,7 @@ def _parsed(source: str) -> Styled:
     symbols.heading_level_1 = symbols.heading_level_2 = ""
     symbols.heading_level_3 = symbols.heading_level_4 = ""
     symbols.unordered_list_item = "•"
-    text, entities = convert(source, config=config)
+    text, entities = convert(source, latex_escape=False, config=config)
     marks = tuple(
         Mark(
             kind=one.type,

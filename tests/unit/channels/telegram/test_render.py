@@ -1,5 +1,6 @@
 """Markdown becomes text and entities that Telegram always takes."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -85,3 +86,32 @@ def test_an_underlined_heading_is_bold_too() -> None:
 def test_what_is_cut_fits(text: str, most: int) -> None:
     assert units(cut(text, most)) <= most
     assert cut(text, units(text)) == text
+
+
+NESTED = r"\sqrt{" * 60 + "x" + "}" * 60
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        f"${NESTED}$",
+        rf"\({NESTED}\)",
+        rf"\[{NESTED}\]",
+        "$$" + r"\frac{" * 60 + "$$",
+        "$$" * 2_000,
+    ],
+)
+def test_a_formula_is_shown_as_it_was_written(formula: str) -> None:
+    """The library's own reading of one doubles its time with each root in a root (P9)."""
+    shown = markdown(formula).plain
+    assert shown == re.sub(r"\\([()\[\]])", r"\1", formula)
+
+
+def test_prices_and_variables_keep_their_signs() -> None:
+    assert markdown("$x$ costs $5, `$HOME`").plain == "$x$ costs $5, $HOME"
+
+
+def test_a_text_that_holds_every_sign_for_private_use_is_shown() -> None:
+    """Nothing is left to stand for what is hidden from the library; that breaks nothing."""
+    every = "".join(map(chr, range(0xE000, 0xF900)))
+    assert markdown(every).plain.endswith(every[2:])
