@@ -5,7 +5,8 @@ crowd is counted. What a day holds is committed with the message it counts. The 
 memory only and are empty after a start: they are about seconds, and counting them as spent would
 refuse what people wrote while nobody listened.
 
-Operators are not limited, nor is what ends a turn or answers a question.
+An edit counts like a message: the model reads it. Operators are not limited, nor is what ends a
+turn or answers a question.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from weakref import WeakValueDictionary
 from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import Command, Envelope, ItemId, Principal, Said
+from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Principal, Said
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.limits import Bucket, Day, Limits, Over, Tally, Which, ends_at, step
 from zeroclaw.inbound.people import OPERATOR
@@ -153,7 +154,7 @@ class Turnstile:
             return None
         limits = self._limits(envelope.address.channel)
         match envelope.body:
-            case Said():
+            case Said() | Edited():
                 return limits
             case Command(name=name) if name in OPENING:
                 return limits
@@ -186,7 +187,8 @@ class Turnstile:
             principal=principal,
             content=Unread(over=over.which),
             admitted_at=now,
-            message=envelope.message,
+            # Else the next edit would find this in place of the message that it is about.
+            message="" if isinstance(envelope.body, Edited) else envelope.message,
         )
         writes: tuple[Write, ...] = (*found.writes, item_put(item, "failed", expect=0))
         if over.tell:

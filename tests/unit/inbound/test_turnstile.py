@@ -377,3 +377,18 @@ async def test_an_edit_of_what_was_turned_away_says_nothing(world: World) -> Non
         await house.say("four", "ben")
         assert world.model.asked()[-1] == "user: four"
         assert not any("tulip" in said for said in world.model.asked())
+
+
+async def test_edits_count_like_messages(world: World) -> None:
+    """The model reads each of them; later the message that they are about is found again."""
+    world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=3))
+    async with world.running() as house:
+        await house.say("one", "ben")
+        for number in range(9):
+            await house.edit("p1", f"edit {number}", "ben")
+        assert await house.states() == ["answered", "joined", "joined", *["failed"] * 7]
+        assert [text.partition(" ")[0] for text in house.texts("ben")] == ["ok", "That"]
+        await house.advance(60)
+        await house.edit("p1", "tulip", "ben")
+        await house.say("two", "ben")
+        assert "tulip" in str(world.model.asked())
