@@ -231,6 +231,22 @@ def nth(what: str, name: str, when: str, number: int = 1) -> Callable[[Instant],
     return ends
 
 
+def later(
+    first: Callable[[Instant], bool], then: Callable[[Instant], bool]
+) -> Callable[[Instant], bool]:
+    """Return what ends the daemon by `then`, which sees only what comes after `first`."""
+    is_later = False
+
+    def ends(instant: Instant) -> bool:
+        nonlocal is_later
+        if is_later:
+            return then(instant)
+        is_later = first(instant)
+        return False
+
+    return ends
+
+
 def nth_within(
     progress: Callable[[], frozenset[Phase]], phase: Phase | None, number: int
 ) -> Callable[[Instant], bool]:

@@ -29,6 +29,10 @@ class Ledger:
         """Return how many rows are in a state."""
         return len(self.keys(kind, state))
 
+    def ends(self, message: str) -> list[str]:
+        """Return the states of what was admitted of a message, edits of it apart."""
+        return [state for (state,) in self._read(_ENDS, RowKind.INBOX.value, message)]
+
     def streams(self, log: LogKind) -> list[str]:
         """Return the names of a log's streams."""
         return [stream for (stream,) in self._read(_STREAMS, log.value)]
@@ -36,6 +40,10 @@ class Ledger:
     def log(self, log: LogKind, stream: str) -> list[bytes]:
         """Return the bodies of a stream, in order."""
         return [bytes.fromhex(body) for (body,) in self._read(_LOG, log.value, stream)]
+
+    def holds(self, text: str) -> bool:
+        """Tell whether a row, a log or a blob holds a text."""
+        return bool(self._read(_HOLDS, text))
 
     def damage(self) -> str:
         """Look through the whole file; `ok` for none."""
@@ -53,6 +61,15 @@ _STATES = "SELECT DISTINCT state FROM stored_row WHERE kind = ?"
 _KEYS = (
     "SELECT key FROM stored_row WHERE kind = ? AND state = ?"
     " AND CAST(body AS TEXT) LIKE '%' || ? || '%' ORDER BY key"
+)
+_ENDS = (
+    "SELECT state FROM stored_row WHERE kind = ?"
+    " AND json_extract(CAST(body AS TEXT), '$.message') = ? ORDER BY key"
+)
+_HOLDS = (
+    "WITH held(body) AS (SELECT body FROM stored_row UNION ALL SELECT body FROM log_entry"
+    " UNION ALL SELECT body FROM blob)"
+    " SELECT 'held' FROM held WHERE instr(CAST(body AS TEXT), ?) LIMIT 1"
 )
 _STREAMS = "SELECT DISTINCT stream FROM log_entry WHERE log = ?"
 _LOG = "SELECT hex(body) FROM log_entry WHERE log = ? AND stream = ? ORDER BY sequence"

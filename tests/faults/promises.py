@@ -75,6 +75,8 @@ def check(scene: Scene) -> None:
     is_sure = scene.here.platform.settings.idempotent_send
     windows = 0 if is_sure else scene.instants.unrecorded
     _ended_once(scene)
+    _each_ended_its_way(scene)
+    _told_of_each_end(scene, windows)
     _answered_once(scene, min(windows, MOST_REPEATS), is_sure=is_sure)
     fragments = _fragments(scene)
     assert len(fragments) <= windows, fragments
@@ -92,6 +94,23 @@ def _ended_once(scene: Scene) -> None:
     assert all(event.confirmed for event in scene.events)
     assert ledger.states(RowKind.OUTBOX) <= {"delivered", "refused"}
     assert ledger.states(RowKind.TURN) <= {"closed"}
+
+
+def _each_ended_its_way(scene: Scene) -> None:
+    """Each message is admitted once, and ended as it should (P1)."""
+    for one in scene.said:
+        ends = scene.ledger.ends(one.event.message.id)
+        told = f"{one.event.message.text!r}: {ends}, not {one.end!r}"
+        assert ends == ([one.end] if one.end else []), told
+
+
+def _told_of_each_end(scene: Scene, windows: int) -> None:
+    """Every end that is told of by a mark is told of once; a repeat says that it may be one."""
+    marks = Counter((one.who, mark) for one in scene.said for mark in one.marks)
+    for (who, mark), due in marks.items():
+        marked = [text for text in scene.here.chat(who).answers if mark in text]
+        plain = sum(not text.endswith(REPEAT) for text in marked)
+        assert plain <= due <= len(marked) <= due + windows, f"{due} {mark!r} in {marked}"
 
 
 def _answered_once(scene: Scene, repeats: int, *, is_sure: bool) -> None:

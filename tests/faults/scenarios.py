@@ -25,12 +25,14 @@ class Scenario:
         platform: What the platform can do.
         channel: Keys of the channel's configuration.
         told: What an operator must have been told, exactly once.
+        forgotten: What is stored nowhere any more.
     """
 
     play: Callable[[Scene], Awaitable[None]]
     platform: Mapping[str, object] = field(default_factory=dict[str, object])
     channel: Mapping[str, object] = field(default_factory=dict[str, object])
     told: str = ""
+    forgotten: str = ""
 
 
 async def _text(scene: Scene) -> None:
@@ -104,7 +106,7 @@ async def _edited(scene: Scene) -> None:
 async def _refused(scene: Scene) -> None:
     scene.here.platform.will("send", Refuse(), chat="ann", times=None)
     scene.here.model.say("A secret recipe.", key="cook", times=None)
-    await scene.say("ann", "cook")
+    await scene.say("ann", "cook", end="failed")
 
 
 SCENARIOS: Mapping[str, Scenario] = {

@@ -29,22 +29,30 @@ OPEN: Mapping[RowKind, set[str]] = {
     RowKind.OUTBOX: {"pending", "sending"},
     RowKind.TURN: {"open"},
     RowKind.APPROVAL: {"pending"},
+    RowKind.FORGETTING: {"open"},
 }
 DENIED = "never"
-"""Olga denies calls with this word in their arguments, and approves all others."""
+LEFT = "later"
+"""Olga denies calls with the one word in their arguments, leaves those with the other to
+themselves, and approves the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """A message that wants an answer.
+    """A message, and what it comes to.
 
     Attributes:
         parts: The whole answer, as messages.
+        marks: Texts that each stand within an answer of its own, where the whole of it hangs on
+            when the daemon was killed.
+        end: The recorded state that it ends in, empty when it is to be forgotten.
     """
 
     who: str
     event: Event
     parts: tuple[str, ...]
+    marks: tuple[str, ...]
+    end: str
 
 
 @dataclass(eq=False, kw_only=True)
@@ -64,6 +72,7 @@ class Scene:
     events: list[Event] = field(default_factory=list[Event])
     kills: int = 0
     lives: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
+    acts: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     _pulse: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -106,25 +115,45 @@ class Scene:
             return False
         if any(chat.open_cards for chat in platform.desk.chats.values()):
             return False
-        answers = {chat.id: "\n".join(chat.answers) for chat in platform.desk.chats.values()}
-        if any(part not in answers.get(one.who, "") for one in self.said for part in one.parts):
+        if not all(act.done() for act in self.acts):
             return False
+        answers = {chat.id: "\n".join(chat.answers) for chat in platform.desk.chats.values()}
+        for one in self.said:
+            if any(text not in answers.get(one.who, "") for text in (*one.parts, *one.marks)):
+                return False
         return not any(self.ledger.states(kind) & states for kind, states in OPEN.items())
 
     # --- the people ----------------------------------------------------------------------------
 
     async def say(
-        self, who: str, text: str, *parts: str, files: Mapping[str, bytes] | None = None
+        self,
+        who: str,
+        text: str,
+        *parts: str,
+        marks: tuple[str, ...] = (),
+        end: str = "answered",
+        files: Mapping[str, bytes] | None = None,
     ) -> Event:
-        """Write as a person who expects these messages for an answer."""
+        """Write as a person who expects these messages for an answer, or answers so marked."""
         event = await self.here.say(who, text, files=files)
         self.events.append(event)
-        self.said.append(Said(who=who, event=event, parts=parts))
+        self.said.append(Said(who=who, event=event, parts=parts, marks=marks, end=end))
         return event
+
+    async def command(self, who: str, text: str, *marks: str, end: str = "answered") -> None:
+        """Use a command, and wait until it is admitted, whichever daemon admits it."""
+        await self.here.platform.confirmed(await self.say(who, text, marks=marks, end=end))
 
     def live(self, life: Coroutine[object, object, None]) -> None:
         """Keep somebody alive for as long as the scene."""
         self.lives.append(self.group.create_task(life))
+
+    def act(self, act: Coroutine[object, object, None]) -> None:
+        """Let somebody do things one after the other; it is not quiet before they have."""
+        task = self.group.create_task(act)
+        task.add_done_callback(lambda _: self.pulse())
+        self.lives.append(task)
+        self.acts.append(task)
 
     def pulse(self) -> None:
         """Something has happened."""
@@ -147,7 +176,12 @@ class Scene:
 
     def _unanswered(self) -> list[tuple[Message, int]]:
         cards = [card for chat in self.here.platform.desk.chats.values() for card in chat.cards]
-        return [(card, at) for card in cards for at, how in enumerate(card.hows) if not how]
+        return [
+            (card, at)
+            for card in cards
+            for at, how in enumerate(card.hows)
+            if not how and LEFT not in card.asked.calls[at].arguments
+        ]
 
     # --- the model and the tools ---------------------------------------------------------------
 

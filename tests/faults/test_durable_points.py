@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.instants import nth
-from tests.faults.promises import check
-from tests.faults.scenarios import SCENARIOS, Scenario
-from tests.faults.scene import Scene, scene
+from tests.faults.killing import kill_at
+from tests.faults.scenarios import SCENARIOS
 from zeroclaw.store import DurablePoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
@@ -55,29 +54,6 @@ CALLS = (
 )
 
 
-async def kill_at(
-    directory: Path, scenario: Scenario, instant: tuple[str, str, str], number: int = 1
-) -> None:
-    """Play a scenario, kill the daemon at one instant, start it again, and hold it to account."""
-    async with scene(
-        directory, platform=scenario.platform, channels={"loopback": dict(scenario.channel)}
-    ) as here:
-        here.instants.ends_at = nth(*instant, number)
-        await scenario.play(here)
-        await here.start()
-        assert await here.ended(), f"the daemon never came to {instant}"
-        await here.start()
-        await here.quiet()
-        _hold_to_account(here, scenario)
-
-
-def _hold_to_account(here: Scene, scenario: Scenario) -> None:
-    check(here)
-    if scenario.told:
-        notes = [text for text in here.here.chat("olga").texts if scenario.told in text]
-        assert len(notes) == 1, notes
-
-
 def test_every_durable_point_is_walked() -> None:
     """A point that the code exports is killed at, or said not to be performed yet."""
     assert set(WALK) | NOT_PERFORMED == set(DurablePoint)
@@ -93,7 +69,7 @@ async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
     tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
 ) -> None:
     """Answered once, run at most once, every card settled, the books in order. S4-16, K24."""
-    await kill_at(tmp_path, SCENARIOS[name], ("commit", point.value, when), n)
+    await kill_at(tmp_path, SCENARIOS[name], nth("commit", point.value, when, n))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -102,4 +78,4 @@ async def test_a_kill_around_a_call_to_the_platform_loses_and_repeats_nothing(
     tmp_path: Path, call: str, name: str, when: str
 ) -> None:
     """Between a call and its record lies the window of platforms that can't tell a repeat (P1)."""
-    await kill_at(tmp_path, SCENARIOS[name], ("call", call, when))
+    await kill_at(tmp_path, SCENARIOS[name], nth("call", call, when))

@@ -66,7 +66,11 @@ class Work:
         """Let Ann and Bob write: always a text and an approved call, the rest by chance."""
         self.rounds += 1
         name = f"r{self.rounds:02}"
-        wishes = ["text", "knock", *self.chance.sample(["deny", "shell", "look", "text2"], 2)]
+        wishes = [
+            "text",
+            "knock",
+            *self.chance.sample(["deny", "shell", "look", "text2", "file", "stop"], 2),
+        ]
         self.chance.shuffle(wishes)
         for wish in wishes:
             self.mix[wish] += 1
@@ -83,13 +87,29 @@ class Work:
             "look": ("peek", {"what": key}),
         }
         pieces = ("The answer ", "to ", key, " is ", "this", ".")
+        if wish == "stop":
+            await self._stopped(key)
+            return
         if wish in calls:
             tool, arguments = calls[wish]
             model.call(tool, arguments, round=0, key=key, times=None)
             here.write(key, *pieces, round=1)
         else:
             here.write(key, *pieces)
-        await here.say(who, key, answer)
+        await here.say(who, key, answer, files={"a.txt": b"milk"} if wish == "file" else None)
+
+    async def _stopped(self, key: str) -> None:
+        """Let Olga ask for what never ends, and stop it; Ann's and Bob's turns are none of it."""
+        here, model = self.here, self.here.here.model
+        # Where nothing was shown of the one before, the model is asked both as one.
+        model.say("And ", "so ", "on ", model.gate(), key="stop ", times=None)
+        await here.say("olga", key, marks=("topped by olga",), end="stopped")
+
+        async def stop() -> None:
+            await model.until(lambda model: any(key in one.last_user for one in model.requests))
+            await here.command("olga", "/stop")
+
+        here.act(stop())
 
 
 @pytest.mark.parametrize("number", range(KILLS // KILLS_A_WORLD))

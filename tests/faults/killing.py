@@ -1,0 +1,38 @@
+"""Plays a scenario, kills the daemon at one instant, and holds what it comes to to account."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.faults.instants import Instant
+from tests.faults.promises import check
+from tests.faults.scenarios import Scenario
+from tests.faults.scene import Scene, scene
+
+
+async def kill_at(directory: Path, scenario: Scenario, ends_at: Callable[[Instant], bool]) -> None:
+    """Kill the daemon once, and start it again.
+
+    Args:
+        directory: An empty directory of this test's own.
+        scenario: What takes place.
+        ends_at: Asked at each instant whether it is the last one of the daemon's first life.
+    """
+    async with scene(
+        directory, platform=scenario.platform, channels={"loopback": dict(scenario.channel)}
+    ) as here:
+        here.instants.ends_at = ends_at
+        await scenario.play(here)
+        await here.start()
+        assert await here.ended(), "the daemon never came to that instant"
+        await here.start()
+        await here.quiet()
+        _hold_to_account(here, scenario)
+
+
+def _hold_to_account(here: Scene, scenario: Scenario) -> None:
+    check(here)
+    if scenario.told:
+        notes = [text for text in here.here.chat("olga").texts if scenario.told in text]
+        assert len(notes) == 1, notes
+    if scenario.forgotten:
+        assert not here.ledger.holds(scenario.forgotten)
