@@ -251,6 +251,10 @@ CHANNEL_KEEPS_FAILING = Sentence(
     en="`{channel}` keeps failing: {why}. I go on trying.",
     de="`{channel}` fällt immer wieder aus: {why}. Ich versuche es weiter.",
 )
+EVENT_GIVEN_UP = Sentence(
+    en="A message on `{channel}` broke something in me again and again ({why}). I let it go.",
+    de="Eine Nachricht auf `{channel}` hat immer wieder etwas in mir zerbrochen ({why}). Ich lasse sie aus.",
+)
 DISK_NEARLY_FULL = Sentence(
     en=(
         "The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "

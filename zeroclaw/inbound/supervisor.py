@@ -19,8 +19,9 @@ from typing import Literal, cast
 from zeroclaw import sentences
 from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.errors import ChannelUnauthorized, ConfigError, ZeroclawError
+from zeroclaw.errors import ChannelUnauthorized, ConfigError, RateLimited, ZeroclawError
 from zeroclaw.foreign import Raised, call
+from zeroclaw.inbound.poison import Poison
 from zeroclaw.language import Says
 
 FIRST_WAIT_S = 1.0
@@ -86,10 +87,14 @@ class Supervisor:
         """
         failures = 0
         wait_s = FIRST_WAIT_S
+        # It outlives the adapter, which may well be restarted between two tries of an event.
+        poison = Poison(
+            channel=name, admit=self._admit, tell_operators=self._tell_operators, log=self._log
+        )
         while True:
             self._note(name, "starting")
             began = self._clock.monotonic()
-            error = await self._run(name, make, up)
+            error = await self._run(name, make, up, poison.admit)
             if self._clock.monotonic() - began >= STEADY_S:
                 failures, wait_s = 0, FIRST_WAIT_S
             failures += 1
@@ -102,21 +107,23 @@ class Supervisor:
                 )
                 return
             self._note(name, "waiting", why)
-            self._log("channel_failed", channel=name, why=why, again_in_s=wait_s)
+            asked_s = error.retry_after_s if isinstance(error, RateLimited) else 0.0
+            again_in_s = max(wait_s, asked_s)
+            self._log("channel_failed", channel=name, why=why, again_in_s=again_in_s)
             if failures == TOLD_AFTER:
                 says = sentences.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
                 await self._tell_operators(name, says)
-            await self._clock.sleep(wait_s)
+            await self._clock.sleep(again_in_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
     async def _run(
-        self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None]
+        self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None], admit: Admit
     ) -> Exception:
         channel: Channel | None = None
         try:
             channel = make()
             up(channel)
-            await channel.receive(self._admit, lambda: self._note(name, "up"))
+            await channel.receive(admit, lambda: self._note(name, "up"))
         except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
             return _first(error)
         finally:

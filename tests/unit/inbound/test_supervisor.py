@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
 from zeroclaw.envelope import Accepted, Admission, Envelope
-from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError
+from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
 from zeroclaw.inbound.supervisor import LONGEST_WAIT_S, STEADY_S, Supervisor, contain, fault_line
 from zeroclaw.language import Says
 
@@ -113,6 +113,19 @@ async def test_the_operator_is_told_once_that_a_channel_keeps_failing() -> None:
         assert rig.told == [("chat", "`chat` keeps failing: the line was cut. I go on trying.")]
         assert channel.lives == 6
         assert channel.closed == 5
+        task.cancel()
+
+
+async def test_a_channel_that_is_asked_to_wait_is_not_started_before() -> None:
+    """What the platform asks for is obeyed, where it is more than the pause."""
+    rig = Rig()
+    channel = Frail(rig.clock, RateLimited("too many calls", retry_after_s=90))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.advance(89)
+        assert channel.lives == 1
+        await rig.clock.advance(1)
+        assert channel.lives == 2
         task.cancel()
 
 
