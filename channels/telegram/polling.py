@@ -24,6 +24,9 @@ from zeroclaw import Admission, Admit, ChannelLog, Clock, RateLimited, ZeroclawE
 AGAIN_S = 1.0
 """Seconds until what could not be stored is fetched again."""
 
+LONGEST_QUIET_S = 30.0
+"""A wait that Telegram asks for is no failure up to here."""
+
 Fetch = Callable[[int | None, Sequence[str]], Awaitable[list[object]]]
 
 
@@ -67,7 +70,9 @@ class Poller:
             try:
                 updates = await self._fetch(offset, ALLOWED_UPDATES)
             except RateLimited as error:
-                await self._clock.sleep(error.retry_after_s)
+                if error.retry_after_s > LONGEST_QUIET_S:
+                    raise  # so that the wait is seen: the channel is not up while it lasts
+                await self._clock.sleep(max(error.retry_after_s, AGAIN_S))
                 continue
             numbers = [number for one in updates if (number := update_id(one)) is not None]
             failed = await self._show(updates)

@@ -4,13 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
+import pytest
+
 from channels.telegram.decode import Passed, Taken
 from channels.telegram.polling import Poller
 from tests.contract.channel_suite import Desk
 from tests.contract.loopback_harness import no_log
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
-from zeroclaw import Admission, ChannelUnavailable
+from zeroclaw import Admission, ChannelUnavailable, RateLimited
 
 
 class Server:
@@ -93,3 +95,34 @@ async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:
         await rig.clock.advance(1)
         assert rig.server.offsets == [None, None]
         running.cancel()
+
+
+async def test_a_long_wait_that_telegram_asks_for_is_no_secret() -> None:
+    """A short one is obeyed here; while a long one lasts, the channel does not count as up."""
+    rig = Rig()
+    faults = deque([0.0, 5.0, 600.0])
+
+    async def fetch(offset: int | None, allowed: Sequence[str]) -> list[object]:
+        raise RateLimited("too many calls", retry_after_s=faults.popleft())
+
+    poller = Poller(
+        fetch=fetch,
+        admit=rig.desk.admit,
+        then=lambda event, admission: rig.followed.append((event, admission)),
+        me=ME,
+        clock=rig.clock,
+        log=no_log,
+    )
+
+    async def wait() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(poller.run())
+            await rig.clock.settle()
+            assert len(faults) == 2
+            await rig.clock.advance(1)
+            assert len(faults) == 1
+            await rig.clock.advance(5)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await wait()
+    assert caught.group_contains(RateLimited)
