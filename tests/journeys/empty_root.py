@@ -106,7 +106,7 @@ class Running:
 
 @dataclass(frozen=True, kw_only=True)
 class EmptyRoot:
-    """The machine, with a clean clone of this checkout in its user's home.
+    """The machine, with a clean clone of this checkout, as it is, in its user's home.
 
     Attributes:
         first: Its first process, as this machine counts.
@@ -217,8 +217,20 @@ async def _lay_out(machine: Machine, archive: Path, root: Path) -> None:
     await _done("tar", "--directory", str(root), "--extract", "--file", str(archive))
     reaching = root / "etc/apt/apt.conf.d/99reaching"
     await asyncio.to_thread(reaching.write_text, machine.apt, encoding="utf-8")
-    clone = str(root / CHECKOUT.lstrip("/"))
-    await _done("git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), clone)
+    await _clone(root / "tmp" / "repository", root / CHECKOUT.lstrip("/"))
+
+
+async def _clone(repository: Path, to: Path) -> None:
+    """Clone this checkout as it is, by a repository of its own.
+
+    The checkout may have none, or one that belongs to somebody else, whom git does not trust.
+    """
+    git = ("git", "--git-dir", str(repository), "--work-tree", str(ROOT))
+    nobody = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
+    await _done(*git, "init", "--quiet")
+    await _done(*git, "add", "--all")
+    await _done(*git, *nobody, "commit", "--quiet", "--message", "as it is")
+    await _done("git", "clone", "--quiet", repository.as_uri(), str(to))
 
 
 async def _done(*command: str, environment: Mapping[str, str] | None = None) -> None:

@@ -126,7 +126,7 @@ def test_a_path_within_another_is_not_bound_again() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.needs("root", "debootstrap", "checkout", "chromium", "default port")
+@pytest.mark.needs("root", "debootstrap", "git", "chromium", "default port")
 async def test_the_readme_works_for_a_newcomer() -> None:
     """Nothing is missing on a machine that has what the README asks for, the sandbox included.
 

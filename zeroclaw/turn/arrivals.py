@@ -43,7 +43,9 @@ class Missed:
 
 
 STOPPED = Missed(why="the answer was stopped before it came")
-NO_ROOM = Missed(why="there is no room for files now: what is kept has reached its bound on the disk")
+NO_ROOM = Missed(
+    why="there is no room for files now: what is kept has reached its bound on the disk"
+)
 
 
 class Arrivals:
