@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -72,8 +73,21 @@ async def _try(
         if with_daemon:
             await _with_daemon(emulated, own)
         else:
+            told = _ending()
             click.echo(_explained(emulated))
-            await asyncio.Event().wait()
+            await told.wait()
+
+
+def _ending() -> asyncio.Event:
+    """Return what Ctrl-C and SIGTERM set from now on.
+
+    Asked for by hand: a shell lets what it puts into the background ignore the first, and the
+    second would leave the directory behind.
+    """
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    return told
 
 
 def _emulate_of(platform: str) -> Emulate:
@@ -117,8 +131,9 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     from zeroclaw.cli.talking.child import with_own_daemon
 
     async def sit() -> None:
+        told = _ending()
         click.echo(f"open    {emulated.page}\n\na daemon of its own talks there; Ctrl-C ends both")
-        await asyncio.Event().wait()
+        await told.wait()
 
     os.environ.update(emulated.environment)  # which the daemon inherits
     with tempfile.TemporaryDirectory(prefix="zeroclaw-try-") as folder:

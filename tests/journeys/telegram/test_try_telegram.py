@@ -44,9 +44,9 @@ class Trying:
             self.said.append(line.decode())
         return found[1]
 
-    async def interrupt(self) -> tuple[int | None, str]:
-        """Press Ctrl-C; returns the exit code and what was said last."""
-        self.process.send_signal(signal.SIGINT)
+    async def interrupt(self, by: signal.Signals = signal.SIGINT) -> tuple[int | None, str]:
+        """Press Ctrl-C, or end it otherwise; returns the exit code and what was said last."""
+        self.process.send_signal(by)
         out, _ = await self.process.communicate()
         return self.process.returncode, out.decode()
 
@@ -83,7 +83,8 @@ async def said_to(client: httpx.AsyncClient, person: int) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-async def test_with_run_a_daemon_answers_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+async def test_with_run_a_daemon_answers_there(tmp_path: Path, by: signal.Signals) -> None:
     """Ann is answered by the model of the configuration; nothing is left behind at the end."""
     (tmp_path / "script.toml").write_text(SCRIPT, "utf-8")
     config = tmp_path / "config.toml"
@@ -99,7 +100,7 @@ async def test_with_run_a_daemon_answers_there(tmp_path: Path) -> None:
             async for _ in events.aiter_lines():
                 if "Hello, Ann." in await said_to(client, ANN):
                     break
-        assert (await running.interrupt())[0] == 0
+        assert (await running.interrupt(by))[0] == 0
     assert left_in(tmp_path) == []
 
 
