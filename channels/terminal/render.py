@@ -21,7 +21,7 @@ tool must not be able to paint over a card. In a card all that can't be seen is 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never
@@ -241,16 +241,16 @@ def _call(call: CardCall, ending: Ending | None, most_chars: int) -> dict[str, o
         "number": call.number,
         "tool": spelled_out(call.tool),
         "summary": spelled_out(call.summary),
-        "arguments": _capped(spelled_out(call.arguments), most_chars),
+        "arguments": _capped(call.arguments, most_chars, spelled_out),
         "why": spelled_out(call.why),
         "hash8": call.hash8,
         "ending": _ending(ending),
     }
 
 
-def _capped(text: str, most_chars: int) -> str:
+def _capped(text: str, most_chars: int, made: Callable[[str], str] = visible) -> str:
     """Return what fits of a text, made visible, and say that some of it is missing."""
-    shown = visible(text[:most_chars])
+    shown = made(text[:most_chars])
     if len(text) <= most_chars and len(shown) <= most_chars:
         return shown
     return f"{shown[:most_chars]}\n… not all of {len(text)} characters is shown …"

@@ -4,8 +4,9 @@ import asyncio
 import os
 import re
 import signal
+import tempfile
 import tomllib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,13 @@ class Trying:
         return self.process.returncode, out.decode()
 
 
+@pytest.fixture
+def short() -> Generator[Path]:
+    """An empty directory with a short path: below it comes a sitting's own, with a socket in it."""
+    with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory:
+        yield Path(directory)
+
+
 def left_in(directory: Path) -> list[Path]:
     """What a sitting would leave of its own."""
     return [*directory.glob("zeroclaw-try-*")]
@@ -84,13 +92,15 @@ async def said_to(client: httpx.AsyncClient, person: int) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-async def test_with_run_a_daemon_answers_there(tmp_path: Path, by: signal.Signals) -> None:
+async def test_with_run_a_daemon_answers_there(
+    tmp_path: Path, short: Path, by: signal.Signals
+) -> None:
     """Ann is answered by the model of the configuration; nothing is left behind at the end."""
     (tmp_path / "script.toml").write_text(SCRIPT, "utf-8")
     config = tmp_path / "config.toml"
     provider = f'[provider]\nkind = "scripted"\nscript = "{tmp_path / "script.toml"}"\n'
     config.write_text(provider, "utf-8")
-    async with trying(tmp_path, "--run", "--config", str(config)) as running:
+    async with trying(short, "--run", "--config", str(config)) as running:
         page = await running.until(OPEN)
         async with (
             httpx.AsyncClient(base_url=page, trust_env=False) as client,
@@ -101,7 +111,7 @@ async def test_with_run_a_daemon_answers_there(tmp_path: Path, by: signal.Signal
                 if "Hello, Ann." in await said_to(client, ANN):
                     break
         assert (await running.interrupt(by))[0] == 0
-    assert left_in(tmp_path) == []
+    assert left_in(short) == []
 
 
 @pytest.mark.slow

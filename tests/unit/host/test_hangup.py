@@ -12,6 +12,7 @@ from zeroclaw.host.hangup import Hangup, Meaning
 
 ASKS = """
 import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever the tests were started with
 os.open(sys.argv[1], os.O_RDWR)  # which makes it the terminal of this session
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 from zeroclaw.host.hangup import Hangup
