@@ -11,7 +11,17 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.gate.screen import Verdict
-from zeroclaw.store import Append, Commit, DurablePoint, Fence, LogKind, Store, Write, read_all
+from zeroclaw.store import (
+    Append,
+    Commit,
+    DurablePoint,
+    Fence,
+    LogEntry,
+    LogKind,
+    Store,
+    Write,
+    read_all,
+)
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, fold
@@ -63,7 +73,7 @@ class Desk:
 
     async def is_whole(self) -> bool:
         """Tell whether the journal begins where it began: retention takes the oldest of it."""
-        return self._first == await _first(self._store, self.conversation)
+        return self._first == _number(await _first(self._store, self.conversation))
 
     async def commit(
         self,
@@ -143,25 +153,28 @@ async def open_desk(store: Store, leases: Leases, conversation: ConversationId) 
     history = await read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
-    longer = await _is_longer(store, conversation)
-    return Desk(store, fence, history, head, first, audit_is_longer=longer)
+    longer = newest is not None and await _is_longer(store, conversation, first)
+    return Desk(store, fence, history, head, _number(first), audit_is_longer=longer)
 
 
-async def _is_longer(store: Store, conversation: ConversationId) -> bool:
-    """Tell whether the audit reaches further back than the journal."""
+async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry | None) -> bool:
+    """Tell whether the audit reaches further back than the journal's first entry."""
     noted = await store.read(LogKind.AUDIT, conversation, limit=1)
-    kept = await store.read(LogKind.JOURNAL, conversation, limit=1)
-    if not noted or not kept:
+    if not noted or first is None:
         return bool(noted)
     try:
-        return audit.read(noted[0].body).at < entries.decode(kept[0].body).at
+        return audit.read(noted[0].body).at < entries.decode(first.body).at
     except StoreUnusable:
         return True  # whoever reads it there meets the same
 
 
-async def _first(store: Store, conversation: ConversationId) -> int | None:
+async def _first(store: Store, conversation: ConversationId) -> LogEntry | None:
     entry = await store.read(LogKind.JOURNAL, conversation, limit=1)
-    return entry[0].sequence if entry else None
+    return entry[0] if entry else None
+
+
+def _number(entry: LogEntry | None) -> int | None:
+    return None if entry is None else entry.sequence
 
 
 async def read_history(store: Store, conversation: str) -> History:
