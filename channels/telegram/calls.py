@@ -25,10 +25,18 @@ from telegram.error import ChatMigrated, InvalidToken, TelegramError
 from channels.telegram.cards import FILE_NAME, Button, View
 from channels.telegram.connection import Connection, Download
 from channels.telegram.styled import Mark, Styled
-from channels.telegram.troubles import is_as_wanted, translated
-from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown, MessageRef
+from channels.telegram.troubles import about_the_token, is_as_wanted, translated
+from zeroclaw import (
+    Address,
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    MessageRef,
+    ZeroclawError,
+)
 
 T = TypeVar("T")
+Told = Callable[[str, TelegramError], ZeroclawError]
 
 # Else the first file that is sent reads the machine's tables of types while everybody waits.
 mimetypes.init()
@@ -80,7 +88,7 @@ class Calls:
 
     async def me(self) -> User:
         """Return the bot."""
-        return await self._read(self._bot.get_me)
+        return await self._read(self._bot.get_me, told=about_the_token)
 
     async def webhook(self) -> WebhookInfo:
         """Return where updates are sent to, if they are."""
@@ -103,7 +111,8 @@ class Calls:
             asked["offset"] = offset
         url = f"{self._polled}?{urlencode(asked)}"
         answer: object = await self._read(
-            lambda: self._request.post(url, read_timeout=POLL_S + _POLL_SLACK_S)
+            lambda: self._request.post(url, read_timeout=POLL_S + _POLL_SLACK_S),
+            told=about_the_token,
         )
         if not isinstance(answer, list):
             message = f"`{self._name}`: an answer that can't be read"
@@ -267,16 +276,16 @@ class Calls:
             if not is_as_wanted(error):
                 raise translated(self._name, error) from error
 
-    async def _called(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _called(self, call: Callable[[], Awaitable[T]], *, told: Told = translated) -> T:
         try:
             return await call()
         except TelegramError as error:
-            raise translated(self._name, error) from error
+            raise told(self._name, error) from error
 
-    async def _read(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _read(self, call: Callable[[], Awaitable[T]], *, told: Told = translated) -> T:
         """Make a call that changes nothing, or nothing more the second time."""
         try:
-            return await self._called(call)
+            return await self._called(call, told=told)
         except DeliveryUnknown as error:
             raise ChannelUnavailable(str(error)) from error
 

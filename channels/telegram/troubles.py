@@ -10,6 +10,7 @@ from telegram.error import (
     BadRequest,
     ChatMigrated,
     Conflict,
+    EndPointNotFound,
     Forbidden,
     InvalidToken,
     NetworkError,
@@ -36,8 +37,13 @@ _BEFORE_WRITING = frozenset(
 # Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
 _GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
 _MARKUP = ("can't parse", "entity begins", "entity ends", "entity beginning", "entities")
+_NO_METHOD = "not found"
 _NOT_MODIFIED = "message is not modified"
 _NOT_THERE = "message to delete not found"
+
+
+class MethodUnknown(ChannelRejected):
+    """Raised when the server is older than a method, or one that never had it."""
 
 
 def is_as_wanted(error: TelegramError) -> bool:
@@ -56,11 +62,8 @@ def translated(name: str, error: TelegramError) -> ZeroclawError:
     match error:
         case RetryAfter():
             return RateLimited(f"`{name}`: too many calls", retry_after_s=_seconds(error))
-        case InvalidToken():
-            message = (
-                f"`{name}`: Telegram does not accept the token; get a valid one from @BotFather"
-            )
-            return ChannelUnauthorized(message)
+        case InvalidToken() | EndPointNotFound():
+            return _not_found(name, error)
         case Conflict():
             message = (
                 f"`{name}`: another program receives with the same token, and Telegram lets only "
@@ -76,6 +79,34 @@ def translated(name: str, error: TelegramError) -> ZeroclawError:
             return _network(name, error)
         case _:
             return DeliveryUnknown(f"`{name}`: an answer that can't be read")
+
+
+def about_the_token(name: str, error: TelegramError) -> ZeroclawError:
+    """Return what to raise instead, of a method that every server knows.
+
+    Args:
+        name: The channel's.
+        error: As python-telegram-bot raised it.
+    """
+    if not isinstance(error, InvalidToken) or isinstance(error.__cause__, TelegramError):
+        return translated(name, error)
+    message = f"`{name}`: Telegram does not accept the token; get a valid one from @BotFather"
+    return ChannelUnauthorized(message)
+
+
+def _not_found(name: str, error: TelegramError) -> ZeroclawError:
+    """Tell the two statuses apart that the library takes for a bad token, 401 and 404.
+
+    What it means for the token the next poll says; here nothing has arrived, and what was to be
+    said waits.
+    """
+    if isinstance(error.__cause__, TelegramError):
+        # A body that is none of a Bot API server: the proxy before it has lost its way.
+        return ChannelUnavailable(f"`{name}`: something before Telegram answers in its place")
+    said = error.message.lower()
+    if isinstance(error, EndPointNotFound) or _NO_METHOD in said:
+        return MethodUnknown(f"`{name}`: the server does not know the method")
+    return ChannelUnavailable(f"`{name}`: {said[:MOST_CHARS]}")
 
 
 def _seconds(error: RetryAfter) -> float:

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager, closing
 import pytest
 
 from channels.telegram.calls import Calls
+from channels.telegram.troubles import MethodUnknown
 from zeroclaw import (
     Address,
     ChannelRejected,
+    ChannelUnauthorized,
     ChannelUnavailable,
     DeliveryUnknown,
     RateLimited,
@@ -139,3 +141,46 @@ async def test_a_file_that_can_not_be_had_is_no_fault_of_the_token(
             await calls.download("a", max_bytes=100)
     assert type(caught.value) is kind
     assert TOKEN not in str(caught.value)
+
+
+BY_A_SERVER = [
+    (401, b'{"ok": false, "error_code": 401, "description": "Unauthorized"}'),
+    (404, b'{"ok": false, "error_code": 404, "description": "Not Found"}'),
+]
+BY_A_PROXY = [(401, b"<html>who are you?</html>"), (404, b"<html>nothing here</html>")]
+
+
+@pytest.mark.parametrize("answer", BY_A_SERVER)
+async def test_what_every_server_knows_says_whether_the_token_is_good(
+    answer: tuple[int, bytes],
+) -> None:
+    async with odd_server(answer) as calls:
+        with pytest.raises(ChannelUnauthorized):
+            await calls.me()
+        with pytest.raises(ChannelUnauthorized):
+            await calls.updates(None, ("message",))
+
+
+@pytest.mark.parametrize("answer", [*BY_A_SERVER, *BY_A_PROXY])
+async def test_nothing_else_takes_the_channel_down(answer: tuple[int, bytes]) -> None:
+    """What the token is worth the next poll says; what was to be said waits until then (P10)."""
+    async with odd_server(answer) as calls:
+        for call in (calls.webhook, calls.forget_webhook, lambda: calls.typing(HERE)):
+            with pytest.raises((ChannelUnavailable, ChannelRejected)):
+                await call()
+
+
+@pytest.mark.parametrize("answer", BY_A_PROXY)
+async def test_a_proxy_that_lost_its_way_says_nothing_of_the_token(
+    answer: tuple[int, bytes],
+) -> None:
+    async with odd_server(answer) as calls:
+        with pytest.raises(ChannelUnavailable, match="in its place"):
+            await calls.me()
+
+
+async def test_a_method_that_a_server_does_not_know_is_told_as_that() -> None:
+    """So that whoever asked need not ask again, and may do without."""
+    async with odd_server(BY_A_SERVER[1]) as calls:
+        with pytest.raises(MethodUnknown):
+            await calls.typing(HERE)

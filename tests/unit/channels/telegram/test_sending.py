@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
+from channels.telegram.troubles import MethodUnknown
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import APPROVED, CARD, DENIED
 from tests.unit.channels.telegram.stage import stage
 from zeroclaw import (
     Attachment,
     ChannelRejected,
-    ChannelUnauthorized,
     ChannelUnavailable,
     DeliveryUnknown,
     MessageRef,
@@ -38,7 +38,9 @@ pytestmark = pytest.mark.slow
         (Refuse(code=500, description="Internal Server Error"), DeliveryUnknown),
         (Refuse(code=403, description="Forbidden: bot was blocked by the user"), ChannelRejected),
         (Refuse(code=400, description="Bad Request: chat not found"), ChannelRejected),
-        (Refuse(code=401, description="Unauthorized"), ChannelUnauthorized),
+        (Refuse(code=401, description="Unauthorized"), ChannelUnavailable),
+        (Refuse(code=404, description="Not Found"), MethodUnknown),
+        (Refuse(code=404, description="Not Found: method not found"), MethodUnknown),
     ],
 )
 async def test_each_way_that_a_send_can_fail_is_told_apart(
