@@ -20,6 +20,7 @@ from channels.telegram.decode import Me, Passed, Taken, newest_message
 from channels.telegram.polling import Poller
 from channels.telegram.sending import Sending
 from channels.telegram.styled import Styled, from_body
+from channels.telegram.taking import Taking
 from zeroclaw import (
     Address,
     Admission,
@@ -99,14 +100,8 @@ class TelegramChannel:
                 if (event.query or isinstance(admission, Answered)) and not answering.locked():
                     group.create_task(self._answer(event, admission, answering))
 
-            poller = Poller(
-                fetch=self._fetch,
-                admit=admit,
-                then=then,
-                me=self._me,
-                clock=self._context.clock,
-                log=self._context.log,
-            )
+            taking = Taking(admit=admit, then=then, me=self._me, log=self._context.log)
+            poller = Poller(fetch=self._fetch, take=taking.take, clock=self._context.clock)
             ready()
             await poller.run()
 

@@ -6,20 +6,10 @@ another, those of different chats at once.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
-from channels.telegram.decode import (
-    ALLOWED_UPDATES,
-    Me,
-    Passed,
-    Taken,
-    chat_of,
-    decoded,
-    update_id,
-)
-from zeroclaw import Admission, Admit, ChannelLog, Clock, RateLimited, ZeroclawError
+from channels.telegram.decode import ALLOWED_UPDATES, chat_of, update_id
+from zeroclaw import Clock, RateLimited
 
 AGAIN_S = 1.0
 """Seconds until what could not be stored is fetched again."""
@@ -28,39 +18,23 @@ LONGEST_QUIET_S = 30.0
 """A wait that Telegram asks for is no failure up to here."""
 
 Fetch = Callable[[int | None, Sequence[str]], Awaitable[list[object]]]
-
-
-class Then(Protocol):
-    """What follows an admission."""
-
-    def __call__(self, event: Taken | Passed, admission: Admission | None) -> None:
-        """Begin what the sender is to see; never waits. None for what was passed over."""
-        ...
+Take = Callable[[object], Awaitable[bool]]
 
 
 class Poller:
     """Receives for one account."""
 
-    def __init__(
-        self, *, fetch: Fetch, admit: Admit, then: Then, me: Me, clock: Clock, log: ChannelLog
-    ) -> None:
+    def __init__(self, *, fetch: Fetch, take: Take, clock: Clock) -> None:
         """Hold what is needed.
 
         Args:
             fetch: Polls, from an update's number on.
-            admit: The door.
-            then: Told of each event after the door was.
-            me: Who decodes.
+            take: Shows one update to the door; False when it must come again.
             clock: For waits.
-            log: For facts.
         """
         self._fetch = fetch
-        self._admit = admit
-        self._then = then
-        self._me = me
+        self._take = take
         self._clock = clock
-        self._log = log
-        self.passed: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Receive until cancelled, or until Telegram can't be reached."""
@@ -95,18 +69,8 @@ class Poller:
     async def _show_lane(self, lane: Sequence[object], failed: list[int]) -> None:
         """Show updates in their order; after one that could not be stored none is shown."""
         for one in lane:
-            number = update_id(one)
-            event = decoded(one, self._me)
-            admission: Admission | None = None
-            if isinstance(event, Taken):
-                try:
-                    admission = await self._admit(event.envelope)
-                except ZeroclawError as error:
-                    self._log("event_not_admitted", why=str(error), level="warning")
-                    if number is not None:
-                        failed.append(number)
-                    return
-            else:
-                self.passed[event.why] += 1
-                self._log("update_passed_over", why=event.why, level="debug")
-            self._then(event, admission)
+            if not await self._take(one):
+                number = update_id(one)
+                if number is not None:
+                    failed.append(number)
+                return

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from channels.telegram.decode import Passed, Taken
-from channels.telegram.polling import Poller
+from channels.telegram.polling import Fetch, Poller
+from channels.telegram.taking import Taking
 from tests.contract.channel_suite import Desk
 from tests.contract.loopback_harness import no_log
 from tests.fakes.manual_clock import ManualClock
@@ -35,14 +36,16 @@ class Rig:
         self.desk = Desk()
         self.clock = ManualClock()
         self.followed: list[tuple[Taken | Passed, Admission | None]] = []
-        self.poller = Poller(
-            fetch=self.server.fetch,
+        self.taking = Taking(
             admit=self.desk.admit,
             then=lambda event, admission: self.followed.append((event, admission)),
             me=ME,
-            clock=self.clock,
             log=no_log,
         )
+        self.poller = self.polling(self.server.fetch)
+
+    def polling(self, fetch: Fetch) -> Poller:
+        return Poller(fetch=fetch, take=self.taking.take, clock=self.clock)
 
 
 def numbered(number: int, **fields: object) -> dict[str, object]:
@@ -84,7 +87,7 @@ async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> N
         assert rig.server.offsets == [None, None, 6]
         running.cancel()
     assert len(rig.desk.stored) == 1
-    assert rig.poller.passed == {"another kind of update": 2}
+    assert rig.taking.passed == {"another kind of update": 2}
 
 
 async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:
@@ -105,14 +108,7 @@ async def test_a_long_wait_that_telegram_asks_for_is_no_secret() -> None:
     async def fetch(offset: int | None, allowed: Sequence[str]) -> list[object]:
         raise RateLimited("too many calls", retry_after_s=faults.popleft())
 
-    poller = Poller(
-        fetch=fetch,
-        admit=rig.desk.admit,
-        then=lambda event, admission: rig.followed.append((event, admission)),
-        me=ME,
-        clock=rig.clock,
-        log=no_log,
-    )
+    poller = rig.polling(fetch)
 
     async def wait() -> None:
         async with asyncio.TaskGroup() as group:
