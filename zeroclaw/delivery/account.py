@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from zeroclaw import foreign, sentences
 from zeroclaw.channel import Capabilities, Card, Channel, Outcome
 from zeroclaw.clock import Clock
-from zeroclaw.delivery import pacing
-from zeroclaw.delivery.pacing import Rank
+from zeroclaw.delivery import pacing, pacing_events
+from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing
 from zeroclaw.errors import (
     ChannelRejected,
@@ -136,10 +136,10 @@ class Account:
             granted: What to do then.
         """
         self._granted[name] = granted
-        request = pacing.Request(
+        request = pacing_events.Request(
             id=name, chat=place.chat, rank=rank, message=message, in_group=not place.direct
         )
-        self._feed(pacing.Wanted(request=request, at=self._clock.monotonic()))
+        self._feed(pacing_events.Wanted(request=request, at=self._clock.monotonic()))
 
     def withdraw(self, name: str, *, for_good: bool = False) -> None:
         """Take back what was asked; nothing happens when nothing was.
@@ -151,7 +151,9 @@ class Account:
         self._granted.pop(name, None)
         at = self._clock.monotonic()
         self._feed(
-            pacing.Forgotten(id=name, at=at) if for_good else pacing.Withdrawn(id=name, at=at)
+            pacing_events.Forgotten(id=name, at=at)
+            if for_good
+            else pacing_events.Withdrawn(id=name, at=at)
         )
 
     async def permit(self, place: Address, *, message: str = "") -> None:
@@ -266,24 +268,24 @@ class Account:
             ending = Lost(why=f"no answer within {self._call_timeout_s:g} s")
         if isinstance(ending, NotArrived):
             wait_s, at = ending.retry_after_s or 0.0, self._clock.monotonic()
-            self._feed(pacing.Refused(chat=chat, at=at, retry_after_s=wait_s))
+            self._feed(pacing_events.Refused(chat=chat, at=at, retry_after_s=wait_s))
         return ending
 
     def _answered(self, chat: str, message: str) -> None:
         at = self._clock.monotonic()
-        self._feed(pacing.Answered(chat=chat, at=at, message=message))
+        self._feed(pacing_events.Answered(chat=chat, at=at, message=message))
 
     # --- the alarm ------------------------------------------------------------------------------
 
-    def _feed(self, event: pacing.Event) -> None:
+    def _feed(self, event: pacing_events.Event) -> None:
         self._pacing, effects = pacing.step(self._pacing, event)
         granted: list[Callable[[], None]] = []
         ring_at: float | None = None
         for effect in effects:
             match effect:
-                case pacing.Grant():
+                case pacing_events.Grant():
                     granted.append(self._granted.pop(effect.id))
-                case pacing.WakeAt():
+                case pacing_events.WakeAt():
                     ring_at = effect.at
         self._set_alarm(ring_at)
         # Last, because whoever is granted may ask again at once.
@@ -310,7 +312,7 @@ class Account:
     async def _ring(self, at: float) -> None:
         await self._clock.sleep(at - self._clock.monotonic())
         self._alarm = None
-        self._feed(pacing.Ticked(at=self._clock.monotonic()))
+        self._feed(pacing_events.Ticked(at=self._clock.monotonic()))
 
 
 def _ending(result: T | foreign.Raised) -> Ending[T]:

@@ -20,10 +20,23 @@ Instants are monotonic seconds of one clock.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from typing import assert_never
 
 from zeroclaw.channel import Budget
+from zeroclaw.delivery.pacing_events import (
+    Answered,
+    Effect,
+    Event,
+    Forgotten,
+    Grant,
+    Rank,
+    Refused,
+    Request,
+    Ticked,
+    WakeAt,
+    Wanted,
+    Withdrawn,
+)
 
 # The gap after a first refusal by a platform that states no interval.
 FIRST_GAP_S = 0.5
@@ -39,13 +52,6 @@ TOLERANCE_S = 1e-6
 REMEMBERED = 256
 
 
-class Rank(IntEnum):
-    """Who goes first; lower is sooner."""
-
-    FINAL = 0
-    DRAFT = 1
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What a platform allows one account, as its channel's capabilities state it.
@@ -59,24 +65,6 @@ class Limits:
     account: Budget
     edit_interval_s: float = 0.0
     group: Budget | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """Somebody who wants to make one call.
-
-    Attributes:
-        id: Unique among those who wait; also the draft's id, by which drafts are served evenly.
-        chat: The platform's chat; threads of a chat share its budget.
-        message: The platform's id of the message to change, empty for a new one.
-        in_group: Several people read the chat.
-    """
-
-    id: str
-    chat: str
-    rank: Rank
-    message: str = ""
-    in_group: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,83 +108,6 @@ class Pacing:
     served: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting: tuple[Request, ...] = ()
     grants: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Somebody wants to call."""
-
-    request: Request
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn:
-    """Somebody no longer wants to; for one who doesn't wait this changes nothing."""
-
-    id: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """A granted call was carried out.
-
-    Attributes:
-        message: The platform's id of the message it made or changed, empty for none.
-    """
-
-    chat: str
-    at: float
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """The platform refused a granted call because of its rate, or could not be reached.
-
-    Attributes:
-        retry_after_s: Seconds that it asked for, 0 when it did not say.
-    """
-
-    chat: str
-    at: float
-    retry_after_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ticked:
-    """Time has passed."""
-
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
-    """A draft has ended; it will not ask again under this id."""
-
-    id: str
-    at: float
-
-
-Event = Wanted | Withdrawn | Answered | Refused | Ticked | Forgotten
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """This request may make its one call now."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WakeAt:
-    """Step with `Ticked` at this instant; replaces the one before it."""
-
-    at: float
-
-
-Effect = Grant | WakeAt
 
 
 def fresh(limits: Limits, at: float) -> Pacing:

@@ -7,7 +7,7 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 from dataclasses import dataclass, replace
 
 from zeroclaw import sentences
-from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from zeroclaw import sentences
-from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict

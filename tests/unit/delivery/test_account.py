@@ -9,7 +9,7 @@ from tests.fakes.scripted_channel import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import Account, Lost, NotArrived, TurnedDown
-from zeroclaw.delivery.pacing import Rank
+from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
 

@@ -6,11 +6,16 @@ import pytest
 
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
+    Draft,
+    Traits,
+    opened,
+    step,
+)
+from zeroclaw.delivery.draft_events import (
     Ask,
     Closed,
     Delete,
     Done,
-    Draft,
     Edit,
     Effect,
     Ended,
@@ -21,11 +26,8 @@ from zeroclaw.delivery.draft import (
     Send,
     Sent,
     Showed,
-    Traits,
     Unknown,
     Withdraw,
-    opened,
-    step,
 )
 
 TRAITS = Traits(can_edit=True, can_delete=True, multi_message=True, idempotent_send=False)

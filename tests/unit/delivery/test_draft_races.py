@@ -18,15 +18,20 @@ from hypothesis.stateful import (
 from tests.fakes.mutant import mutant
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import draft as room
-from zeroclaw.delivery import pacing
+from zeroclaw.delivery import pacing, pacing_events
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
+    Draft,
+    Traits,
+    opened,
+    step,
+)
+from zeroclaw.delivery.draft_events import (
     Ask,
     Call,
     Closed,
     Delete,
     Done,
-    Draft,
     Edit,
     Effect,
     Ended,
@@ -37,18 +42,17 @@ from zeroclaw.delivery.draft import (
     Send,
     Sent,
     Showed,
-    Traits,
     Unknown,
     Withdraw,
-    opened,
-    step,
 )
 
 LIMITS = pacing.Limits(chat=Budget(per_s=2, burst=2), account=Budget(), edit_interval_s=1.0)
 TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
 SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
 Step = Callable[[Draft, Event], tuple[Draft, tuple[Effect, ...]]]
-Paced = Callable[[pacing.Pacing, pacing.Event], tuple[pacing.Pacing, tuple[pacing.Effect, ...]]]
+Paced = Callable[
+    [pacing.Pacing, pacing_events.Event], tuple[pacing.Pacing, tuple[pacing_events.Effect, ...]]
+]
 
 
 class World(RuleBasedStateMachine):
@@ -94,13 +98,13 @@ class World(RuleBasedStateMachine):
             match effect:
                 case Ask():
                     self.asked = effect.message
-                    request = pacing.Request(
-                        id="d", chat="c", rank=pacing.Rank.DRAFT, message=effect.message
+                    request = pacing_events.Request(
+                        id="d", chat="c", rank=pacing_events.Rank.DRAFT, message=effect.message
                     )
-                    self.feed_pacing(pacing.Wanted(request=request, at=self.at))
+                    self.feed_pacing(pacing_events.Wanted(request=request, at=self.at))
                 case Withdraw():
                     self.asked = None
-                    self.feed_pacing(pacing.Withdrawn(id="d", at=self.at))
+                    self.feed_pacing(pacing_events.Withdrawn(id="d", at=self.at))
                 case Ended():
                     assert self.ended is None, "a draft ends once"
                     self.ended = effect
@@ -108,10 +112,10 @@ class World(RuleBasedStateMachine):
                     self.call(effect)
         self.check_rest()
 
-    def feed_pacing(self, event: pacing.Event) -> None:
+    def feed_pacing(self, event: pacing_events.Event) -> None:
         self.paced, effects = type(self).pace(self.paced, event)
         for effect in effects:
-            if isinstance(effect, pacing.Grant):
+            if isinstance(effect, pacing_events.Grant):
                 self.feed(Granted())
 
     def call(self, call: Call) -> None:
@@ -171,7 +175,7 @@ class World(RuleBasedStateMachine):
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:
         self.at += seconds
-        self.feed_pacing(pacing.Ticked(at=self.at))
+        self.feed_pacing(pacing_events.Ticked(at=self.at))
 
     # Rare, like a refusal for good, because little can happen after it.
     @precondition(lambda self: cast("World", self).draft.calls % 4 == 3)
@@ -218,7 +222,7 @@ class World(RuleBasedStateMachine):
         outcome = self.carry_out(call)
         message = outcome.message if isinstance(outcome, Sent) else getattr(call, "message", "")
         self.refused.clear()
-        self.feed_pacing(pacing.Answered(chat="c", at=self.at, message=message))
+        self.feed_pacing(pacing_events.Answered(chat="c", at=self.at, message=message))
         self.feed(outcome)
 
     @precondition(lambda self: cast("World", self).flight is not None)
@@ -227,7 +231,7 @@ class World(RuleBasedStateMachine):
         call = self.landed()
         if not isinstance(call, Send):
             self.refused[call.message] = self.at
-        self.feed_pacing(pacing.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
+        self.feed_pacing(pacing_events.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
         self.feed(Failed(call=call.call))
 
     @precondition(lambda self: cast("World", self).flight is not None)

@@ -16,7 +16,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.live import DraftHandle
+from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import (
     ChannelRejected,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.fakes.scripted_channel import Hang
 from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
-from zeroclaw.delivery.live import TYPING_S, DraftHandle
+from zeroclaw.delivery.handle import TYPING_S, DraftHandle
 from zeroclaw.envelope import MessageRef, TurnId
 
 TYPES = replace(CAPABILITIES, has_typing=True)

@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
+    Limits,
+    Pacing,
+    fresh,
+    step,
+)
+from zeroclaw.delivery.pacing_events import (
     Answered,
     Effect,
     Event,
     Forgotten,
     Grant,
-    Limits,
-    Pacing,
     Rank,
     Refused,
     Request,
@@ -23,8 +27,6 @@ from zeroclaw.delivery.pacing import (
     WakeAt,
     Wanted,
     Withdrawn,
-    fresh,
-    step,
 )
 
 FREE = Limits(chat=Budget(), account=Budget())

@@ -13,13 +13,17 @@ from tests.fakes.mutant import mutant
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
 from zeroclaw.delivery.pacing import (
+    Limits,
+    Pacing,
+    fresh,
+    step,
+)
+from zeroclaw.delivery.pacing_events import (
     Answered,
     Effect,
     Event,
     Forgotten,
     Grant,
-    Limits,
-    Pacing,
     Rank,
     Refused,
     Request,
@@ -27,8 +31,6 @@ from zeroclaw.delivery.pacing import (
     WakeAt,
     Wanted,
     Withdrawn,
-    fresh,
-    step,
 )
 
 Step = Callable[[Pacing, Event], tuple[Pacing, tuple[Effect, ...]]]

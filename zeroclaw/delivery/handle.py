@@ -1,0 +1,299 @@
+"""Show one draft: carry the machine's effects to the platform, and the outcomes back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import assert_never
+
+from zeroclaw import sentences
+from zeroclaw.delivery import draft as machine
+from zeroclaw.delivery import draft_events
+from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.draft import Draft, Traits
+from zeroclaw.delivery.draft_events import Closed, Delete, Edit, Granted, Send, Showed
+from zeroclaw.delivery.pacing_events import Rank
+from zeroclaw.delivery.split import Piece, pieces
+from zeroclaw.envelope import Address, MessageRef, TurnId
+from zeroclaw.errors import StoreRefused
+from zeroclaw.language import Language
+
+TYPING_S = 4.0
+"""Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
+
+OnRef = Callable[[MessageRef], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenDraft:
+    """A draft as it is wanted to be seen now, for transcripts.
+
+    Attributes:
+        key: The key of its first message.
+        refs: The messages that carry it so far.
+        text: The newest text, whole.
+    """
+
+    turn: TurnId
+    key: str
+    refs: tuple[MessageRef, ...]
+    text: str
+
+
+class DraftHandle:
+    """One draft, as its turn's runner holds it; made by `Live.open`."""
+
+    def __init__(
+        self,
+        *,
+        turn: TurnId,
+        fence: int,
+        address: Address,
+        refs: tuple[MessageRef, ...],
+        resumed: bool,
+        language: Language,
+        reply_to: str,
+        account: Account | None,
+        group: asyncio.TaskGroup,
+        on_ref: OnRef,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._turn = turn
+        self._continued = sentences.CONTINUED_ABOVE.to(language)
+        self._fence = fence
+        self._address = address
+        self._reply_to = reply_to
+        self._account = account
+        self._group = group
+        self._on_ref = on_ref
+        self._on_end = on_end
+        self._refs = {ref.message: ref for ref in refs}
+        self._draft: Draft = machine.opened(
+            turn, fence, _traits(account), tuple(self._refs), resumed=resumed
+        )
+        self._name = f"draft {turn} {fence}"
+        self._number = -1
+        self._text = ""
+        self._is_news = False
+        self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
+        self._ended = asyncio.Event()
+        self._begun_to_speak = asyncio.Event()
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
+        self._left: tuple[MessageRef, ...] = ()
+
+    @property
+    def uncertain(self) -> bool:
+        """A message of the draft may stand in the chat without our knowing its id."""
+        return self._draft.uncertain
+
+    @property
+    def inherited(self) -> bool:
+        """A former life of the turn may have posted the next message, with another text."""
+        return self._draft.unsure and not self._draft.uncertain
+
+    @property
+    def posted(self) -> int:
+        """How many messages the draft has posted, those that are gone included."""
+        return self._draft.sent
+
+    def begin(self) -> None:
+        """Show that an answer is being worked on, until its first text comes."""
+        if self._account is not None and self._account.capabilities.has_typing:
+            self._group.create_task(self._type(self._account), name=f"typing {self._turn}")
+
+    async def at_rest(self) -> None:
+        """Wait until what was asked to be shown last stands, or can't be shown."""
+        await self._at_rest.wait()
+
+    def show(self, number: int, text: str) -> None:
+        """Ask that this be shown; never waits, and only the newest is kept.
+
+        Args:
+            number: Grows with each text of the turn; older ones are dropped.
+            text: The whole text so far, redacted and screened.
+        """
+        if number <= self._number or self._draft.closed:
+            return
+        self._number, self._text, self._is_news = number, text, True
+        self._begun_to_speak.set()
+        self._at_rest.clear()
+        if self._draft.asked is None and self._draft.flight is None:
+            self._take_news()
+
+    async def close(self) -> tuple[MessageRef, ...]:
+        """End the draft; wait for the one call under way, and for no other.
+
+        Safe twice, and after being cancelled.
+
+        Returns:
+            The messages that stand, in order, for the final to begin with.
+        """
+        self._feed(Closed())
+        await self._ended.wait()
+        return self._left
+
+    def seen(self) -> OpenDraft:
+        """Return the draft as it is wanted to be seen now."""
+        refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
+        key = self._draft.parts[0].key if self._draft.parts else machine.message_key(self._turn, 0)
+        return OpenDraft(turn=self._turn, key=key, refs=tuple(refs), text=self._text)
+
+    # --- events and effects ----------------------------------------------------------------------
+
+    def _take_news(self) -> None:
+        """Cut the newest text only now, when it may be shown; most are overtaken before."""
+        if self._is_news:
+            self._is_news = False
+            parts = self._parts()
+            self._feed(Showed(turn=self._turn, fence=self._fence, number=self._number, parts=parts))
+
+    def _granted(self) -> None:
+        asked = self._draft.asked
+        self._take_news()
+        # When the newest text needs another message changed, that has been asked for instead.
+        if self._draft.asked == asked:
+            self._feed(Granted())
+
+    def _feed(self, event: draft_events.Event) -> None:
+        self._draft, effects = machine.step(self._draft, event)
+        for effect in effects:
+            match effect:
+                case draft_events.Ask():
+                    self._ask(effect.message)
+                case draft_events.Withdraw():
+                    self._withdraw()
+                case Send() | Edit() | Delete():
+                    self._start(effect)
+                case draft_events.Ended():
+                    self._left = tuple(self._refs[message] for message in effect.messages)
+                    self._withdraw(for_good=True)
+                    self._on_end()
+                    self._ended.set()
+                    self._begun_to_speak.set()
+                case _:
+                    assert_never(effect)
+        self._look_for_rest()
+
+    def _look_for_rest(self) -> None:
+        draft = self._draft
+        busy = self._is_news or draft.asked is not None or draft.flight is not None
+        if busy and not draft.ended:
+            self._at_rest.clear()
+        else:
+            self._at_rest.set()
+
+    def _ask(self, message: str) -> None:
+        if self._account is not None:
+            self._account.want(
+                self._name,
+                place=self._address,
+                rank=Rank.DRAFT,
+                message=message,
+                granted=self._granted,
+            )
+
+    def _withdraw(self, *, for_good: bool = False) -> None:
+        if self._account is not None:
+            self._account.withdraw(self._name, for_good=for_good)
+
+    def _parts(self) -> tuple[str, ...]:
+        """Cut the text; what was cut before and has not changed stays as it is."""
+        if self._account is None:
+            return ()
+        before, cut = self._cut
+        kept = cut[:-1]
+        start = kept[-1].end if kept else 0
+        if not self._text.startswith(before[:start]):
+            kept, start = (), 0
+        cut = (*kept, *pieces(self._text, self._account.fits, start=start))
+        self._cut = (self._text, cut)
+        return tuple(piece.text for piece in cut if piece.text)
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    async def _type(self, account: Account) -> None:
+        while not self._begun_to_speak.is_set():
+            await account.typing(self._address)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TYPING_S):
+                    await self._begun_to_speak.wait()
+
+    def _start(self, call: draft_events.Call) -> None:
+        if self._account is not None:
+            self._group.create_task(self._perform(self._account, call), name=self._name)
+
+    async def _perform(self, account: Account, call: draft_events.Call) -> None:
+        """Make one call; it ends in exactly one event, cancellation included."""
+        outcome: draft_events.Event = draft_events.Unknown(call=call.call)
+        try:
+            outcome = await self._outcome(account, call)
+        except asyncio.CancelledError:
+            # The group is going down, so nothing more will be shown.
+            self._feed(Closed())
+            raise
+        finally:
+            self._feed(outcome)
+            if self._draft.asked is None and self._draft.flight is None:
+                self._take_news()
+
+    async def _outcome(self, account: Account, call: draft_events.Call) -> draft_events.Event:
+        match call:
+            case Send():
+                ending = await account.send(
+                    self._address,
+                    call.text,
+                    key=call.key,
+                    draft=True,
+                    plain=call.plain,
+                    reply_to="" if self._refs else self._reply_to,
+                )
+                if isinstance(ending, Arrived):
+                    return await self._sent(call, ending.value)
+            case Edit():
+                ref = self._refs[call.message]
+                text = self._continued if call.text == machine.CONTINUED_ABOVE else call.text
+                ending = await account.edit(ref, text, key=call.key, draft=True, plain=call.plain)
+            case Delete():
+                ending = await account.delete(self._refs[call.message])
+            case _:
+                assert_never(call)
+        return _event(call, ending)
+
+    async def _sent(self, call: Send, ref: MessageRef) -> draft_events.Event:
+        self._refs[ref.message] = ref
+        try:
+            await self._on_ref(ref)
+        except StoreRefused:
+            # Somebody newer has the conversation; what is shown here is no longer wanted.
+            self._feed(Closed())
+        return draft_events.Sent(call=call.call, message=ref.message)
+
+
+def _event(
+    call: draft_events.Call, ending: Ending[MessageRef] | Ending[None]
+) -> draft_events.Event:
+    match ending:
+        case NotArrived():
+            return draft_events.Failed(call=call.call)
+        case TurnedDown():
+            return draft_events.Rejected(call=call.call, gone=ending.gone, markup=ending.markup)
+        case Lost():
+            return draft_events.Unknown(call=call.call)
+        case Arrived():
+            return draft_events.Done(call=call.call)
+        case _:
+            assert_never(ending)
+
+
+def _traits(account: Account | None) -> Traits:
+    """Return what the draft may do; a channel that is not there can do nothing."""
+    if account is None:
+        return Traits(can_edit=False, can_delete=False, multi_message=False, idempotent_send=False)
+    capabilities = account.capabilities
+    return Traits(
+        can_edit=capabilities.can_edit,
+        can_delete=capabilities.can_delete,
+        multi_message=capabilities.multi_message,
+        idempotent_send=capabilities.idempotent_send,
+    )
