@@ -6,7 +6,6 @@ left to do, by what the store says.
 """
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from zeroclaw_test_platform.chats import Message
 from zeroclaw_test_platform.event import Event
 
 from tests.emulators.model_scripts import Gate
+from tests.faults.forked import forked
 from tests.faults.instants import Instant, Instants
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.ledger import Ledger
@@ -23,7 +23,7 @@ from tests.journeys.bench import Holds
 from tests.journeys.world import World, world
 from zeroclaw.store import RowKind
 
-COMMAND = (sys.executable, "-m", "tests.faults.killed_daemon")
+COMMAND = ("tests.faults.killed_daemon",)
 OPEN: Mapping[RowKind, set[str]] = {
     RowKind.INBOX: {"queued", "control", "taken"},
     RowKind.OUTBOX: {"pending", "sending"},
@@ -243,6 +243,7 @@ async def scene(
             },
             start=False,
             command=COMMAND,
+            launch=forked,
             **config,
         ) as here,
         asyncio.TaskGroup() as group,

@@ -3,14 +3,83 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
 # Longer than its grace time and all that it may wait for; less than a test's own time limit.
 PATIENCE_S = 30.0
 # Of a log that is shown when a journey fails.
 SHOWN_CHARS = 6_000
+
+
+class Running(Protocol):
+    """A process that was started."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        ...
+
+    def lines(self) -> AsyncIterator[bytes]:
+        """Yield what it prints on standard output, to the end."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait for its end, after its lines; return its exit code, negative for a signal."""
+        ...
+
+
+class Launch(Protocol):
+    """A way to start a process."""
+
+    async def __call__(
+        self, command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
+    ) -> Running:
+        """Start it; standard error is appended to `log`."""
+        ...
+
+
+class Executed:
+    """A program that was executed."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.pid = process.pid
+        self.kill = process.kill
+        self.terminate = process.terminate
+        self.wait = process.wait
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield what it prints."""
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            yield line
+
+
+async def executed(
+    command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
+) -> Running:
+    """Execute a program; a `Launch`."""
+    with log.open("ab") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            cwd=directory,
+        )
+    return Executed(process)
 
 
 class DaemonProcess:
@@ -31,6 +100,7 @@ class DaemonProcess:
         environment: Mapping[str, str],
         changed: Callable[[], None],
         command: tuple[str, ...] = (PROGRAM,),
+        launch: Launch = executed,
     ) -> None:
         """Describe the process.
 
@@ -41,6 +111,7 @@ class DaemonProcess:
             environment: Beside the test's own.
             changed: Called when it says a line, and when it ends.
             command: What comes before `run`.
+            launch: How it is started.
         """
         self._group = group
         self._config = config
@@ -48,7 +119,8 @@ class DaemonProcess:
         self.environment = {**os.environ, **environment}
         self._changed = changed
         self._command = command
-        self._process: asyncio.subprocess.Process | None = None
+        self._launch = launch
+        self._process: Running | None = None
         self._ended = asyncio.Event()
         self._is_asked_to_end = False
         self.exit_code: int | None = None
@@ -63,6 +135,7 @@ class DaemonProcess:
             environment=self.environment,
             changed=self._changed,
             command=command or self._command,
+            launch=self._launch,
         )
 
     @property
@@ -86,18 +159,12 @@ class DaemonProcess:
         self._ended = asyncio.Event()
         self._is_asked_to_end = False
         self.exit_code = None
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                "run",
-                "--config",
-                str(self._config),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env=self.environment,
-                cwd=self._config.parent,
-            )
+        self._process = await self._launch(
+            (*self._command, "run", "--config", str(self._config)),
+            environment=self.environment,
+            directory=self._config.parent,
+            log=self._log,
+        )
         self._group.create_task(self._watch(self._process))
 
     async def kill(self) -> None:
@@ -147,9 +214,8 @@ class DaemonProcess:
         lines = "\n".join(self.said[-40:])
         return f"daemon said:\n{lines}\nand on stderr:\n{self.stderr[-SHOWN_CHARS:]}"
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        while line := await process.stdout.readline():
+    async def _watch(self, process: Running) -> None:
+        async for line in process.lines():
             self.said.append(line.decode("utf-8", "replace").rstrip("\n"))
             self._changed()
         self.exit_code = await process.wait()

@@ -24,7 +24,7 @@ from zeroclaw_test_platform.platform import Platform
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
-from tests.journeys.daemon_process import PROGRAM, DaemonProcess
+from tests.journeys.daemon_process import PROGRAM, DaemonProcess, Launch, executed
 from zeroclaw import Choice
 
 MODEL_KEY = "sk-journey-0123456789abcdefghij"
@@ -132,6 +132,7 @@ async def world(
     environment: Mapping[str, str] | None = None,
     start: bool = True,
     command: tuple[str, ...] = (PROGRAM,),
+    launch: Launch = executed,
     **config: object,
 ) -> AsyncGenerator[World]:
     """Open everything and start the daemon; at the end it is told to end, and does.
@@ -142,6 +143,7 @@ async def world(
         environment: Of the daemon, beside the usual.
         start: Start the daemon and wait until it takes events.
         command: What runs it; another composition root, for faults.
+        launch: How it is started.
         config: Tables of the configuration, laid over the usual ones.
     """
     async with AsyncExitStack() as stack:
@@ -161,6 +163,7 @@ async def world(
             environment=daemon_environment(directory, bench) | dict(environment or {}),
             changed=server.wake,
             command=command,
+            launch=launch,
         )
         here = World(
             platform=server,

@@ -15,7 +15,7 @@ from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Message
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
-from tests.journeys.daemon_process import PROGRAM, DaemonProcess
+from tests.journeys.daemon_process import PROGRAM, DaemonProcess, Launch, executed
 from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw.host.clock import SystemClock
 
@@ -69,6 +69,7 @@ async def bot(
     channel: Mapping[str, object] | None = None,
     command: tuple[str, ...] = (PROGRAM,),
     environment: Mapping[str, str] | None = None,
+    launch: Launch = executed,
     **config: object,
 ) -> AsyncGenerator[Bot]:
     """Open everything and start the daemon; at the end it is told to end, and does.
@@ -81,6 +82,7 @@ async def bot(
         channel: Keys of `[channels.telegram]` over the usual ones.
         command: What runs it; another composition root, for faults.
         environment: Of the daemon, beside the usual.
+        launch: How it is started.
         config: Tables of the configuration, laid over the usual ones.
     """
     async with AsyncExitStack() as stack:
@@ -119,6 +121,7 @@ async def bot(
             environment=daemon_environment(directory, bench) | token | dict(environment or {}),
             changed=telegram.release,
             command=command,
+            launch=launch,
         )
         here = Bot(
             telegram=telegram,

@@ -1,0 +1,95 @@
+"""Starts daemons as forks of a mother (`tests/faults/mother.py`), one mother for all tests."""
+
+import asyncio
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from tests.faults.mother import ENDED, Wish
+from tests.journeys.daemon_process import Running
+
+_PATIENCE_S = 20.0
+
+
+class Forked:
+    """One daemon; a `Running`."""
+
+    def __init__(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.pid = pid
+        self._reader = reader
+        self._writer = writer
+        self._code = 0
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal; one that has just ended needs none."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield what it prints, until it has ended."""
+        while line := await self._reader.readline():
+            if line.startswith(ENDED):
+                self._code = int(line.removeprefix(ENDED))
+                break
+            yield line
+        self._writer.close()
+
+    async def wait(self) -> int:
+        """Return its exit code; `lines` must have ended."""
+        with suppress(ConnectionError):
+            await self._writer.wait_closed()
+        return self._code
+
+
+@cache
+def _mother() -> socket.socket:
+    """Start the mother of this process; she ends with it."""
+    ours, hers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with hers:
+        command = (sys.executable, "-m", "tests.faults.mother", str(hers.fileno()))
+        mother = subprocess.Popen(command, pass_fds=(hers.fileno(),), stdin=subprocess.DEVNULL)
+
+    def end() -> None:
+        ours.close()
+        mother.wait(_PATIENCE_S)
+
+    atexit.register(end)
+    return ours
+
+
+async def forked(
+    command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
+) -> Running:
+    """Start a daemon; a `Launch` whose command names a module and its arguments."""
+    module, *arguments = command
+    wish = Wish(
+        module=module,
+        arguments=tuple(arguments),
+        environment=dict(environment),
+        directory=str(directory),
+        log=str(log),
+    )
+    ours, its = socket.socketpair()
+    with its:
+        socket.send_fds(_mother(), [json.dumps(asdict(wish)).encode()], [its.fileno()])
+    reader, writer = await asyncio.open_unix_connection(sock=ours)
+    return Forked(int(await reader.readline()), reader, writer)
