@@ -15,7 +15,7 @@ from channels.telegram import (
     cards,
     render,
 )
-from channels.telegram.calls import Calls
+from channels.telegram.calls import LONGEST_POLL_S, Calls
 from channels.telegram.decode import Me, Passed, Taken, newest_message
 from channels.telegram.polling import Poller
 from channels.telegram.sending import Sending
@@ -36,6 +36,7 @@ from zeroclaw import (
     MessageRef,
     Outcome,
     Outgoing,
+    OutgoingFile,
     Pressed,
     Rendered,
     ZeroclawError,
@@ -101,7 +102,12 @@ class TelegramChannel:
                     group.create_task(self._answer(event, admission, answering))
 
             taking = Taking(admit=admit, then=then, me=self._me, log=self._context.log)
-            poller = Poller(fetch=self._fetch, take=taking.take, clock=self._context.clock)
+            poller = Poller(
+                fetch=self._fetch,
+                take=taking.take,
+                clock=self._context.clock,
+                longest_s=LONGEST_POLL_S,
+            )
             ready()
             await poller.run()
 
@@ -161,6 +167,15 @@ class TelegramChannel:
         """Post a message; in a group it shows what it answers."""
         reply_to = "" if to.direct else outgoing.reply_to or ""
         return await self._sending.post(self._ours(to), _styled(outgoing), reply_to=reply_to)
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Post a file; in a group it shows what it answers."""
+        most = CAPABILITIES.max_file_bytes
+        if len(file.content) > most:
+            message = f"`{self.name}`: {len(file.content):,} bytes are more than {most:,}"
+            raise ChannelRejected(message)
+        reply_to = "" if to.direct else file.reply_to or ""
+        return await self._sending.post_file(self._ours(to), file, reply_to=reply_to)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text."""

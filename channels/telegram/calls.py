@@ -32,6 +32,7 @@ from zeroclaw import (
     ChannelUnavailable,
     DeliveryUnknown,
     MessageRef,
+    OutgoingFile,
     ZeroclawError,
 )
 
@@ -46,6 +47,10 @@ POLL_S = 25
 MOST_CONNECTIONS = 64
 _CONNECT_S, _READ_S, _WRITE_S = 10.0, 20.0, 20.0
 _POLL_SLACK_S = 10.0
+_SLOWEST_BYTES_PER_S = 100_000
+"""Of a file on its way out; without this a line that is slow would end it half-way."""
+LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
+"""Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
 MOST_TOAST_CHARS = 200
 """Bot API, answerCallbackQuery, read 2026-11."""
 
@@ -158,6 +163,34 @@ class Calls:
                 reply_markup=_keyboard(card.rows),
                 disable_content_type_detection=True,
             ),
+        )
+
+    async def send_file(self, to: Address, file: OutgoingFile, *, reply_to: str = "") -> MessageRef:
+        """Post a file with its caption."""
+        upload_s = len(file.content) / _SLOWEST_BYTES_PER_S
+        return await self._posted(
+            to,
+            lambda chat: self._bot.send_document(
+                chat,
+                InputFile(file.content, filename=file.name),
+                caption=file.caption or None,
+                message_thread_id=_thread(to),
+                reply_parameters=_answering(reply_to),
+                # A picture stays the file that it is.
+                disable_content_type_detection=True,
+                write_timeout=_WRITE_S + upload_s,
+                read_timeout=_READ_S + upload_s,
+            ),
+        )
+
+    async def edit_caption(self, ref: MessageRef, caption: str) -> None:
+        """Replace what stands with a file; the same again is no error."""
+        await self._changed(
+            lambda: self._bot.edit_message_caption(
+                chat_id=int(ref.address.chat),
+                message_id=int(ref.message),
+                caption=caption or None,
+            )
         )
 
     async def edit(

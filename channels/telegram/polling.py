@@ -3,16 +3,20 @@
 Telegram forgets an update when a later poll asks for what comes after it. So a poll is only made
 once everything before it is stored, refused or passed over; updates of one chat are shown one after
 another, those of different chats at once.
+
+A poll has an end, whatever the connection does: one that stays open, or brings a byte now and then,
+would look like a quiet night for ever. And one that is answered too early with nothing, as a proxy
+may do, is not made again at once.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from channels.telegram.decode import ALLOWED_UPDATES, chat_of, update_id
-from zeroclaw import Clock, RateLimited
+from zeroclaw import ChannelUnavailable, Clock, RateLimited
 
 AGAIN_S = 1.0
-"""Seconds until what could not be stored is fetched again."""
+"""Seconds until what could not be stored is fetched again, and until a poll after an early one."""
 
 LONGEST_QUIET_S = 30.0
 """A wait that Telegram asks for is no failure up to here."""
@@ -24,25 +28,33 @@ Take = Callable[[object], Awaitable[bool]]
 class Poller:
     """Receives for one account."""
 
-    def __init__(self, *, fetch: Fetch, take: Take, clock: Clock) -> None:
+    def __init__(self, *, fetch: Fetch, take: Take, clock: Clock, longest_s: float) -> None:
         """Hold what is needed.
 
         Args:
             fetch: Polls, from an update's number on.
             take: Shows one update to the door; False when it must come again.
             clock: For waits.
+            longest_s: After which a poll has died, though nobody said so.
         """
         self._fetch = fetch
         self._take = take
         self._clock = clock
+        self._longest_s = longest_s
 
     async def run(self) -> None:
-        """Receive until cancelled, or until Telegram can't be reached."""
+        """Receive until cancelled.
+
+        Raises:
+            ChannelUnavailable: Telegram can't be reached, or a poll has died.
+            RateLimited: Telegram asks for a long wait.
+        """
         # No position is kept: without one the server begins with what it was not told to forget.
         offset: int | None = None
         while True:
+            began = self._clock.monotonic()
             try:
-                updates = await self._fetch(offset, ALLOWED_UPDATES)
+                updates = await self._poll(offset)
             except RateLimited as error:
                 if error.retry_after_s > LONGEST_QUIET_S:
                     raise  # so that the wait is seen: the channel is not up while it lasts
@@ -52,8 +64,17 @@ class Poller:
             failed = await self._show(updates)
             if numbers:
                 offset = min(failed, default=max(numbers) + 1)
-            if failed or len(numbers) < len(updates):
+            is_early = not updates and self._clock.monotonic() - began < AGAIN_S
+            if failed or len(numbers) < len(updates) or is_early:
                 await self._clock.sleep(AGAIN_S)
+
+    async def _poll(self, offset: int | None) -> list[object]:
+        try:
+            async with asyncio.timeout(self._longest_s):
+                return await self._fetch(offset, ALLOWED_UPDATES)
+        except TimeoutError:
+            message = f"a poll for updates had no end within {self._longest_s:g} s"
+            raise ChannelUnavailable(message) from None
 
     async def _show(self, updates: Sequence[object]) -> list[int]:
         """Show updates to the door; return the numbers of those that must come again."""

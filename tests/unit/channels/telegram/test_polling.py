@@ -11,9 +11,11 @@ from channels.telegram.polling import Fetch, Poller
 from channels.telegram.taking import Taking
 from tests.contract.channel_suite import Desk
 from tests.contract.loopback_harness import no_log
-from tests.fakes.manual_clock import ManualClock
+from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
 from zeroclaw import Admission, ChannelUnavailable, RateLimited
+
+LONGEST_S = 55.0
 
 
 class Server:
@@ -45,7 +47,7 @@ class Rig:
         self.poller = self.polling(self.server.fetch)
 
     def polling(self, fetch: Fetch) -> Poller:
-        return Poller(fetch=fetch, take=self.taking.take, clock=self.clock)
+        return Poller(fetch=fetch, take=self.taking.take, clock=self.clock, longest_s=LONGEST_S)
 
 
 def numbered(number: int, **fields: object) -> dict[str, object]:
@@ -56,10 +58,52 @@ async def test_each_poll_confirms_what_came_before() -> None:
     rig = Rig([numbered(5, text="a"), numbered(6, text="b")], [], [numbered(7, text="c")])
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.poller.run())
-        await rig.clock.settle()
+        await rig.clock.advance(1)
         assert rig.server.offsets == [None, 7, 7, 8]
         running.cancel()
     assert len(rig.followed) == 3
+
+
+async def test_a_poll_that_ends_too_early_with_nothing_is_not_made_again_at_once() -> None:
+    """A proxy that answers in Telegram's place is asked once a second, not without a pause."""
+    rig = Rig([], [], [numbered(5, text="a")])
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.poller.run())
+        await rig.clock.settle()
+        assert len(rig.server.offsets) == 1
+        await rig.clock.advance(1)
+        assert len(rig.server.offsets) == 2
+        await rig.clock.advance(1)
+        assert rig.server.offsets == [None, None, None, 6]
+        running.cancel()
+
+
+async def test_a_quiet_poll_is_followed_by_the_next_at_once() -> None:
+    """It waited as long as it was asked to, so no pause is needed, and no message waits for one."""
+    rig = Rig([], [])
+
+    async def fetch(offset: int | None, allowed: Sequence[str]) -> list[object]:
+        await rig.clock.sleep(25)
+        return await rig.server.fetch(offset, allowed)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.polling(fetch).run())
+        await rig.clock.advance(25)
+        assert rig.clock.sleeping() == (25,)
+        running.cancel()
+
+
+def test_a_poll_that_never_ends_is_no_quiet_night() -> None:
+    """A connection that stays open, or brings a byte now and then, is given up, and told of."""
+    rig = Rig()
+
+    async def receive() -> None:
+        with pytest.raises(ChannelUnavailable, match="no end within 55 s"):
+            await rig.poller.run()
+        assert asyncio.get_running_loop().time() == LONGEST_S
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(receive())
 
 
 async def test_nothing_behind_what_failed_is_confirmed() -> None:
