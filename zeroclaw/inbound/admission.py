@@ -34,6 +34,7 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import AlreadyClaimed, Conflict, ShuttingDown
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.backlog import Backlog
+from zeroclaw.inbound.changes import Changes
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.people import People
@@ -41,25 +42,18 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.turnstile import Passage, Turnstile
 from zeroclaw.record import encode
-from zeroclaw.store import Claim, Commit, DurablePoint, Put, Row, RowKind, Store, Write
+from zeroclaw.store import Claim, Commit, DurablePoint, Put, RowKind, Store, Write
 from zeroclaw.turn.inbox import (
-    Amend,
     Ask,
-    Control,
     Item,
     Obeyed,
     Opening,
     Stop,
-    Unread,
-    Withdraw,
-    item_of,
     item_put,
 )
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
-LOOK_BACK = 200
-"""Messages of a chat among which an edit finds its original."""
 LONGEST_NAME = 255
 """Characters of a file's name that are kept; as long as most disks take."""
 TRIES = 8
@@ -108,6 +102,7 @@ class Door:
         self._log = log
         self._backlog = backlog
         self._most_files = most_files
+        self._changes = Changes(store, clock, ids)
         self.dropped: Counter[str] = Counter()
         self.open = True
 
@@ -248,9 +243,9 @@ class Door:
             case Pressed() as pressed:
                 return await self._answers.press(pressed, principal, self._clock.now())
             case Edited(message=message, text=text):
-                return await self._edited(envelope, principal, message, text)
+                return await self._changes.edited(envelope, principal, message, text)
             case Deleted(message=message):
-                return await self._deleted(envelope, principal, message)
+                return await self._changes.deleted(envelope, principal, message)
             case Moved(to=to):
                 return await self._conversations.move(envelope.address, to)
             case Membership(present=present):
@@ -324,71 +319,6 @@ class Door:
             message=envelope.message,
         )
         return replace(plan, writes=(*plan.writes, item_put(item, "answered", expect=0)))
-
-    async def _edited(
-        self, envelope: Envelope, principal: Principal, message: str, text: str
-    ) -> Plan | None:
-        """Replace what still waits; what was taken already gets a control item."""
-        row = await self._original(envelope, message)
-        if row is None:
-            return None
-        item = item_of(row)
-        if row.state == "queued" and isinstance(item.content, Ask):
-            changed = replace(item, content=replace(item.content, text=text))
-            write = item_put(changed, "queued", expect=row.version)
-            return Plan(conversation=item.conversation, writes=(write,))
-        return self._late(envelope, principal, item, Amend(message=message, text=text))
-
-    async def _deleted(self, envelope: Envelope, principal: Principal, message: str) -> Plan | None:
-        row = await self._original(envelope, message)
-        if row is None:
-            return None
-        item = item_of(row)
-        if row.state == "queued":
-            write = item_put(item, "superseded", expect=row.version)
-            # Its files may be on their way.
-            here = item.conversation
-            return Plan(conversation=here, writes=(write,), wake=(here,))
-        return self._late(envelope, principal, item, Withdraw(message=message))
-
-    def _late(
-        self, envelope: Envelope, principal: Principal, original: Item, content: Control
-    ) -> Plan:
-        item = Item(
-            id=ItemId(self._ids.ulid()),
-            conversation=original.conversation,
-            address=envelope.address,
-            principal=principal,
-            content=content,
-            admitted_at=self._clock.now(),
-            turn=original.turn,
-        )
-        return Plan(
-            conversation=original.conversation,
-            writes=(item_put(item, "control", expect=0),),
-            wake=(original.conversation,),
-        )
-
-    async def _original(self, envelope: Envelope, message: str) -> Row | None:
-        """Find the message that this sender wrote; somebody else's edit finds nothing.
-
-        Nor does the edit of a command that was obeyed, for what it did is done, or of what was
-        turned away: nobody took it, over a limit or while too many waited.
-        """
-        rows = await self._store.find(
-            RowKind.INBOX, place=envelope.address.key(), newest_first=True, limit=LOOK_BACK
-        )
-        for row in rows:
-            item = item_of(row)
-            if item.message == message and item.principal.sender == envelope.sender.id:
-                is_past = isinstance(item.content, Obeyed | Unread) or _was_refused(row, item)
-                return None if is_past else row
-        return None
-
-
-def _was_refused(row: Row, item: Item) -> bool:
-    """Whether a message was not taken: it failed before any turn was begun for it."""
-    return row.state == "failed" and item.turn is None
 
 
 def _too_many(channel: str) -> Conflict:
