@@ -1,6 +1,8 @@
 """Turn the Bot API's updates into envelopes; whatever the JSON holds, nothing here raises.
 
-Fields are those of Bot API 10.0 (core.telegram.org/bots/api, read 2026-11).
+Fields are those of Bot API 10.0 (core.telegram.org/bots/api, read 2026-11). What happened is known
+again by itself, never by its update's number: after a week without updates "identifier of the next
+update will be chosen randomly", and so can be one that was used before.
 """
 
 import hashlib
@@ -113,34 +115,32 @@ def newest_message(update: object) -> tuple[str, int] | None:
 def decoded(update: object, me: Me) -> Taken | Passed:
     """Return what an update says."""
     found = as_object(update)
-    number = whole(found, "update_id")
-    keys = () if number is None else (f"update/{number}",)
     if message := inner(found, "message"):
-        return _message(message, me, keys)
+        return _message(message, me)
     if message := inner(found, "edited_message"):
-        return _edited(message, me, keys)
+        return _edited(message, me)
     if query := inner(found, "callback_query"):
-        return _pressed(query, me, keys)
+        return _pressed(query, me)
     if change := inner(found, "my_chat_member"):
-        return _membership(change, me, keys)
+        return _membership(change, me)
     return Passed(why="another kind of update")
 
 
 # --- messages ------------------------------------------------------------------------------------
 
 
-def _message(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+def _message(message: Json, me: Me) -> Taken | Passed:
     address, sender = _place(message, me), _sender(message)
     number = whole(message, "message_id")
     if address is None or number is None:
         return Passed(why="without a place")
-    keys = (*keys, f"message/{address.chat}/{number}")
+    key = f"message/{address.chat}/{number}"
     migrated = whole(message, "migrate_to_chat_id")
     if migrated is not None:
         to = Address(channel=me.channel, account=str(me.id), chat=str(migrated))
         # Another bot can have done it, or nobody; the group has moved all the same.
         by = sender or Sender(id=address.chat, verified=True)
-        return _taken(message, address, by, keys, Moved(to=to))
+        return _taken(message, address, by, key, Moved(to=to))
     if sender is None:
         return Passed(why="of a bot or of nobody")
     files = attachments(message)
@@ -148,7 +148,7 @@ def _message(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
     if not said.strip() and not files:
         return Passed(why="without words or files")
     if (reason := _reason(message, me, address)) is not None:
-        return _taken(message, address, sender, keys, reason)
+        return _taken(message, address, sender, key, reason)
     command = None if files or is_forwarded(message) or _is_inline(message) else _command(said, me)
     if command is not None and command[1] not in {"", me.username.lower()}:
         return Passed(why="a command for another bot")
@@ -158,7 +158,7 @@ def _message(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
     envelope = Envelope(
         address=address,
         sender=sender,
-        dedup=keys,
+        dedup=(key,),
         body=body,
         message=str(number),
         attachments=files,
@@ -167,7 +167,7 @@ def _message(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
     return Taken(envelope=envelope)
 
 
-def _edited(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+def _edited(message: Json, me: Me) -> Taken | Passed:
     """Pass on every edit of words; the door knows which messages it took."""
     address, sender = _place(message, me), _sender(message)
     number, said = whole(message, "message_id"), words(message)
@@ -179,13 +179,11 @@ def _edited(message: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
     digest = hashlib.sha256(said.encode()).hexdigest()[:16]
     key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{digest}"
     body = Edited(message=str(number), text=_composed(message, said, me))
-    return _taken(message, address, sender, (*keys, key), body)
+    return _taken(message, address, sender, key, body)
 
 
-def _taken(
-    message: Json, address: Address, sender: Sender, keys: tuple[str, ...], body: Body
-) -> Taken:
-    envelope = Envelope(address=address, sender=sender, dedup=keys, body=body, sent_at=_at(message))
+def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) -> Taken:
+    envelope = Envelope(address=address, sender=sender, dedup=(key,), body=body, sent_at=_at(event))
     return Taken(envelope=envelope)
 
 
@@ -260,7 +258,7 @@ def _reason(message: Json, me: Me, address: Address) -> Pressed | None:
 # --- presses and membership ----------------------------------------------------------------------
 
 
-def _pressed(query: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+def _pressed(query: Json, me: Me) -> Taken | Passed:
     name = text(query, "id")
     message = inner(query, "message")
     address, sender = _place(message, me), _sender(query)
@@ -272,19 +270,20 @@ def _pressed(query: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
     envelope = Envelope(
         address=address,
         sender=sender,
-        dedup=(*keys, f"press/{name}"),
+        dedup=(f"press/{name}",),
         body=Pressed(approval=approval, choice=choice, card=ref),
     )
     return Taken(envelope=envelope, query=name)
 
 
-def _membership(change: Json, me: Me, keys: tuple[str, ...]) -> Taken | Passed:
+def _membership(change: Json, me: Me) -> Taken | Passed:
     address, sender = _place(change, me), _sender(change)
-    if address is None or sender is None or not keys:
+    if address is None or sender is None:
         return Passed(why="a membership of nobody")
     now = inner(change, "new_chat_member")
     present = text(now, "status") in _PRESENT or flag(now, "is_member")
-    return _taken(change, address, sender, keys, Membership(present=present))
+    key = f"member/{address.chat}/{whole(change, 'date')}/{present}"
+    return _taken(change, address, sender, key, Membership(present=present))
 
 
 # --- where, who, when ----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from zeroclaw.host.listener import Listener, open_listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
-from zeroclaw.store import Store
+from zeroclaw.store import RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
 
@@ -51,9 +51,11 @@ class Openers:
     Attributes:
         store: Opens the store.
         channel: Is handed each channel that was made, and returns the one that is used.
+        clock: What time it is.
     """
 
     store: OpenStore = _sqlite
+    clock: Clock = field(default_factory=SystemClock)
     channel: Callable[[Channel], Channel] = field(default=lambda channel: channel)
 
 
@@ -144,11 +146,12 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     """
     config, log = start.config, EventLog("daemon")
     settings = InForce(config, start.checked.statements)
-    clock = SystemClock()
+    clock = openers.clock
     ids = SystemIds(clock)
     data = start.places.data
     store = await openers.store(data, clock=clock, log=log)
     stack.push_async_callback(store.aclose)
+    await _follow(ids, store)
     keys = await asyncio.to_thread(
         open_keys,
         data,
@@ -196,6 +199,13 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         jitter=random.random,
         shell_note=shell_note,
     )
+
+
+async def _follow(ids: SystemIds, store: Store) -> None:
+    """Let what is made from now on sort behind what waits, though the clock was set back."""
+    for kind in (RowKind.INBOX, RowKind.OUTBOX):
+        for row in await store.find(kind, newest_first=True, limit=1):
+            ids.follow(row.key)
 
 
 def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:

@@ -1,14 +1,16 @@
 """Makes ids that sort by time of making, and tokens that nobody guesses."""
 
 import secrets
+from datetime import timedelta
 from threading import Lock
 
-from zeroclaw.clock import Clock
+from zeroclaw.clock import ULID_ALPHABET, Clock, made_at
 
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford: no I, L, O, U
 _CHARS = 26
 _RANDOM_BITS = 80
 _MILLISECONDS_PER_S = 1000
+MOST_AHEAD = timedelta(days=1)
+"""Ids that lie further ahead are not followed: rows go by the age that their ids tell."""
 
 
 class SystemIds:
@@ -35,6 +37,19 @@ class SystemIds:
             number = self._last
         return _encoded(number)
 
+    def follow(self, ulid: str) -> None:
+        """Sort after an id of a process before this one, though the clock was set back since.
+
+        What is no ulid, and what lies more than `MOST_AHEAD` in the future, changes nothing.
+        """
+        try:
+            is_near = made_at(ulid) <= self._clock.now() + MOST_AHEAD
+            number = _decoded(ulid)
+        except (ValueError, OverflowError):
+            return
+        with self._lock:
+            self._last = max(self._last, number) if is_near else self._last
+
     def token(self) -> str:
         """Return 32 random bytes, base64url without padding."""
         return secrets.token_urlsafe(32)
@@ -43,6 +58,13 @@ class SystemIds:
 def _encoded(number: int) -> str:
     characters: list[str] = []
     for _ in range(_CHARS):
-        number, digit = divmod(number, len(_ALPHABET))
-        characters.append(_ALPHABET[digit])
+        number, digit = divmod(number, len(ULID_ALPHABET))
+        characters.append(ULID_ALPHABET[digit])
     return "".join(reversed(characters))
+
+
+def _decoded(ulid: str) -> int:
+    number = 0
+    for character in ulid:
+        number = number * len(ULID_ALPHABET) + ULID_ALPHABET.index(character)
+    return number

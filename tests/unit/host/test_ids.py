@@ -4,6 +4,8 @@ import re
 from datetime import datetime, timedelta
 from threading import Thread
 
+import pytest
+
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.host.ids import SystemIds
 
@@ -39,6 +41,36 @@ def test_ulids_sort_by_making_when_the_wall_clock_is_set_back() -> None:
     after = ids.ulid()
 
     assert before < back < after
+
+
+def test_ulids_sort_behind_those_of_a_process_before_when_the_clock_was_set_back() -> None:
+    """What waits in the store is served in the order it came, also across a start."""
+    before = SystemIds(ManualClock()).ulid()
+    clock = SetClock()
+    clock.at = EPOCH - timedelta(hours=1)
+    ids = SystemIds(clock)
+    ids.follow(before)
+    assert ids.ulid() > before
+    ids.follow(SystemIds(clock).ulid())
+    assert ids.ulid() > before
+
+
+@pytest.mark.parametrize("far", [timedelta(days=2), timedelta(days=40_000)], ids=str)
+def test_a_ulid_of_the_far_future_is_not_followed(far: timedelta) -> None:
+    """A clock that was wrong once would age every row to come."""
+    clock = SetClock()
+    clock.at = EPOCH + far
+    wrong = SystemIds(clock).ulid()
+    ids = SystemIds(ManualClock())
+    ids.follow(wrong)
+    assert ids.ulid() < wrong
+
+
+@pytest.mark.parametrize("odd", ["", "z", "ann/1", "é" * 26])
+def test_what_is_no_ulid_is_not_followed(odd: str) -> None:
+    ids = SystemIds(ManualClock())
+    ids.follow(odd)
+    assert ULID.fullmatch(ids.ulid())
 
 
 def test_a_ulid_begins_with_its_millisecond() -> None:

@@ -89,7 +89,7 @@ def test_a_message_says_where_who_what_and_when() -> None:
     assert taken(new(text="hello")) == Envelope(
         address=ANNS_CHAT,
         sender=Sender(id="7", verified=True, display="Ann Lee"),
-        dedup=("update/1", "message/7/3"),
+        dedup=("message/7/3",),
         body=Said(text="hello"),
         message="3",
         sent_at=datetime.fromtimestamp(1_790_000_000, tz=UTC),
@@ -264,7 +264,7 @@ def test_a_press_names_the_call_the_choice_and_the_card() -> None:
         envelope=Envelope(
             address=ANNS_CHAT,
             sender=Sender(id="8", verified=True, display="Bob"),
-            dedup=("update/4", "press/q1"),
+            dedup=("press/q1",),
             body=Pressed(
                 approval=ApprovalId("a-1"),
                 choice="for_a_time",
