@@ -11,7 +11,7 @@ help:
 	@echo 'make test    run every test, with the servers and programs they need (ARGS="-k draft" for some)'
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
 	@echo 'make fmt     format the code and mend what the linter can'
-	@echo 'make bench   measure start, memory, turns, commits and the local model; writes .bench/'
+	@echo 'make bench   measure start, memory, turns, Telegram and the local model (ARGS=telegram for some)'
 	@echo 'make lock    renew the lock files after a change of dependencies (ARGS=--upgrade for the newest)'
 
 run: run-setup

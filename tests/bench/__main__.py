@@ -20,11 +20,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.bench import parts
+from tests.bench import parts, telegram
 from tests.bench.figures import Report
 from tests.bench.local import local_model
 
-BOUND_S = 300.0
+BOUND_S = 600.0
 Progress = Callable[[str], None]
 ROOT = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def main() -> None:
     report = Report()
     with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.on) as directory:
         try:
-            asyncio.run(_all(Path(directory), report, progress, asked.scale, set(asked.only)))
+            asyncio.run(_all(Path(directory), report, progress, asked))
         except TimeoutError:
             progress("a part took too long; the table shows what was measured until then")
     print(f"\n{os.cpu_count()} cores, Python {platform.python_version()}", end=", ")
@@ -66,11 +66,14 @@ class _Asked(argparse.Namespace):
     json: Path
     on: Path | None
     scale: float
-    only: list[str]
+    parts: list[str]
     load: float = 0.0
 
 
-PARTS = ("start", "text", "tool", "stream", "burst", "admissions", "policy", "local")
+PARTS = (
+    *("start", "text", "tool", "stream", "burst", "admissions", "policy", "local"),
+    *(f"telegram-{part}" for part in ("start", "turns", "burst", "limits", "slow")),
+)
 
 
 def _arguments() -> _Asked:
@@ -78,17 +81,27 @@ def _arguments() -> _Asked:
     parser.add_argument("--json", type=Path, default=ROOT / ".bench" / "bench.json")
     parser.add_argument("--on", type=Path, metavar="DIRECTORY", help="measure on another disk")
     parser.add_argument("--scale", type=float, default=1.0, help="more or fewer repetitions")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="some parts")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"only these, or those that begin so, such as `telegram`: {', '.join(PARTS)}",
+    )
     asked = parser.parse_args(namespace=_Asked())
     asked.load = os.getloadavg()[0]
+    for part in asked.parts:
+        if not any(_is_meant(name, part) for name in PARTS):
+            parser.error(f"`{part}` is no part; there are {', '.join(PARTS)}")
     return asked
 
 
-async def _all(
-    directory: Path, report: Report, progress: Progress, scale: float, only: set[str]
-) -> None:
+def _is_meant(name: str, part: str) -> bool:
+    return name == part or name.startswith(f"{part}-")
+
+
+async def _all(directory: Path, report: Report, progress: Progress, asked: _Asked) -> None:
     def times(count: int) -> int:
-        return max(round(count * scale), 1)
+        return max(round(count * asked.scale), 1)
 
     async with asyncio.timeout(BOUND_S), _model() as url:
         place = parts.Place(directory=directory, model_url=url, report=report)
@@ -102,9 +115,14 @@ async def _all(
             "admissions": ("admissions alone", lambda: parts.admissions(place, times(50))),
             "policy": ("policy decisions", lambda: parts.decisions(place, times(2000))),
             "local": ("the local model", lambda: local_model(place, times(3))),
+            "telegram-start": ("Telegram: starting", lambda: telegram.starting(place, times(5))),
+            "telegram-turns": ("Telegram: turns", lambda: telegram.turns(place, times(100))),
+            "telegram-burst": ("Telegram: 200 chats", lambda: telegram.burst(place, times(3))),
+            "telegram-limits": ("Telegram: 200 within limits", lambda: telegram.limited(place)),
+            "telegram-slow": ("Telegram: slow answers", lambda: telegram.streams(place, times(2))),
         }
         for name, (what, work) in steps.items():
-            if name in only:
+            if not asked.parts or any(_is_meant(name, part) for part in asked.parts):
                 progress(what)
                 machine.look()
                 await work()

@@ -6,6 +6,7 @@ the answer's bytes were made before. The user's words:
     text …      40 pieces of text, all in one write
     tool …      one call of `list_files`, and after its result the same text
     stream …    200 pieces, one every 5 ms
+    slow …      200 pieces, one every 20 ms; the last is `ended-SECONDS`, when it was written
     hold …      never answers
 
 Run as `python -m tests.bench.model`; the first line of output is the base address.
@@ -14,11 +15,13 @@ Run as `python -m tests.bench.model`; the first line of output is the base addre
 import asyncio
 import json
 import sys
+import time
 from typing import TypedDict, cast
 
 PIECES = 40
 STREAMED = 200
 STREAM_EVERY_S = 0.005
+SLOW_EVERY_S = 0.02
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -78,6 +81,9 @@ class _Connection(asyncio.Protocol):
             case "stream":
                 self._transport.write(_HEAD)
                 self._stream(0)
+            case "slow":
+                self._transport.write(_HEAD)
+                self._slow(0)
             case "hold":
                 return
             case _:
@@ -89,6 +95,14 @@ class _Connection(asyncio.Protocol):
             return
         self._transport.write(_STREAM[sent])
         asyncio.get_running_loop().call_later(STREAM_EVERY_S, self._stream, sent + 1)
+
+    def _slow(self, sent: int) -> None:
+        if sent == STREAMED - 1:
+            ended = _event({"content": f"ended-{time.monotonic():.6f}"})
+            self._transport.write(ended + _STOP)
+            return
+        self._transport.write(_STREAM[sent])
+        asyncio.get_running_loop().call_later(SLOW_EVERY_S, self._slow, sent + 1)
 
 
 async def _main() -> None:

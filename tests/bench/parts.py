@@ -54,7 +54,7 @@ async def starting(place: Place, times: int) -> None:
     place.report.many("idle memory, PSS", idle, "MiB", aim="< 50")
 
 
-_FASTER_THAN_PEOPLE = {
+FASTER_THAN_PEOPLE = {
     "person_per_minute": 6000,
     "person_burst": 10_000,
     "conversation_per_minute": 6000,
@@ -70,7 +70,7 @@ async def _talking(
 ) -> AsyncGenerator[tuple[Daemon, Front]]:
     async with Front() as front:
         channel = {"port": front.port, "allowed_users": chats, **limits}
-        config = place.config(channels={"loopback": channel}, limits=_FASTER_THAN_PEOPLE)
+        config = place.config(channels={"loopback": channel}, limits=FASTER_THAN_PEOPLE)
         async with running(place.directory / name, config) as daemon:
             async with asyncio.timeout(PART_S):
                 await front.connected()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +39,10 @@ class Written:
 
 
 class Daemon:
-    """A running daemon.
+    """A running daemon, or what stands in its place.
 
     Attributes:
+        began: When its process was started, in seconds of the machine's monotonic clock.
         ready_s: Seconds from starting the process to its line that it is ready.
         ready_cpu_s: Processor seconds that it had used by then.
     """
@@ -49,6 +50,7 @@ class Daemon:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         """Take a process that was just started."""
         self.process = process
+        self.began = 0.0
         self.ready_s = 0.0
         self.ready_cpu_s = 0.0
 
@@ -59,9 +61,7 @@ class Daemon:
 
     def cpu_s(self) -> float:
         """Return the processor seconds of all its threads, in steps of 10 ms."""
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
-        fields = stat.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) * _TICK_S
+        return process_cpu_s(self.process.pid)
 
     def pss_mib(self) -> float:
         """Return its proportional share of memory."""
@@ -81,6 +81,12 @@ class Daemon:
         )
 
 
+def process_cpu_s(pid: int) -> float:
+    """Return the processor seconds of a process, in steps of 10 ms."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * _TICK_S
+
+
 def pss_mib(pid: int) -> float:
     """Return a process's proportional share of memory."""
     return _memory_mib(pid, "smaps_rollup", "Pss:")
@@ -96,7 +102,11 @@ def _memory_mib(pid: int, file: str, name: str) -> float:
 
 @asynccontextmanager
 async def running(
-    directory: Path, config: dict[str, object], *, program: bool = False
+    directory: Path,
+    config: dict[str, object],
+    *,
+    program: bool = False,
+    secrets: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Daemon]:
     """Run a daemon with a directory of its own, and end it.
 
@@ -104,17 +114,28 @@ async def running(
         directory: Made if missing; what an earlier daemon left there is found.
         config: Without the places.
         program: Start `zeroclaw run`, which tells nothing about its store.
+        secrets: Of its environment.
     """
     path = written_config(directory, config)
     told = [sys.executable, "-m", "tests.bench.root", str(path)]
     command = [PROGRAM, "run", "--config", str(path)] if program else told
+    async with started(command, directory, secrets=secrets) as daemon:
+        yield daemon
+
+
+@asynccontextmanager
+async def started(
+    command: Sequence[str], directory: Path, *, secrets: Mapping[str, str] | None = None
+) -> AsyncGenerator[Daemon]:
+    """Run a command that says when it is ready, in a line of its output, and end it."""
     environment = {
         "HOME": str(directory),
         "PATH": os.environ.get("PATH", ""),
         "LANG": "C.UTF-8",
+        **(secrets or {}),
     }
     with (directory / "stderr.log").open("ab") as log:
-        began = time.perf_counter()
+        began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=subprocess.DEVNULL,
@@ -123,16 +144,17 @@ async def running(
             env=environment,
         )
     daemon = Daemon(process)
+    daemon.began = began
     try:
         assert process.stdout is not None
         if b"ready" not in await process.stdout.readline():
-            message = f"the daemon did not start; see {directory / 'stderr.log'}"
+            message = f"it did not start; see {directory / 'stderr.log'}"
             raise RuntimeError(message)
-        daemon.ready_s = time.perf_counter() - began
+        daemon.ready_s = time.monotonic() - began
         daemon.ready_cpu_s = daemon.cpu_s()
         yield daemon
     except TimeoutError:
-        print(f"the daemon's last words:\n{(directory / 'stderr.log').read_text()[-_SHOWN_CHARS:]}")
+        print(f"the last words:\n{(directory / 'stderr.log').read_text()[-_SHOWN_CHARS:]}")
         raise
     finally:
         if process.returncode is None:
