@@ -11,9 +11,12 @@ the letter in its chat; when a second chat is refused while a first still waits,
 account's, and everybody waits. Each refusal also doubles the chat's own gap between calls, and
 each answer shortens that gap by a fifth; so a platform that names no numbers is learned.
 
-Finals and cards go before drafts. Among drafts of an account the one that was served longest ago
-is next, so when the budget is short all of them thin out evenly. After a start each bucket counts
-as spent, because nobody knows what the process before used.
+Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave a part
+of it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
+nothing. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
+account the one that was served longest ago is next, so when the budget is short all of them thin
+out evenly. After a start each bucket counts as spent, because nobody knows what the process before
+used.
 
 Instants are monotonic seconds of one clock.
 """
@@ -48,6 +51,8 @@ DECAY = 0.8
 SMALLEST_GAP_S = 0.05
 # Clocks and sums of floats may fall this short of an instant.
 TOLERANCE_S = 1e-6
+# Of a burst drafts leave this part to finals, and at least one call.
+LEFT_TO_FINALS = 4
 # When so many chats or messages are remembered, those that nothing holds back are forgotten.
 REMEMBERED = 256
 
@@ -213,25 +218,34 @@ def _in_order(state: Pacing) -> list[Request]:
 
 def _ready_at(state: Pacing, request: Request, at: float) -> float:
     """Return when nothing will hold this request back any more, at or after `at`."""
-    lane = _lane(state, request.chat)
+    lane, budget = _lane(state, request.chat), _budget(state, request.chat)
     ready = max(
-        _lane_ready_at(state.account, state.limits.account, at),
-        _lane_ready_at(lane, _budget(state, request.chat), at),
+        _lane_ready_at(state.account, state.limits.account, request.rank, at),
+        _lane_ready_at(lane, budget, request.rank, at),
     )
     if request.message:
         last = state.messages.get(_name(request.chat, request.message), state.started)
-        ready = max(ready, last + max(state.limits.edit_interval_s, lane.gap_s))
+        # Where no budget is known, the interval is all that says what the platform bears.
+        is_free = request.rank is Rank.FINAL and budget.per_s > 0
+        interval_s = 0.0 if is_free else state.limits.edit_interval_s
+        ready = max(ready, last + max(interval_s, lane.gap_s))
     return ready
 
 
-def _lane_ready_at(lane: Lane, budget: Budget, at: float) -> float:
+def _lane_ready_at(lane: Lane, budget: Budget, rank: Rank, at: float) -> float:
     ready = max(at, lane.held_until)
     if lane.gap_s:
         ready = max(ready, lane.last + lane.gap_s)
     if budget.per_s:
-        missing = 1 - _tokens(lane, budget, at)
+        missing = 1 + _left(budget, rank) - _tokens(lane, budget, at)
         ready = max(ready, at + missing / budget.per_s)
     return ready
+
+
+def _left(budget: Budget, rank: Rank) -> int:
+    """Return how many calls of a bucket this rank leaves in it."""
+    most = max(0, budget.burst - 1)
+    return 0 if rank is Rank.FINAL else min(most, max(1, budget.burst // LEFT_TO_FINALS))
 
 
 def _tokens(lane: Lane, budget: Budget, at: float) -> float:

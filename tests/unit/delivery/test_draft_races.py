@@ -343,7 +343,7 @@ PACING_MUTANTS = [
         id="a refusal with no wait shortens the interval",
     ),
     pytest.param(
-        "ready = max(ready, last + max(state.limits.edit_interval_s, lane.gap_s))",
+        "ready = max(ready, last + max(interval_s, lane.gap_s))",
         "ready = max(ready, last)",
         id="no interval",
     ),

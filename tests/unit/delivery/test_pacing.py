@@ -158,13 +158,71 @@ def test_finals_go_before_drafts() -> None:
 
 def test_a_draft_does_not_take_the_token_its_chats_final_waits_for() -> None:
     """A final that waits for its message's interval keeps its place (P6)."""
-    limits = Limits(chat=Budget(per_s=0.1), account=Budget(), edit_interval_s=20)
+    limits = Limits(chat=Budget(), account=Budget(per_s=0.1), edit_interval_s=20)
     _, effects = play(
         fresh(limits, 0),
         Wanted(request=final("f", message="m"), at=11),
         Wanted(request=draft("d"), at=11),
     )
     assert effects == [WakeAt(at=20)]
+
+
+@pytest.mark.parametrize(("burst", "left"), [(2, 1), (5, 1), (20, 5)])
+def test_drafts_leave_a_part_of_a_burst_to_finals(burst: int, left: int) -> None:
+    """So many answers go at once that their own drafts would else have held up (P6)."""
+    budget = Budget(per_s=1, burst=burst)
+    for limits in (Limits(chat=budget, account=Budget()), Limits(chat=Budget(), account=budget)):
+        state = fresh(limits, 0)
+        granted: dict[Rank, int] = {}
+        for rank in (Rank.DRAFT, Rank.FINAL):
+            for number in range(burst + 1):
+                request = Request(id=f"{rank} {number}", chat="c", rank=rank)
+                state, effects = step(state, Wanted(request=request, at=100))
+                granted[rank] = granted.get(rank, 0) + effects.count(Grant(id=request.id))
+        assert granted == {Rank.DRAFT: burst - left, Rank.FINAL: left}
+
+
+@pytest.mark.parametrize("burst", [1, 2, 20])
+def test_in_the_long_run_drafts_have_the_whole_budget(burst: int) -> None:
+    """What they leave to finals is a stock, no share (P6)."""
+    budget = Budget(per_s=0.5, burst=burst)
+    state, granted = fresh(Limits(chat=budget, account=budget), 0), list[int]()
+    for at in range(400):
+        state, effects = step(state, Wanted(request=draft("d"), at=at))
+        granted += [at for effect in effects if isinstance(effect, Grant)]
+    assert [later - at for at, later in zip(granted[-20:], granted[-19:], strict=False)] == [2] * 19
+
+
+@pytest.mark.parametrize("message", ["", "m"])
+def test_a_final_goes_at_once_behind_a_draft_that_grows_as_often_as_it_may(message: str) -> None:
+    """As a new message or as the last edit of its draft (P6)."""
+    limits = Limits(
+        chat=Budget(per_s=1, burst=2), account=Budget(per_s=28, burst=20), edit_interval_s=1
+    )
+    state, _ = play(fresh(limits, 0), Answered(chat="c", at=50, message="m"))
+    for at in range(51, 80):
+        state, effects = play(state, Wanted(request=draft("d", message="m"), at=at))
+        assert effects == [Grant(id="d")]
+    _, effects = play(state, Wanted(request=final("f", message=message), at=79.01))
+    assert effects == [Grant(id="f")]
+
+
+def test_where_only_an_interval_is_known_a_final_keeps_it() -> None:
+    """Nothing else says what the platform bears (P6)."""
+    limits = Limits(chat=Budget(), account=Budget(), edit_interval_s=3)
+    state, _ = play(fresh(limits, 0), Answered(chat="c", at=10, message="m"))
+    assert play(state, Wanted(request=final("f", message="m"), at=11))[1] == [WakeAt(at=13)]
+
+
+def test_what_a_refusal_taught_holds_a_final_too() -> None:
+    """The platform has just said that its budget is another (P6)."""
+    limits = Limits(chat=Budget(per_s=1, burst=2), account=Budget(), edit_interval_s=1)
+    state, _ = play(
+        fresh(limits, 0),
+        Wanted(request=draft("d", message="m"), at=50),
+        Refused(chat="c", at=50, retry_after_s=0),
+    )
+    assert play(state, Wanted(request=final("f", message="m"), at=50))[1] == [WakeAt(at=52)]
 
 
 def test_whoever_withdraws_is_not_granted() -> None:

@@ -7,7 +7,13 @@ from typing import ClassVar, cast
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.fakes.mutant import mutant
 from zeroclaw.channel import Budget
@@ -51,21 +57,26 @@ class World(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.limits = Limits(
-            chat=Budget(per_s=1, burst=2),
-            account=Budget(per_s=1.2, burst=3),
-            edit_interval_s=1.5,
-            group=GROUP_BUDGET,
-        )
         self.at = 5.0
-        self.state = fresh(self.limits, self.at)
         self.asked: dict[str, Request] = {}
         self.granted: list[tuple[float, Request]] = []
         self.held: dict[str, float] = {}
+        self.taught = False
         self.refused: dict[str, float] = {}
         self.open: list[Request] = []
         self.wake: float | None = None
         self.made = 0
+
+    # Some platforms name a budget for a chat, others an interval for its messages only.
+    @initialize(chat=st.sampled_from([Budget(per_s=1, burst=2), Budget()]))
+    def begin(self, chat: Budget) -> None:
+        self.limits = Limits(
+            chat=chat,
+            account=Budget(per_s=1.2, burst=3),
+            edit_interval_s=1.5,
+            group=GROUP_BUDGET,
+        )
+        self.state = fresh(self.limits, self.at)
 
     def feed(self, event: Event) -> None:
         before = self.state
@@ -83,11 +94,9 @@ class World(RuleBasedStateMachine):
         assert self.wake is None or self.wake > self.at, "alarms are in the future"
 
     def check_grant(self, request: Request) -> None:
-        self.check_budget(
-            [at for at, one in self.granted if one.chat == request.chat],
-            GROUP_BUDGET if request.in_group else self.limits.chat,
-        )
-        self.check_budget([at for at, _ in self.granted], self.limits.account)
+        for grants, budget in self.books(request):
+            kept = 1 if request.rank is Rank.DRAFT and budget.burst > 1 else 0
+            assert self.fits(grants, budget, kept), "the budget is kept, and drafts leave a call"
         assert self.at >= self.held.get(request.chat, 0) - SLACK_S, "a stated wait is obeyed"
         touched = [
             at
@@ -95,8 +104,10 @@ class World(RuleBasedStateMachine):
             if request.message and one.message == request.message and one.chat == request.chat
         ]
         for at in touched:
-            assert self.at - at >= self.limits.edit_interval_s - SLACK_S, (
-                "edits keep their interval"
+            assert (
+                request.rank is Rank.FINAL and self.has_budget(request)
+            ) or self.at - at >= self.limits.edit_interval_s - SLACK_S, (
+                "the interval is kept, by finals where nothing else is known"
             )
         since_refusal = self.refused.get(request.chat)
         if since_refusal is not None and touched:
@@ -112,11 +123,31 @@ class World(RuleBasedStateMachine):
         self.granted.append((self.at, request))
         self.open.append(request)
 
-    def check_budget(self, grants: list[float], budget: Budget) -> None:
-        for number, at in enumerate([5.0, *grants]):
-            burst = 0 if number == 0 else budget.burst
-            used = len(grants) - max(number - 1, 0) + 1
-            assert used <= burst + budget.per_s * (self.at - at) + SLACK_S, "the budget is kept"
+    def books(self, request: Request) -> list[tuple[list[float], Budget]]:
+        """The instants that count with a request, by budget."""
+        in_chat = [at for at, one in self.granted if one.chat == request.chat]
+        chat = GROUP_BUDGET if request.in_group else self.limits.chat
+        return [(in_chat, chat), ([at for at, _ in self.granted], self.limits.account)]
+
+    def fits(
+        self, grants: list[float], budget: Budget, kept: int, slack_s: float = SLACK_S
+    ) -> bool:
+        """Whether a budget bears one call more, and has so many left after it."""
+        return not budget.per_s or all(
+            len(grants) - max(number - 1, 0) + 1 + kept
+            <= (0 if number == 0 else budget.burst) + budget.per_s * (self.at - at) + slack_s
+            for number, at in enumerate([5.0, *grants])
+        )
+
+    def has_budget(self, request: Request) -> bool:
+        return request.chat == GROUP or self.limits.chat.per_s > 0
+
+    def check_final(self, request: Request) -> None:
+        """A final that waits is held by a budget, a stated wait or a refusal, and by nothing else."""
+        is_free = all(self.fits(*books, 0, -SLACK_S) for books in self.books(request))
+        # What a refusal has taught lasts for a while that these books don't know.
+        is_free = is_free and self.has_budget(request) and not self.taught
+        assert not is_free, "nothing else holds up a final"
 
     @rule(chat=CHATS, message=MESSAGES, rank=st.sampled_from(Rank))
     def want(self, chat: str, message: str, rank: Rank) -> None:
@@ -126,6 +157,8 @@ class World(RuleBasedStateMachine):
         )
         self.asked[request.id] = request
         self.feed(Wanted(request=request, at=self.at))
+        if rank is Rank.FINAL and request.id in self.asked:
+            self.check_final(request)
 
     @precondition(lambda self: bool(cast("World", self).asked))
     @rule(which=st.integers(0, 9), forever=st.booleans())
@@ -146,6 +179,7 @@ class World(RuleBasedStateMachine):
     def refuse(self, retry_after_s: float) -> None:
         request = self.open.pop(0)
         self.refused[request.chat] = self.at
+        self.taught = True
         until = self.at + retry_after_s
         self.held[request.chat] = max(until, self.held.get(request.chat, 0))
         self.feed(Refused(chat=request.chat, at=self.at, retry_after_s=retry_after_s))
@@ -176,8 +210,8 @@ MUTANTS = [
     pytest.param("ready = max(at, lane.held_until)", "ready = at", id="forgets the stated wait"),
     pytest.param("event.at + max(event.retry_after_s, 0.0)", "event.at", id="ignores its length"),
     pytest.param(
-        "ready = max(ready, last + max(state.limits.edit_interval_s, lane.gap_s))",
-        "ready = max(ready, last + lane.gap_s if lane.gap_s else state.limits.edit_interval_s)",
+        "ready = max(ready, last + max(interval_s, lane.gap_s))",
+        "ready = max(ready, last + lane.gap_s if lane.gap_s else interval_s)",
         id="forgets the interval",
     ),
     pytest.param(
@@ -213,6 +247,17 @@ MUTANTS = [
         id="rings at once",
     ),
     pytest.param("    if held:\n", "    if held and effects:\n", id="sets no alarm"),
+    pytest.param("missing = 1 + _left(budget, rank)", "missing = 1", id="lets drafts take all"),
+    pytest.param(
+        "return 0 if rank is Rank.FINAL else min(most",
+        "return min(most",
+        id="has finals leave a call too",
+    ),
+    pytest.param(
+        "interval_s = 0.0 if is_free else state.limits.edit_interval_s",
+        "interval_s = state.limits.edit_interval_s",
+        id="holds finals by the interval",
+    ),
 ]
 
 
