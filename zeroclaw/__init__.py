@@ -16,8 +16,6 @@ from zeroclaw.channel import (
     ChannelLog,
     ChannelManifest,
     Ending,
-    LineStream,
-    Mount,
     Outcome,
     TranscriptItem,
 )
@@ -81,6 +79,7 @@ from zeroclaw.message import (
     Usage,
     UserMessage,
 )
+from zeroclaw.mount import Hook, HookAnswer, HookRequest, LineStream, Mount
 from zeroclaw.provider import (
     Endpoint,
     Finished,
@@ -139,6 +138,9 @@ __all__ = [
     "Endpoint",
     "Envelope",
     "Finished",
+    "Hook",
+    "HookAnswer",
+    "HookRequest",
     "Ids",
     "Ignored",
     "LineStream",

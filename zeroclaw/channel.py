@@ -19,6 +19,7 @@ from zeroclaw.envelope import (
     Rendered,
 )
 from zeroclaw.language import Language
+from zeroclaw.mount import Mount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,38 +255,6 @@ class TranscriptItem:
     files: tuple[str, ...] = ()
 
 
-class Mount(Protocol):
-    """The daemon's own doors, for channels that people reach on this machine."""
-
-    def web(self, prefix: str, application: object) -> str:
-        """Mount an ASGI application on the local listener, behind login, CSRF and host check.
-
-        Returns:
-            The URL that a person opens, with a one-time login.
-        """
-        ...
-
-    def stream(
-        self,
-        name: str,
-        serve: Callable[["LineStream"], Awaitable[None]],
-    ) -> None:
-        """Serve connections of the control socket that open with `name`; same uid only."""
-        ...
-
-
-class LineStream(Protocol):
-    """One control-socket connection, a JSON object a line, at most 1 MiB each."""
-
-    async def receive(self) -> Mapping[str, object] | None:
-        """Return the next object, None at the end of the connection."""
-        ...
-
-    async def send(self, line: Mapping[str, object]) -> None:
-        """Write one object; raises ConnectionError when the peer is gone."""
-        ...
-
-
 class ChannelLog(Protocol):
     """Where an adapter writes facts: an event in the past tense and its fields, no bodies."""
 
@@ -339,6 +308,8 @@ class ChannelManifest:
             and secrets are right, without receiving or sending anything. Called with the settings
             and with what `ChannelContext.secrets` would hold, returns one line about the account,
             raises what the adapter would.
+        public: `module:function`, empty for never; called with the settings, tells whether the
+            platform calls this channel on the public listener.
     """
 
     kind: str
@@ -346,3 +317,4 @@ class ChannelManifest:
     settings: str
     local_operator: bool = False
     check: str = ""
+    public: str = ""

@@ -23,6 +23,7 @@ from pydantic import (
 
 from zeroclaw.errors import ConfigError
 from zeroclaw.language import Language
+from zeroclaw.listening import ListenerSettings, PublicSettings
 from zeroclaw.reference import SecretReference
 
 # What policies call people by, see `gate/statement.py`: on a channel named `role`, whoever calls
@@ -161,13 +162,6 @@ class AttachmentSettings(Settings):
     max_per_message: int = Field(default=10, ge=0, le=100)
     max_message_bytes: int = Field(default=20_000_000, ge=1_000)
     timeout_s: float = Field(default=60.0, gt=0, le=3600)
-
-
-class ListenerSettings(Settings):
-    """`[listener]`: the local listener; it never leaves this machine."""
-
-    host: Literal["127.0.0.1", "::1", "localhost"] = "127.0.0.1"
-    port: int = Field(default=8420, ge=0, le=65535)
 
 
 class FilesSettings(Settings):
@@ -311,6 +305,7 @@ class Config(Settings):
     limits: LimitsSettings = LimitsSettings()
     attachments: AttachmentSettings = AttachmentSettings()
     listener: ListenerSettings = ListenerSettings()
+    public: PublicSettings = PublicSettings()
     tools: ToolsSettings = ToolsSettings()
     people: Annotated[tuple[PersonSettings, ...], AfterValidator(_apart)] = ()
     policy: PolicySettings = PolicySettings()

@@ -1,7 +1,7 @@
 """The loopback platform under the contract suite: journeys trust it, so it keeps the contract too."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     Choice,
+    Hook,
     MessageRef,
     TranscriptItem,
 )
+from zeroclaw.host.control import Serve
 
 PERSON = "ann"
 
@@ -37,7 +39,10 @@ class NoMount:
     def web(self, prefix: str, application: object) -> str:
         raise NotImplementedError
 
-    def stream(self, name: str, serve: object) -> None:
+    def stream(self, name: str, serve: Serve) -> None:
+        raise NotImplementedError
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
         raise NotImplementedError
 
 

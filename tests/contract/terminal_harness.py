@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -18,6 +18,7 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     Choice,
+    Hook,
     MessageRef,
     TranscriptItem,
 )
@@ -44,6 +45,9 @@ class OnSocket:
 
     def stream(self, name: str, serve: Serve) -> None:
         self._control.stream(name, serve)
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
+        raise NotImplementedError
 
 
 async def empty_transcript(address: Address, after: str) -> tuple[TranscriptItem, ...]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -22,6 +22,7 @@ from zeroclaw import (
     Channel,
     ChannelContext,
     Choice,
+    Hook,
     MessageRef,
     TranscriptItem,
 )
@@ -68,6 +69,9 @@ class OnListener:
         return self._listener.web(prefix, application)
 
     def stream(self, name: str, serve: object) -> None:
+        raise NotImplementedError
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
         raise NotImplementedError
 
 

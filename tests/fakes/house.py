@@ -169,6 +169,7 @@ class World:
             keys=keys,
             protected=Protected(closed=()),
             listener=None,
+            public=None,
             control=QuietControl(self.path, log=self.facts),
             clock=self.clock,
             ids=self.ids,

@@ -82,6 +82,10 @@ RESTART = frozenset(
         "provider.options",
         "provider.script",
         "provider.stall_s",
+        "public.cert_file",
+        "public.host",
+        "public.key_file",
+        "public.port",
         # Each process makes one key, and keeps or forgets the older ones as it begins.
         "receipts.keep_days",
         "runtime.call_timeout_s",

@@ -11,6 +11,7 @@ from zeroclaw.channel import Channel, ChannelContext, ChannelManifest
 from zeroclaw.config import Config, channel_settings
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.errors import ConfigError
+from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.host import shelves
@@ -24,6 +25,7 @@ class ChannelPart:
     """A channel of the configuration, ready to be made.
 
     Attributes:
+        is_public: Its platform calls it on the public listener.
         secrets: As the adapter is handed them, see `ChannelContext.secrets`.
     """
 
@@ -32,6 +34,7 @@ class ChannelPart:
     settings: BaseModel
     secrets: Mapping[str, str] = field(repr=False)
     make: Callable[[ChannelContext], Channel]
+    is_public: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,10 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
     except ConfigError as error:
         faults += error.faults
     secrets = _secrets(config, settings, environment, faults)
+    public = {
+        name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
+        for name, found in settings.items()
+    }
     kinds = (AUTO, *shelves.names(shelves.PROVIDERS))
     if config.provider.kind not in kinds:
         known = ", ".join(f"`{name}`" for name in kinds)
@@ -99,6 +106,7 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
                 settings=found,
                 secrets=_below(_key_path(name), secrets),
                 make=_maker(manifests[config.kind_of(name)], _key_path(name)),
+                is_public=public[name],
             )
             for name, found in settings.items()
             if config.channels[name].enabled
@@ -187,6 +195,22 @@ def _settings_model(manifest: ChannelManifest, faults: list[str]) -> type[BaseMo
         return model
     faults.append(f"channels.{manifest.kind}: `{manifest.settings}` is no pydantic model")
     return None
+
+
+def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults: list[str]) -> bool:
+    """Whether a channel's platform calls it, as its kind says."""
+    if not manifest.public:
+        return False
+    try:
+        asked = cast("Callable[[BaseModel], bool]", shelves.resolve(manifest.public, key=key))
+    except ConfigError as error:
+        faults += error.faults
+        return False
+    said = call_now(lambda: asked(settings))
+    if isinstance(said, Raised):
+        faults.append(f"{key}: `{manifest.public}` {said.line}")
+        return False
+    return said
 
 
 def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:

@@ -1,10 +1,10 @@
-"""Opens what the daemon is made of: store, keys, provider, tools, the local listener."""
+"""Opens what the daemon is made of: store, keys, provider, tools, listeners."""
 
 import asyncio
 import os
 import random
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
@@ -24,6 +24,7 @@ from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.listener import Listener, open_listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
+from zeroclaw.mount import Hook
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import RowKind, Store
 from zeroclaw.stores.sqlite import open_store
@@ -112,6 +113,18 @@ class ReadyFacts:
     claim: str = ""
 
 
+class Public(Protocol):
+    """The public listener; what it stands on is imported where there is one."""
+
+    def mount(self, path: str, hook: Hook) -> AbstractContextManager[None]:
+        """Answer one path while the context is open; see `Mount.public`."""
+        ...
+
+    async def serve(self) -> None:
+        """Answer requests until cancelled; once."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """All that is open before the first task runs.
@@ -130,6 +143,7 @@ class Parts:
     keys: Keys
     protected: Protected
     listener: Listener | None
+    public: Public | None
     control: Control
     clock: Clock
     ids: Ids
@@ -171,6 +185,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
             log=log,
         )
         stack.push_async_callback(listener.aclose)
+    public = await _open_public(start, stack)
     provider = await asyncio.to_thread(open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
     tools, shell_note = await open_tools(
@@ -192,6 +207,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         keys=keys,
         protected=await asyncio.to_thread(_protected, start.places),
         listener=listener,
+        public=public,
         control=Control(data, log=log),
         clock=clock,
         ids=ids,
@@ -206,6 +222,24 @@ async def _follow(ids: SystemIds, store: Store) -> None:
     for kind in (RowKind.INBOX, RowKind.OUTBOX):
         for row in await store.find(kind, newest_first=True, limit=1):
             ids.follow(row.key)
+
+
+async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
+    """Bind the public listener, where a channel is reached by it."""
+    if not any(part.is_public for part in start.checked.channels):
+        return None
+    from zeroclaw.host.public import open_public
+
+    settings = start.config.public
+    public = await open_public(
+        host=settings.host,
+        port=settings.port,
+        cert_file=settings.cert_file,
+        key_file=settings.key_file,
+        log=EventLog("public"),
+    )
+    stack.push_async_callback(public.aclose)
+    return public
 
 
 def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from zeroclaw.channel import Channel, ChannelContext, LineStream
+from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Position
-from zeroclaw.errors import PortInUse
+from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.mount import Hook, LineStream
 from zeroclaw.record import decode
 from zeroclaw.store import RowKind, find_all
 
@@ -69,6 +71,13 @@ class Serving:
     def stream(self, name: str, serve: Callable[[LineStream], Awaitable[None]]) -> None:
         """Serve connections of the control socket; see `Mount`."""
         self._parts.control.stream(name, serve)
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
+        """Answer one path of the public listener; see `Mount`."""
+        if self._parts.public is None:
+            fault = "no channel asked for the public listener before the daemon started"
+            raise ConfigError((fault,))
+        return self._parts.public.mount(path, hook)
 
     def login_url(self) -> str:
         """Return a fresh address that opens the web chat and logs in, once; empty without one."""

@@ -256,6 +256,8 @@ class Wired:
         self._group.create_task(parts.control.serve(ready.set), name="control")
         if parts.listener is not None:
             self._group.create_task(parts.listener.serve(), name="listener")
+        if parts.public is not None:
+            self._group.create_task(parts.public.serve(), name="public listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
         self._group.create_task(self.acquaintance.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")

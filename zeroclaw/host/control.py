@@ -15,9 +15,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from zeroclaw.channel import ChannelLog, LineStream
+from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, NeedsOperator, ZeroclawError
 from zeroclaw.foreign import Raised, call
+from zeroclaw.mount import LineStream
 
 FILE = "control.sock"
 LONGEST_LINE = 1024 * 1024

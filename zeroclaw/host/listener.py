@@ -8,7 +8,6 @@ stack (uvicorn) is loaded when serving begins, in a thread, because that takes a
 """
 
 import asyncio
-import errno
 import os
 import re
 import socket
@@ -19,8 +18,9 @@ from typing import Protocol, cast
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.errors import PortInUse, StoreUnusable
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.host import guard
+from zeroclaw.host.binding import bind
 from zeroclaw.host.login import (
     SESSION_KEPT,
     Logins,
@@ -216,7 +216,7 @@ async def open_listener(
         PortInUse: Somebody else has the port, or it may not be had.
     """
     logins = await asyncio.to_thread(_stored_logins, sessions_at)
-    bound = _bind("127.0.0.1" if host == "localhost" else host, port)
+    bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
     return Listener(
         bound=bound, logins=logins, sessions_at=sessions_at, clock=clock, ids=ids, log=log
     )
@@ -252,22 +252,6 @@ def _with_headers(send: Send) -> Send:
 
 
 # --- this machine --------------------------------------------------------------------------------
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait
-        bound.bind((host, port))
-        bound.listen()  # binding alone would let a second daemon bind as well
-    except OSError as error:
-        bound.close()
-        taken = error.errno == errno.EADDRINUSE
-        why = "is in use by another program" if taken else f"can't be had: {error.strerror}".lower()
-        message = f"port {port} on {host} {why}; set `listener.port` to a free one, or stop that"
-        raise PortInUse(message if taken else message.removesuffix(", or stop that")) from error
-    bound.setblocking(False)  # noqa: FBT003  the library's own signature
-    return bound
 
 
 def _stored_logins(path: Path) -> Logins:

@@ -1,6 +1,7 @@
 """Every fault of a configuration at once, and every secret found."""
 
 import io
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from zeroclaw.daemon.checked import check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
+from zeroclaw.mount import Hook
 
 MANIFEST = "from zeroclaw import ChannelManifest\n"
 
@@ -114,6 +116,9 @@ class NoDoors:
 
     def stream(self, name: str, serve: object) -> None:
         return None
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 async def nothing(_address: Address, _after: str) -> tuple[TranscriptItem, ...]:

@@ -10,10 +10,11 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.fakes.scripted_model import ScriptedModel, says
-from zeroclaw.channel import Admit, LineStream
+from zeroclaw.channel import Admit
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Envelope, Position, Said
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, PortInUse, ProviderUnusable
+from zeroclaw.mount import LineStream
 
 
 class SlowModel(ScriptedModel):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from zeroclaw.channel import LineStream
 from zeroclaw.errors import ConfigError, ToolFailed
 from zeroclaw.host.control import (
     LONGEST_LINE,
@@ -19,6 +18,7 @@ from zeroclaw.host.control import (
     is_own,
     request,
 )
+from zeroclaw.mount import LineStream
 
 Line = Mapping[str, object]
 

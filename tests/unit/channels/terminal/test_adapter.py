@@ -9,6 +9,7 @@ import pytest
 from channels.terminal import TerminalSettings
 from channels.terminal.adapter import TerminalChannel, open_channel
 from channels.terminal.feed import MOST_CLIENTS, MOST_WAITING
+from tests.contract.loopback_harness import NoMount
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
     Accepted,
@@ -98,7 +99,7 @@ class Door:
         return self.answer
 
 
-class Place:
+class Place(NoMount):
     """All that the channel is handed: a mount, a transcript, a log."""
 
     def __init__(self) -> None:
@@ -109,9 +110,6 @@ class Place:
         self.reading.set()
         self.fault: Exception | None = None
         self.clock = ManualClock()
-
-    def web(self, prefix: str, application: object) -> str:
-        raise NotImplementedError
 
     def stream(self, name: str, serve: Serve) -> None:
         self.serves[name] = serve

@@ -1,0 +1,249 @@
+"""The public listener: one socket that anybody may reach, which serves webhooks and nothing else.
+
+    connection ── TLS ── head ── POST to a mounted path ── hook ── a status without a body
+
+It is bound when a channel of the configuration needs it, and not before. Everything that a stranger
+can make grow has a bound: connections, the head, the body, and the time for each. When all
+connections are taken, the oldest that has brought nothing useful yet makes room for the next, so
+that whoever holds connections open keeps no platform out. What is refused is counted; of a flood
+the first, the second, the fourth and so on are logged, and never what was sent.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h11
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.foreign import Raised, call
+from zeroclaw.host.binding import bind
+from zeroclaw.host.public_line import READ_BYTES, SUCCESS, Bounds, Line, NotRead, Request
+from zeroclaw.mount import Hook, HookAnswer
+
+DEFAULT_BOUNDS = Bounds()
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+
+
+class PublicListener:
+    """The public listener, bound; `open_public` makes one.
+
+    Attributes:
+        refused: How many requests and connections came to nothing, by the reason.
+    """
+
+    def __init__(
+        self, *, bound: socket.socket, tls: ssl.SSLContext | None, bounds: Bounds, log: ChannelLog
+    ) -> None:
+        """Hold what is needed; `bound` listens, and is closed by `aclose`."""
+        self._socket = bound
+        self._port: int = bound.getsockname()[1]
+        self._tls = tls
+        self._bounds = bounds
+        self._log = log
+        self._hooks: dict[str, Hook] = {}
+        self._open: set[Line] = set()
+        self._unproven: dict[Line, None] = {}
+        self._is_closing = False
+        self.refused: Counter[str] = Counter()
+
+    @property
+    def port(self) -> int:
+        """The port that it has, also when it was opened with 0."""
+        return self._port
+
+    @contextmanager
+    def mount(self, path: str, hook: Hook) -> Generator[None]:
+        """Answer POST requests to a path while the context is open; see `Mount.public`.
+
+        Raises:
+            ConfigError: Somebody else has the path, or it can be none.
+        """
+        if _PATH.fullmatch(path) is None:
+            fault = f"`{path}` can't be the path of a webhook; use one such as `/telegram`"
+            raise ConfigError((fault,))
+        if path in self._hooks:
+            fault = f"two channels are to be called at `{path}`; give each a path of its own"
+            raise ConfigError((fault,))
+        self._hooks[path] = hook
+        try:
+            yield
+        finally:
+            del self._hooks[path]
+
+    async def serve(self) -> None:
+        """Answer requests until cancelled; once."""
+        async with asyncio.TaskGroup() as group:
+
+            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                if self._is_closing:
+                    writer.transport.abort()
+                else:
+                    group.create_task(self._connection(Line(reader, writer, self._bounds)))
+
+            server = await asyncio.start_server(
+                connected,
+                sock=self._socket,
+                limit=READ_BYTES,
+                ssl=self._tls,
+                ssl_handshake_timeout=None if self._tls is None else self._bounds.head_s,
+            )
+            try:
+                # Not `serve_forever`, which from Python 3.12 on waits for whoever stays connected.
+                await asyncio.Event().wait()
+            finally:
+                self._is_closing = True
+                server.close()
+
+    async def aclose(self) -> None:
+        """Free the port; safe twice."""
+        self._socket.close()
+
+    # --- one connection --------------------------------------------------------------------------
+
+    async def _connection(self, line: Line) -> None:
+        if len(self._open) >= self._bounds.connections and not self._makes_room():
+            self._refuse("crowded")
+            line.cut()
+            return
+        self._open.add(line)
+        self._unproven[line] = None
+        try:
+            ended = await call(lambda: self._talk(line))
+            if isinstance(ended, Raised):
+                self._broke(line, ended)
+        finally:
+            self._open.discard(line)
+            self._unproven.pop(line, None)
+            await line.aclose()
+
+    async def _talk(self, line: Line) -> None:
+        while await self._request(line):
+            self._unproven.pop(line, None)
+
+    def _broke(self, line: Line, ended: Raised) -> None:
+        line.cut()
+        if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
+            # A fault in here ends this connection, never the daemon.
+            self._log("connection_failed", why=ended.line, level="error")
+        elif line in self._unproven:
+            self._refuse("garbled or slow")
+
+    def _makes_room(self) -> bool:
+        """Cut the oldest that has brought nothing, and brings nothing whole; False for none."""
+        oldest = next((line for line in self._unproven if not line.is_heard), None)
+        if oldest is None:
+            return False
+        self._refuse("crowded")
+        del self._unproven[oldest]
+        self._open.discard(oldest)
+        oldest.cut()
+        return True
+
+    async def _request(self, line: Line) -> bool:
+        """Answer one request; False when the connection ends with it."""
+        bounds = self._bounds
+        async with asyncio.timeout(bounds.head_s if line in self._unproven else bounds.keep_s):
+            head = await line.next()
+        if not isinstance(head, h11.Request):
+            return False
+        path, _, _ = head.target.decode("ascii", "replace").partition("?")
+        hook = self._hooks.get(path) if head.method == b"POST" else None
+        if hook is None:
+            self._refuse("elsewhere")
+            await line.answer(HookAnswer(status=404))
+            return False
+        answer = await self._asked(hook, Request(line, head))
+        if answer is None:
+            line.cut()
+            return False
+        await line.answer(answer)
+        return answer.status < SUCCESS and line.goes_on()
+
+    async def _asked(self, hook: Hook, request: Request) -> HookAnswer | None:
+        """Let a hook answer; None when nobody listens any more."""
+        try:
+            async with asyncio.timeout(self._bounds.answer_s):
+                answer = await call(lambda: hook(request))
+        except TimeoutError:
+            self._log("hook_took_too_long", level="error")
+            return HookAnswer(status=503)
+        if not isinstance(answer, Raised):
+            return answer
+        match answer.error:
+            case NotRead() as error:
+                self._refuse(str(error))
+                return HookAnswer(status=error.status) if error.status else None
+            case ZeroclawError():
+                return HookAnswer(status=503)
+            case _:
+                self._log("hook_failed", why=answer.line, level="error")
+                return HookAnswer(status=500)
+
+    def _refuse(self, why: str) -> None:
+        self.refused[why] += 1
+        count = self.refused[why]
+        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+            self._log("public_refused", why=why, count=count)
+
+
+# --- opening -------------------------------------------------------------------------------------
+
+
+async def open_public(
+    *,
+    host: str,
+    port: int,
+    cert_file: str,
+    key_file: str,
+    log: ChannelLog,
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> PublicListener:
+    """Bind the public listener.
+
+    Args:
+        host: An address of this machine.
+        port: 0 for any free one.
+        cert_file: The certificate with its chain, PEM; empty to speak plain HTTP to a proxy.
+        key_file: Its key, PEM, without a password.
+        log: For facts.
+        bounds: What strangers can make grow, and how far.
+
+    Raises:
+        ConfigError: The certificate or its key can't be used.
+        PortInUse: Somebody else has the port, or it may not be had.
+    """
+    tls = await asyncio.to_thread(_tls, cert_file, key_file) if cert_file else None
+    bound = bind(host, port, key="public.port")
+    return PublicListener(bound=bound, tls=tls, bounds=bounds, log=log)
+
+
+def _tls(cert_file: str, key_file: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        cert, key = Path(cert_file).expanduser(), Path(key_file).expanduser()
+        for name, path in (("cert_file", cert), ("key_file", key)):
+            _check_readable(name, path)
+        # With a password in hand it never asks a terminal for one.
+        context.load_cert_chain(cert, key, password="")
+    except ssl.SSLError as error:
+        fault = (
+            f"public.cert_file: `{cert_file}` and `{key_file}` are no certificate and its key, in "
+            "PEM and without a password"
+        )
+        raise ConfigError((fault,)) from error
+    return context
+
+
+def _check_readable(name: str, path: Path) -> None:
+    try:
+        path.read_bytes()
+    except OSError as error:
+        fault = f"public.{name}: `{path}` can't be read: {str(error.strerror).lower()}"
+        raise ConfigError((fault,)) from error

@@ -1,0 +1,178 @@
+"""One connection of the public listener, as HTTP: heads and bodies come in, statuses go out."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import h11
+
+from zeroclaw.errors import ZeroclawError
+from zeroclaw.mount import HookAnswer
+
+CLOSE_S = 1.0
+LINGER_BYTES = 64 * 1024
+"""Read and thrown away behind an early answer; else the system might cut the answer off."""
+READ_BYTES = 16 * 1024
+SUCCESS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What strangers can make grow, and how far; times in seconds.
+
+    Attributes:
+        connections: Each carries one request at a time.
+        head_bytes: Of a request line and its headers.
+        body_bytes: Telegram's largest update, a long message that answers another one, stays below
+            a tenth of it by the limits that its API documents.
+        head_s: For the TLS handshake, and again from there to the end of the first head.
+        body_s: For a body.
+        answer_s: For the body and the hook; Telegram gives up after 60 s.
+        keep_s: Between requests; longer than the 60 s after which Telegram closes, so that it is
+            the one who does, and no update meets a connection that is about to go.
+    """
+
+    connections: int = 128
+    head_bytes: int = 16 * 1024
+    body_bytes: int = 1024 * 1024
+    head_s: float = 10.0
+    body_s: float = 10.0
+    answer_s: float = 50.0
+    keep_s: float = 75.0
+
+
+class NotRead(ZeroclawError):
+    """Raised when a body does not come as it must; its text is what is counted."""
+
+    def __init__(self, status: int) -> None:
+        """Take what is answered, 0 where nobody listens any more."""
+        super().__init__({413: "too large", 408: "slow"}.get(status, "cut"))
+        self.status = status
+
+
+class Line:
+    """One connection, as HTTP."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, bounds: Bounds
+    ) -> None:
+        """Take over an open connection."""
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=bounds.head_bytes)
+        self.bounds = bounds
+
+    @property
+    def is_heard(self) -> bool:
+        """A request is here to its last byte, and waits for its answer."""
+        return self._http.their_state is h11.DONE
+
+    async def next(self) -> h11.Event:
+        """Return what came next.
+
+        Raises:
+            OSError: The connection broke.
+            h11.RemoteProtocolError: It is no HTTP, or larger than a head may be.
+        """
+        while True:
+            event = self._http.next_event()
+            if not isinstance(event, type):
+                return event
+            if event is h11.PAUSED:  # somebody sends on before they were answered
+                message = "no answer was waited for"
+                raise h11.RemoteProtocolError(message)
+            if self._http.they_are_waiting_for_100_continue:
+                self._write(h11.InformationalResponse(status_code=100, headers=[]))
+            self._http.receive_data(await self._reader.read(READ_BYTES))
+
+    async def answer(self, answer: HookAnswer) -> None:
+        """Write a status; where there is no next request, say so, and let it arrive."""
+        self._throw_away_what_is_here()
+        headers = [("content-length", "0")]
+        if answer.retry_after_s:
+            headers.append(("retry-after", str(answer.retry_after_s)))
+        if not self.is_heard or answer.status >= SUCCESS:
+            headers.append(("connection", "close"))
+        self._write(h11.Response(status_code=answer.status, headers=headers))
+        self._write(h11.EndOfMessage())
+        if not self.is_heard:
+            await self._linger()
+
+    def goes_on(self) -> bool:
+        """Make ready for the next request; False when this was the last."""
+        if self._http.our_state is not h11.DONE or not self.is_heard:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    def cut(self) -> None:
+        """End the connection at once, whatever is under way."""
+        self._writer.transport.abort()
+
+    async def aclose(self) -> None:
+        """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self.cut()
+        except OSError:
+            return
+
+    def _throw_away_what_is_here(self) -> None:
+        """Read on in what has come already, for mostly that is all."""
+        with suppress(h11.RemoteProtocolError):
+            while not self.is_heard and isinstance(self._http.next_event(), h11.Data):
+                pass
+
+    async def _linger(self) -> None:
+        left = LINGER_BYTES
+        with suppress(TimeoutError, OSError):
+            if self._writer.can_write_eof():  # not over TLS
+                self._writer.write_eof()
+            async with asyncio.timeout(CLOSE_S):
+                while left > 0 and (thrown := await self._reader.read(READ_BYTES)):
+                    left -= len(thrown)
+
+    def _write(self, event: h11.Event) -> None:
+        data = self._http.send(event)
+        if data:
+            self._writer.write(data)  # a few hundred bytes, for which no buffer is too full
+
+
+class Request:
+    """One request, of which the head is read."""
+
+    def __init__(self, line: Line, head: h11.Request) -> None:
+        self._line = line
+        self._bounds = line.bounds
+        self._headers = {
+            name.decode("ascii", "replace"): value.decode("latin-1") for name, value in head.headers
+        }
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name in lower case."""
+        return self._headers
+
+    async def body(self) -> bytes:
+        """Read the body; see `HookRequest.body`."""
+        said = self._headers.get("content-length", "")
+        if (
+            said.isdecimal() and int(said) > self._bounds.body_bytes
+        ):  # h11 has seen to it that it is short
+            raise NotRead(413)
+        read = bytearray()
+        try:
+            async with asyncio.timeout(self._bounds.body_s):
+                while isinstance(event := await self._line.next(), h11.Data):
+                    read += event.data
+                    if len(read) > self._bounds.body_bytes:
+                        raise NotRead(413)
+        except TimeoutError as error:
+            raise NotRead(408) from error
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise NotRead(0) from error
+        return bytes(read)
