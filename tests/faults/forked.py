@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.faults.mother import ENDED, Wish
 from tests.journeys.daemon_process import Running
 
+COMMAND = ("tests.faults.killed_daemon",)
 _PATIENCE_S = 20.0
 
 
@@ -88,8 +89,11 @@ async def forked(
         directory=str(directory),
         log=str(log),
     )
+    mother = _mother()
     ours, its = socket.socketpair()
-    with its:
-        socket.send_fds(_mother(), [json.dumps(asdict(wish)).encode()], [its.fileno()])
     reader, writer = await asyncio.open_unix_connection(sock=ours)
-    return Forked(int(await reader.readline()), reader, writer)
+    with its:
+        socket.send_fds(mother, [json.dumps(asdict(wish)).encode()], [its.fileno()])
+    pid = await reader.readline()
+    assert pid, "the mother has died; what she said is on standard error"
+    return Forked(int(pid), reader, writer)

@@ -4,22 +4,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.instants import Instant
+from tests.faults.on_loopback import on_loopback
 from tests.faults.promises import check
 from tests.faults.scenarios import Scenario
 from tests.faults.scene import Scene, scene
+from tests.faults.stage import Open
 
 
-async def kill_at(directory: Path, scenario: Scenario, ends_at: Callable[[Instant], bool]) -> None:
+async def kill_at(
+    directory: Path,
+    scenario: Scenario,
+    ends_at: Callable[[Instant], bool],
+    *,
+    opened: Open | None = None,
+) -> None:
     """Kill the daemon once, and start it again.
 
     Args:
         directory: An empty directory of this test's own.
         scenario: What takes place.
         ends_at: Asked at each instant whether it is the last one of the daemon's first life.
+        opened: What opens the stage, None for the platform of the tests.
     """
-    async with scene(
-        directory, platform=scenario.platform, channels={"loopback": dict(scenario.channel)}
-    ) as here:
+    usual = on_loopback(platform=scenario.platform, channel=scenario.channel)
+    async with scene(directory, opened or usual) as here:
         here.instants.ends_at = ends_at
         await scenario.play(here)
         await here.start()
@@ -32,7 +40,7 @@ async def kill_at(directory: Path, scenario: Scenario, ends_at: Callable[[Instan
 def _hold_to_account(here: Scene, scenario: Scenario) -> None:
     check(here)
     if scenario.told:
-        notes = [text for text in here.here.chat("olga").texts if scenario.told in text]
+        notes = [one.text for one in here.stage.chat("olga").shown if scenario.told in one.text]
         assert len(notes) == 1, notes
     if scenario.forgotten:
         assert not here.ledger.holds(scenario.forgotten)

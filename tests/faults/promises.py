@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from tests.faults.scene import DENIED, Scene
+from tests.faults.stage import answers
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM
@@ -50,16 +51,16 @@ class Counted:
 
 def counted(scene: Scene) -> Counted:
     """Count."""
-    chats = scene.here.platform.desk.chats.values()
+    chats = scene.stage.chats()
     wholes = {part for one in scene.said for part in one.parts}
-    texts = [text for chat in chats for text in chat.answers]
+    texts = [text for chat in chats for text in answers(chat)]
     chains = (scene.ledger.log(LogKind.AUDIT, one) for one in scene.ledger.streams(LogKind.AUDIT))
     kinds = [entry.kind for chain in chains for entry in map(audit.read, chain) if _is_entry(entry)]
     return Counted(
         answers=sum(text.removesuffix(REPEAT) in wholes for text in texts),
         repeats=sum(text.endswith(REPEAT) for text in texts),
         fragments=len(_fragments(scene)),
-        runs=len(scene.here.bench.runs) + len(_commands(scene)),
+        runs=len(scene.stage.bench.runs) + len(_commands(scene)),
         unknown=kinds.count(audit.Kind.UNKNOWN),
         cards=dict(Counter(how for chat in chats for card in chat.cards for how in card.hows)),
     )
@@ -72,7 +73,7 @@ def check(scene: Scene) -> None:
     window of the design (§7): an answer again, which says that it may be; a draft that nobody can
     take away; a card twice, both settled once they are touched.
     """
-    is_sure = scene.here.platform.settings.idempotent_send
+    is_sure = scene.stage.tells_repeats
     windows = 0 if is_sure else scene.instants.unrecorded
     _ended_once(scene)
     _each_ended_its_way(scene)
@@ -91,7 +92,7 @@ def _ended_once(scene: Scene) -> None:
     """Every admitted message has one recorded end (P1)."""
     ledger = scene.ledger
     assert ledger.states(RowKind.INBOX) <= ENDED
-    assert all(event.confirmed for event in scene.events)
+    assert all(deed.confirmed for deed in scene.deeds)
     assert ledger.states(RowKind.OUTBOX) <= {"delivered", "refused"}
     assert ledger.states(RowKind.TURN) <= {"closed"}
 
@@ -99,16 +100,16 @@ def _ended_once(scene: Scene) -> None:
 def _each_ended_its_way(scene: Scene) -> None:
     """Each message is admitted once, and ended as it should (P1)."""
     for one in scene.said:
-        ends = scene.ledger.ends(one.event.message.id)
-        told = f"{one.event.message.text!r}: {ends}, not {one.end!r}"
+        ends = scene.ledger.ends(one.deed.message)
+        told = f"{one.deed.text!r}: {ends}, not {one.end!r}"
         assert ends == ([one.end] if one.end else []), told
 
 
 def _told_of_each_end(scene: Scene, windows: int) -> None:
     """Every end that is told of by a mark is told of once; a repeat says that it may be one."""
-    marks = Counter((one.who, mark) for one in scene.said for mark in one.marks)
-    for (who, mark), due in marks.items():
-        marked = [text for text in scene.here.chat(who).answers if mark in text]
+    marks = Counter((one.where, mark) for one in scene.said for mark in one.marks)
+    for (where, mark), due in marks.items():
+        marked = [text for text in answers(scene.stage.chat(where)) if mark in text]
         plain = sum(not text.endswith(REPEAT) for text in marked)
         assert plain <= due <= len(marked) <= due + windows, f"{due} {mark!r} in {marked}"
 
@@ -120,9 +121,9 @@ def _answered_once(scene: Scene, repeats: int, *, is_sure: bool) -> None:
     not begun is not.
     """
     for one in scene.said:
-        answers = scene.here.chat(one.who).answers
+        stand = answers(scene.stage.chat(one.where))
         for part in one.parts:
-            plain, marked = answers.count(part), answers.count(part + REPEAT)
+            plain, marked = stand.count(part), stand.count(part + REPEAT)
             told = f"{part!r}: {plain} plain, {marked} marked"
             assert plain <= 1, told
             assert 1 <= plain + marked <= 1 + repeats, told
@@ -132,7 +133,7 @@ def _answered_once(scene: Scene, repeats: int, *, is_sure: bool) -> None:
 def _fragments(scene: Scene) -> list[str]:
     """Return drafts that were left behind, and texts that are an answer's beginning (P6)."""
     wholes = {part for one in scene.said for part in one.parts}
-    standing = [one for chat in scene.here.platform.desk.chats.values() for one in chat.said]
+    standing = [one for chat in scene.stage.chats() for one in chat.shown]
     return [
         message.text
         for message in standing
@@ -143,7 +144,7 @@ def _fragments(scene: Scene) -> list[str]:
 
 def _ran_once(scene: Scene) -> None:
     """No tool ran twice, and none that was denied (P3)."""
-    runs = Counter((run.tool, run.what) for run in scene.here.bench.runs if run.tool in ONCE)
+    runs = Counter((run.tool, run.what) for run in scene.stage.bench.runs if run.tool in ONCE)
     assert set(runs.values()) <= {1}, runs
     commands = Counter(_commands(scene))
     assert set(commands.values()) <= {1}, commands
@@ -153,26 +154,26 @@ def _ran_once(scene: Scene) -> None:
 
 def _commands(scene: Scene) -> list[str]:
     """Return the lines that commands wrote, one for each run."""
-    paths = (scene.here.directory / "workspaces").glob("*/runs.txt")
+    paths = (scene.stage.directory / "workspaces").glob("*/runs.txt")
     return [line for path in paths for line in path.read_text().splitlines()]
 
 
 def _told_as_unknown(scene: Scene) -> int:
     """Count how often the operator was told that a call may have run (P3)."""
-    return sum("may have run" in text for text in scene.here.chat("olga").texts)
+    return sum("may have run" in one.text for one in scene.stage.chat("olga").shown)
 
 
 def _cards_settled(scene: Scene, windows: int) -> None:
     """Every card shows how it ended, and every copy of it the same (P5)."""
-    cards = [card for chat in scene.here.platform.desk.chats.values() for card in chat.cards]
+    cards = [card for chat in scene.stage.chats() for card in chat.cards]
     shown: dict[str, set[str]] = {}
     for card in cards:
-        for call, how in zip(card.asked.calls, card.hows, strict=True):
-            shown.setdefault(call.approval, set()).add(how)
+        for call in card.calls:
+            shown.setdefault(call.approval, set()).add(call.how)
     assert all(len(hows) == 1 and "" not in hows for hows in shown.values()), shown
     ended = {"approved", "denied", "expired", "stopped"}
     assert scene.ledger.states(RowKind.APPROVAL) <= ended
-    assert len(cards) - len({card.asked.key for card in cards}) <= windows
+    assert len(cards) - len({card.question for card in cards}) <= windows
 
 
 def _on_record(scene: Scene) -> None:

@@ -7,8 +7,6 @@ it go on across a kill. Whatever happens, the same answers are expected.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from zeroclaw_test_platform.faults import Refuse
-
 from tests.faults.instants import Instant
 from tests.faults.scene import Scene
 from tests.journeys.bench import Holds
@@ -41,7 +39,7 @@ async def _text(scene: Scene) -> None:
 
 
 async def _files(scene: Scene) -> None:
-    scene.here.model.call("read_attachment", {"id": 2}, round=0, key="look", times=None)
+    scene.stage.model.call("read_attachment", {"id": 2}, round=0, key="look", times=None)
     scene.write("look", "Two ", "files.", round=1)
     await scene.say("ann", "look", "Two files.", files={"a.txt": b"milk", "b.csv": b"a,b\n1,2\n"})
 
@@ -52,7 +50,7 @@ async def _long(scene: Scene) -> None:
 
 
 async def _approved(scene: Scene) -> None:
-    scene.here.model.call("knock", {"what": "on wood"}, round=0, key="knock", times=None)
+    scene.stage.model.call("knock", {"what": "on wood"}, round=0, key="knock", times=None)
     scene.hold_tools("knock")
     scene.write("knock", "So ", "be it.", round=1)
     await scene.say("ann", "please knock", "So be it.")
@@ -60,19 +58,19 @@ async def _approved(scene: Scene) -> None:
 
 async def _shell(scene: Scene) -> None:
     command = {"command": "echo ran >> runs.txt"}
-    scene.here.model.call("shell", command, round=0, key="run", times=None)
+    scene.stage.model.call("shell", command, round=0, key="run", times=None)
     scene.write("run", "It ", "ran.", round=1)
     await scene.say("ann", "run it", "It ran.")
 
 
 async def _denied(scene: Scene) -> None:
-    scene.here.model.call("knock", {"what": "never"}, round=0, key="knock", times=None)
+    scene.stage.model.call("knock", {"what": "never"}, round=0, key="knock", times=None)
     scene.write("knock", "Then ", "not.", round=1)
     await scene.say("ann", "please knock", "Then not.")
 
 
 async def _batch(scene: Scene) -> None:
-    scene.here.model.calls(
+    scene.stage.model.calls(
         ("peek", {"what": "the sky"}),
         ("knock", {"what": "never"}),
         ("knock", {"what": "on wood"}),
@@ -85,18 +83,16 @@ async def _batch(scene: Scene) -> None:
 
 
 async def _edited(scene: Scene) -> None:
-    scene.here.model.call("dig", {"what": "here"}, round=0, key="dig up", times=None)
-    scene.here.model.say("Dug.", round=1, key="dig up", times=None)
-    scene.here.model.say("Dug.", key="dig down", times=None)
-    event = await scene.say("ann", "dig up", "Dug.")
+    scene.stage.model.call("dig", {"what": "here"}, round=0, key="dig up", times=None)
+    scene.stage.model.say("Dug.", round=1, key="dig up", times=None)
+    scene.stage.model.say("Dug.", key="dig down", times=None)
+    said = await scene.say("ann", "dig up", "Dug.")
 
     async def edit_meanwhile() -> None:
         hold = Holds(text="a bone")
-        scene.here.bench.will("dig", hold)
+        scene.stage.bench.will("dig", hold)
         await hold.reached()
-        changed = await scene.here.platform.edit(event, "dig down")
-        scene.events.append(changed)
-        await scene.here.until(lambda: changed.confirmed or scene.instants.last is not None)
+        await scene.edit(said, "dig down")
         await scene.instants.passed(Instant(what="tool", name="dig", when="during"))
         hold.release()
 
@@ -104,8 +100,8 @@ async def _edited(scene: Scene) -> None:
 
 
 async def _refused(scene: Scene) -> None:
-    scene.here.platform.will("send", Refuse(), chat="ann", times=None)
-    scene.here.model.say("A secret recipe.", key="cook", times=None)
+    scene.stage.refuse("ann")
+    scene.stage.model.say("A secret recipe.", key="cook", times=None)
     await scene.say("ann", "cook", end="failed")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from tests.faults.scenarios import Scenario
 from tests.faults.scene import Scene
+from tests.faults.stage import answers
 
 SECRET = "sugared plums"
 
@@ -18,17 +19,17 @@ async def _tool(scene: Scene) -> None:
 
 
 async def _halt(scene: Scene) -> None:
-    gate = scene.here.model.gate()
+    gate = scene.stage.model.gate()
     # First, for of a story that was stopped before it began both questions are asked as one.
-    scene.here.model.say("Here I am.", key="hello?", times=None)
-    scene.here.model.say("Once ", gate, key="a story", times=None)
+    scene.stage.model.say("Here I am.", key="hello?", times=None)
+    scene.stage.model.say("Once ", gate, key="a story", times=None)
     await scene.say("ann", "a story", marks=("topped: everything was halted",), end="stopped")
 
     async def halt_and_resume() -> None:
         await gate.reached()
         await scene.command("olga", "/halt", "Halted: nothing runs")
         hello = await scene.say("ann", "hello?", "Here I am.", marks=("your message waits",))
-        await scene.here.platform.confirmed(hello)
+        await scene.confirmed(hello)
         await scene.command("olga", "/resume", "Going on:")
 
     scene.act(halt_and_resume())
@@ -36,17 +37,17 @@ async def _halt(scene: Scene) -> None:
 
 async def _forget(scene: Scene) -> None:
     answer = f"You like {SECRET}."
-    scene.here.model.say(answer, key=SECRET, times=None)
+    scene.stage.model.say(answer, key=SECRET, times=None)
     await scene.say("ann", f"I like {SECRET}", answer, end="")
-    chat = scene.here.chat("ann")
+    chat = scene.stage.chat("ann")
 
     def code() -> str:
-        found = re.search(r"`/forget (\w+)`", "\n".join(chat.answers))
+        found = re.search(r"`/forget (\w+)`", "\n".join(answers(chat)))
         return "" if found is None else found[1]
 
     async def have_it_forgotten() -> None:
-        until = scene.here.platform.until
-        await until(lambda: answer in chat.answers)
+        until = scene.stage.until
+        await until(lambda: answer in answers(chat))
         await scene.command("ann", "/forget", "This removes what you said", end="")
         await scene.command(
             "ann", f"/forget {await until(code)}", "what you said to me is removed", end=""

@@ -19,28 +19,28 @@ MOST_LIVES = 3
 async def _begun(scene: Scene, gate: Gate) -> None:
     """Wait until the beginning of a story is seen."""
     await gate.reached()
-    await scene.here.platform.until(lambda: BEGUN.strip() in scene.here.chat("ann").ever)
+    await scene.stage.until(lambda: BEGUN.strip() in scene.stage.chat("ann").ever)
 
 
 async def _story(scene: Scene, note: str) -> Gate:
     """Let Ann be told a story that goes on until somebody ends it."""
-    gate = scene.here.model.gate()
-    scene.here.model.say(BEGUN, gate, "there was more.", key="a story", times=None)
+    gate = scene.stage.model.gate()
+    scene.stage.model.say(BEGUN, gate, "there was more.", key="a story", times=None)
     await scene.say("ann", "a story", marks=(note,), end="stopped")
     return gate
 
 
 async def _collect(scene: Scene) -> None:
-    gate = scene.here.model.gate()
-    scene.here.model.say(gate, "Of course.", key="may I ask", times=None)
-    scene.here.model.say("Both at noon.", key="is lunch?\n\nand tea", times=None)
+    gate = scene.stage.model.gate()
+    scene.stage.model.say(gate, "Of course.", key="may I ask", times=None)
+    scene.stage.model.say("Both at noon.", key="is lunch?\n\nand tea", times=None)
     await scene.say("ann", "may I ask", "Of course.")
 
     async def ask_two() -> None:
         await gate.reached()
         first = await scene.say("ann", "when is lunch?", "Both at noon.")
         second = await scene.say("ann", "and tea?", end="joined")
-        await scene.here.platform.confirmed(first, second)
+        await scene.confirmed(first, second)
         gate.open()
 
     scene.act(ask_two())
@@ -48,21 +48,21 @@ async def _collect(scene: Scene) -> None:
 
 async def _steer(scene: Scene) -> None:
     hold = Holds(text="blue")
-    scene.here.bench.will("peek", *[hold] * MOST_LIVES)
-    scene.here.model.call("peek", {"what": "the sky"}, round=0, key="look up", times=None)
-    scene.here.model.say("Blue, and the sea too.", key="the sea too", times=None)
+    scene.stage.bench.will("peek", *[hold] * MOST_LIVES)
+    scene.stage.model.call("peek", {"what": "the sky"}, round=0, key="look up", times=None)
+    scene.stage.model.say("Blue, and the sea too.", key="the sea too", times=None)
     await scene.say("ann", "look up", "Blue, and the sea too.")
 
     async def add() -> None:
         await hold.reached()
-        await scene.here.platform.confirmed(await scene.say("ann", "the sea too", end="joined"))
+        await scene.confirmed(await scene.say("ann", "the sea too", end="joined"))
         hold.release()
 
     scene.act(add())
 
 
 async def _interrupt(scene: Scene) -> None:
-    scene.here.model.say("At noon.", key="never mind", times=None)
+    scene.stage.model.say("At noon.", key="never mind", times=None)
     gate = await _story(scene, "nterrupted by a newer message")
 
     async def ask_something_else() -> None:
@@ -73,7 +73,7 @@ async def _interrupt(scene: Scene) -> None:
 
 
 async def _stop(scene: Scene) -> None:
-    gate = await _story(scene, "topped by ann")
+    gate = await _story(scene, f"topped by {scene.stage.named('ann')}")
 
     async def stop() -> None:
         await _begun(scene, gate)
@@ -83,18 +83,20 @@ async def _stop(scene: Scene) -> None:
 
 
 async def _stop_asked(scene: Scene) -> None:
-    scene.here.model.call("knock", {"what": LEFT}, round=0, key="knock", times=None)
-    await scene.say("ann", "please knock", marks=("topped by ann",), end="stopped")
+    scene.stage.model.call("knock", {"what": LEFT}, round=0, key="knock", times=None)
+    await scene.say(
+        "ann", "please knock", marks=(f"topped by {scene.stage.named('ann')}",), end="stopped"
+    )
 
     async def stop() -> None:
-        await scene.here.platform.until(lambda: scene.here.chat("olga").open_cards)
+        await scene.stage.until(lambda: scene.stage.chat("olga").cards)
         await scene.command("ann", "/stop")
 
     scene.act(stop())
 
 
 async def _new(scene: Scene) -> None:
-    scene.here.model.say("Fresh.", key="who are you", times=None)
+    scene.stage.model.say("Fresh.", key="who are you", times=None)
     gate = await _story(scene, "topped: a new conversation was begun")
 
     async def begin_anew() -> None:

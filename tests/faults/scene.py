@@ -11,19 +11,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from zeroclaw_test_platform.chats import Message
-from zeroclaw_test_platform.event import Event
-
 from tests.emulators.model_scripts import Gate
-from tests.faults.forked import forked
 from tests.faults.instants import Instant, Instants
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.ledger import Ledger
+from tests.faults.stage import Card, Deed, Open, Stage, answers
 from tests.journeys.bench import Holds
-from tests.journeys.world import World, world
 from zeroclaw.store import RowKind
 
-COMMAND = ("tests.faults.killed_daemon",)
 OPEN: Mapping[RowKind, set[str]] = {
     RowKind.INBOX: {"queued", "control", "taken"},
     RowKind.OUTBOX: {"pending", "sending"},
@@ -42,14 +37,15 @@ class Said:
     """A message, and what it comes to.
 
     Attributes:
+        where: The chat that it is answered in.
         parts: The whole answer, as messages.
         marks: Texts that each stand within an answer of its own, where the whole of it hangs on
             when the daemon was killed.
         end: The recorded state that it ends in, empty when it is to be forgotten.
     """
 
-    who: str
-    event: Event
+    where: str
+    deed: Deed
     parts: tuple[str, ...]
     marks: tuple[str, ...]
     end: str
@@ -57,19 +53,19 @@ class Said:
 
 @dataclass(eq=False, kw_only=True)
 class Scene:
-    """A world, its instants, and what is expected of it.
+    """A stage, its instants, and what is expected of it.
 
     Attributes:
         said: What was said so far and what is expected for it.
-        events: All that people did.
+        deeds: All that people did.
         kills: How often the daemon was killed.
     """
 
-    here: World
+    stage: Stage
     instants: Instants
     group: asyncio.TaskGroup
     said: list[Said] = field(default_factory=list[Said])
-    events: list[Event] = field(default_factory=list[Event])
+    deeds: list[Deed] = field(default_factory=list[Deed])
     kills: int = 0
     lives: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     acts: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
@@ -78,14 +74,14 @@ class Scene:
     @property
     def ledger(self) -> Ledger:
         """What the store holds now."""
-        return Ledger(self.here.data)
+        return Ledger(self.stage.directory / "data")
 
     # --- the daemon's lives --------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start the daemon, for the first time or after it was killed."""
         if self.instants.last is not None:
-            await self.here.daemon.ended()
+            await self.stage.daemon.ended()
         ledger, a_turn = self.ledger, '"turn":"'
         self.instants.begin(
             asked=ledger.keys(RowKind.APPROVAL, "pending"),
@@ -94,34 +90,44 @@ class Scene:
                 *ledger.keys(RowKind.OUTBOX, "sending", a_turn),
             ],
         )
-        await self.here.daemon.start()
+        await self.stage.daemon.start()
 
     async def ended(self) -> bool:
         """Wait until the daemon was killed, or there is nothing left to do; true when killed."""
-        await self.here.until(lambda: self.instants.last is not None or self._is_quiet())
+        await self._until(lambda: self.instants.last is not None or not self._left_to_do())
         is_killed = self.instants.last is not None
         self.kills += is_killed
         return is_killed
 
     async def quiet(self) -> None:
         """Wait until there is nothing left to do."""
-        await self.here.until(self._is_quiet)
+        await self._until(lambda: not self._left_to_do())
 
-    def _is_quiet(self) -> bool:
-        """Cheapest question first: this is asked at every instant."""
-        platform = self.here.platform
-        is_at_rest = platform.connected and not self.instants.begun
-        if not is_at_rest or not all(event.confirmed for event in self.events):
-            return False
-        if any(chat.open_cards for chat in platform.desk.chats.values()):
-            return False
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        try:
+            await self.stage.until(holds)
+        except AssertionError as error:
+            error.add_note(f"left to do: {self._left_to_do()}\n{self.stage.daemon.account()}")
+            raise
+
+    def _left_to_do(self) -> str:
+        """Tell one thing that is not over; cheapest question first, for it is asked at every instant."""
+        if not self.stage.listening or self.instants.begun:
+            return f"listening: {self.stage.listening}, begun: {self.instants.begun}"
+        if waiting := [deed.text for deed in self.deeds if not deed.confirmed]:
+            return f"not confirmed: {waiting}"
         if not all(act.done() for act in self.acts):
-            return False
-        answers = {chat.id: "\n".join(chat.answers) for chat in platform.desk.chats.values()}
+            return "people are not done"
+        chats = self.stage.chats()
+        if waiting := [card for chat in chats for card in chat.cards if "" in card.hows]:
+            return f"open cards: {waiting}"
+        stand = {chat.name: "\n".join(answers(chat)) for chat in chats}
         for one in self.said:
-            if any(text not in answers.get(one.who, "") for text in (*one.parts, *one.marks)):
-                return False
-        return not any(self.ledger.states(kind) & states for kind, states in OPEN.items())
+            for text in (*one.parts, *one.marks):
+                if text not in stand.get(one.where, ""):
+                    return f"not said in {one.where}: {text!r}"
+        found = [(kind, self.ledger.states(kind) & states) for kind, states in OPEN.items()]
+        return ", ".join(f"{kind} {states}" for kind, states in found if states)
 
     # --- the people ----------------------------------------------------------------------------
 
@@ -132,17 +138,28 @@ class Scene:
         *parts: str,
         marks: tuple[str, ...] = (),
         end: str = "answered",
+        where: str = "",
         files: Mapping[str, bytes] | None = None,
-    ) -> Event:
+    ) -> Deed:
         """Write as a person who expects these messages for an answer, or answers so marked."""
-        event = await self.here.say(who, text, files=files)
-        self.events.append(event)
-        self.said.append(Said(who=who, event=event, parts=parts, marks=marks, end=end))
-        return event
+        deed = await self.stage.say(who, text, where=where, files=files)
+        self.deeds.append(deed)
+        self.said.append(Said(where=where or who, deed=deed, parts=parts, marks=marks, end=end))
+        return deed
+
+    async def edit(self, deed: Deed, text: str) -> None:
+        """Change what was said, and wait until that is admitted, or the daemon was killed."""
+        changed = await self.stage.edit(deed, text)
+        self.deeds.append(changed)
+        await self.stage.until(lambda: changed.confirmed or self.instants.last is not None)
+
+    async def confirmed(self, *deeds: Deed) -> None:
+        """Wait until these are admitted, whichever daemon admits them."""
+        await self.stage.until(lambda: all(deed.confirmed for deed in deeds))
 
     async def command(self, who: str, text: str, *marks: str, end: str = "answered") -> None:
         """Use a command, and wait until it is admitted, whichever daemon admits it."""
-        await self.here.platform.confirmed(await self.say(who, text, marks=marks, end=end))
+        await self.confirmed(await self.say(who, text, marks=marks, end=end))
 
     def live(self, life: Coroutine[object, object, None]) -> None:
         """Keep somebody alive for as long as the scene."""
@@ -157,39 +174,38 @@ class Scene:
 
     def pulse(self) -> None:
         """Something has happened."""
-        self.here.platform.wake()
+        self.stage.wake()
         self._pulse.set()
         self._pulse = asyncio.Event()
 
     async def operate(self) -> None:
         """Be Olga, who answers every card once, wherever it shows up."""
-        answered: set[tuple[str, int]] = set()
+        answered: set[tuple[str, str, int]] = set()
         while True:
-            for card, at in self._unanswered():
-                if (card.id, at) not in answered:
-                    answered.add((card.id, at))
-                    is_denied = DENIED in card.asked.calls[at].arguments
-                    choice = "deny" if is_denied else "once"
-                    press = self.here.platform.press("olga", card, choice, call=at)
-                    self.events.append(await press)
+            for where, card, at in self._unanswered():
+                if (where, card.id, at) not in answered:
+                    answered.add((where, card.id, at))
+                    choice = "deny" if DENIED in card.calls[at].says else "once"
+                    press = self.stage.press("olga", where, card, choice, call=at)
+                    self.deeds.append(await press)
             await self._pulse.wait()
 
-    def _unanswered(self) -> list[tuple[Message, int]]:
-        cards = [card for chat in self.here.platform.desk.chats.values() for card in chat.cards]
+    def _unanswered(self) -> list[tuple[str, Card, int]]:
         return [
-            (card, at)
-            for card in cards
-            for at, how in enumerate(card.hows)
-            if not how and LEFT not in card.asked.calls[at].arguments
+            (chat.name, card, at)
+            for chat in self.stage.chats()
+            for card in chat.cards
+            for at, call in enumerate(card.calls)
+            if not call.how and LEFT not in call.says
         ]
 
     # --- the model and the tools ---------------------------------------------------------------
 
     def write(self, key: str, *pieces: str, round: int | None = None) -> None:  # noqa: A002
         """Let the model write an answer piece by piece, an instant between two of them."""
-        gates = [self.here.model.gate() for _ in pieces]
+        gates = [self.stage.model.gate() for _ in pieces]
         script = [part for pair in zip(gates, pieces, strict=True) for part in pair]
-        self.here.model.say(*script, key=key, round=round, times=None)
+        self.stage.model.say(*script, key=key, round=round, times=None)
         self.live(self._pieces(gates))
 
     async def _pieces(self, gates: Sequence[Gate]) -> None:
@@ -208,22 +224,19 @@ class Scene:
     async def _hold(self, tool: str) -> None:
         while True:
             hold = Holds(text=f"{tool}: done")
-            self.here.bench.will(tool, hold)
+            self.stage.bench.will(tool, hold)
             await hold.reached()
             await self.instants.passed(Instant(what="tool", name=tool, when="during"))
             hold.release()
 
 
 @asynccontextmanager
-async def scene(
-    directory: Path, *, platform: Mapping[str, object] | None = None, **config: object
-) -> AsyncGenerator[Scene]:
-    """Open a world whose daemon is not started yet; Olga is at work.
+async def scene(directory: Path, opened: Open) -> AsyncGenerator[Scene]:
+    """Open a stage whose daemon is not started yet; Olga is at work.
 
     Args:
         directory: An empty directory of this test's own.
-        platform: What the platform can do.
-        config: Tables of the configuration.
+        opened: What opens the stage.
     """
     pulses: list[Callable[[], None]] = []
 
@@ -231,30 +244,16 @@ async def scene(
         for pulse in pulses:
             pulse()
 
-    async with (
-        Instants(changed) as instants,
-        world(
-            directory,
-            platform=platform,
-            environment={
-                PORT_VARIABLE: str(instants.port),
-                # A daemon that is started so often compiles its source once.
-                "PYTHONDONTWRITEBYTECODE": "",
-            },
-            start=False,
-            command=COMMAND,
-            launch=forked,
-            **config,
-        ) as here,
-        asyncio.TaskGroup() as group,
-    ):
-        instants.kill = here.daemon.kill
-        made = Scene(here=here, instants=instants, group=group)
-        pulses.append(made.pulse)
-        made.live(made.operate())
-        try:
-            yield made
-        finally:
-            await here.daemon.kill()
-            for life in made.lives:
-                life.cancel()
+    async with Instants(changed) as instants:
+        environment = {PORT_VARIABLE: str(instants.port)}
+        async with opened(directory, environment) as stage, asyncio.TaskGroup() as group:
+            instants.kill = stage.daemon.kill
+            made = Scene(stage=stage, instants=instants, group=group)
+            pulses.append(made.pulse)
+            made.live(made.operate())
+            try:
+                yield made
+            finally:
+                await stage.daemon.kill()
+                for life in made.lives:
+                    life.cancel()

@@ -1,0 +1,197 @@
+"""What a scene needs of a platform, so that the same scenes are played and judged on each.
+
+`tests/faults/on_loopback.py` and `tests/faults/on_telegram.py` are the two.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from tests.emulators.model_server import ModelServer
+from tests.journeys.bench import Bench
+from tests.journeys.daemon_process import DaemonProcess
+from zeroclaw import Choice
+
+T = TypeVar("T")
+
+
+class Deed(Protocol):
+    """Something that a person did."""
+
+    @property
+    def confirmed(self) -> bool:
+        """The bot said that it was received."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """The platform's id of what was written, edited or pressed."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What was written, for failures."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One call on a card.
+
+    Attributes:
+        says: What is shown of it; its arguments are in there.
+        how: How it ended, empty while it is open.
+    """
+
+    approval: str
+    says: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A card, as it stands.
+
+    Attributes:
+        id: Of its message, unique within the chat.
+        question: Equal for all copies of one card.
+    """
+
+    id: str
+    question: str
+    calls: tuple[Asked, ...]
+
+    @property
+    def hows(self) -> tuple[str, ...]:
+        """How its calls ended, in order."""
+        return tuple(call.how for call in self.calls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A message of the bot that stands and is no card.
+
+    Attributes:
+        draft: It says that more will follow.
+    """
+
+    text: str
+    draft: bool = False
+
+
+class Chat(Protocol):
+    """One chat, as its people see it now."""
+
+    @property
+    def name(self) -> str:
+        """Whose it is, or what the group is called."""
+        ...
+
+    @property
+    def shown(self) -> Sequence[Shown]:
+        """The bot's messages that stand, cards apart."""
+        ...
+
+    @property
+    def cards(self) -> Sequence[Card]:
+        """The cards, in order."""
+        ...
+
+    @property
+    def ever(self) -> str:
+        """All that the bot ever showed here, in one text."""
+        ...
+
+
+def answers(chat: Chat) -> list[str]:
+    """Return what was said in a chat and is finished."""
+    return [one.text for one in chat.shown if not one.draft]
+
+
+class Stage(Protocol):
+    """A platform with Ann, Bob and the operator Olga on it, a model, a bench, and a daemon."""
+
+    @property
+    def model(self) -> ModelServer:
+        """The model."""
+        ...
+
+    @property
+    def bench(self) -> Bench:
+        """The tools."""
+        ...
+
+    @property
+    def daemon(self) -> DaemonProcess:
+        """The daemon."""
+        ...
+
+    @property
+    def directory(self) -> Path:
+        """Of this test alone."""
+        ...
+
+    @property
+    def tells_repeats(self) -> bool:
+        """The bot can find out whether a send whose record is missing was carried out."""
+        ...
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The names of chats in which Ann and Bob both are."""
+        ...
+
+    def named(self, who: str) -> str:
+        """Return what the bot calls a person."""
+        ...
+
+    @property
+    def listening(self) -> bool:
+        """The bot takes events right now."""
+        ...
+
+    def chats(self) -> Sequence[Chat]:
+        """Return every chat."""
+        ...
+
+    def chat(self, name: str) -> Chat:
+        """Return a chat."""
+        ...
+
+    async def say(
+        self, who: str, text: str, *, where: str = "", files: Mapping[str, bytes] | None = None
+    ) -> Deed:
+        """Write as a person, in their own chat or in a group."""
+        ...
+
+    async def edit(self, deed: Deed, text: str) -> Deed:
+        """Change what was written."""
+        ...
+
+    async def press(self, who: str, where: str, card: Card, choice: Choice, *, call: int) -> Deed:
+        """Press a button of a card."""
+        ...
+
+    def refuse(self, where: str) -> None:
+        """Let the platform refuse all that is sent to a chat."""
+        ...
+
+    async def until(self, holds: Callable[[], T]) -> T:
+        """Wait until something holds, looking again at each change."""
+        ...
+
+    def wake(self) -> None:
+        """Something has changed beside the platform; whoever waits looks again."""
+        ...
+
+
+class Open(Protocol):
+    """Opens a stage whose daemon is not started."""
+
+    def __call__(
+        self, directory: Path, environment: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[Stage]:
+        """Open it in an empty directory; the daemon gets the environment beside the usual."""
+        ...
