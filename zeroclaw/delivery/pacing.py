@@ -7,8 +7,10 @@ One `Pacing` for each account. Whoever wants to call says so (`Wanted`) and is g
 
 Four things hold a call back: the account's budget, its chat's budget, the interval between two
 calls about one message, and what the platform asked for when it refused. A refusal is obeyed to
-the letter in its chat; when a second chat is refused while a first still waits, the limit is the
-account's, and everybody waits. Each refusal also doubles the chat's own gap between calls, and
+the letter in its chat. Whether the limit was the account's is not said: where chats have no budget
+that is known, a second chat that is refused while a first still waits says so, and everybody waits;
+where they have, two may just be two busy groups, and it takes three whose waits end together. Each
+refusal also doubles the chat's own gap between calls, and
 each answer shortens that gap by a fifth; so a platform that names no numbers is learned.
 
 Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave a part
@@ -53,6 +55,10 @@ SMALLEST_GAP_S = 0.05
 TOLERANCE_S = 1e-6
 # Of a burst drafts leave this part to finals, and at least one call.
 LEFT_TO_FINALS = 4
+# So many chats whose waits end so close together are held by one limit, the account's; platforms
+# state what is left of a wait in whole seconds, and answers take their time.
+ACCOUNTS_CHATS = 3
+TOGETHER_S = 2.0
 # When so many chats or messages are remembered, those that nothing holds back are forgotten.
 REMEMBERED = 256
 
@@ -162,18 +168,28 @@ def _after_refusal(state: Pacing, event: Refused) -> Pacing:
     lane = _lane(state, event.chat)
     until = event.at + max(event.retry_after_s, 0.0)
     gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(_budget(state, event.chat)))
-    others_wait = any(
-        other.held_until > event.at for chat, other in state.chats.items() if chat != event.chat
-    )
     lane = replace(
         lane,
         held_until=max(lane.held_until, until),
         gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)),
     )
     account = state.account
-    if others_wait:
+    if _is_the_accounts(state, event, until):
         account = replace(account, held_until=max(account.held_until, until))
     return replace(state, account=account, chats={**state.chats, event.chat: lane})
+
+
+def _is_the_accounts(state: Pacing, event: Refused, until: float) -> bool:
+    """Whether a refusal is about more than its chat, as far as the waits of other chats tell."""
+    waits = [
+        lane.held_until
+        for chat, lane in state.chats.items()
+        if chat != event.chat and lane.held_until > event.at
+    ]
+    if not _budget(state, event.chat).per_s:
+        return bool(waits)
+    alike = [wait for wait in waits if abs(wait - until) <= TOGETHER_S]
+    return len(alike) + 1 >= ACCOUNTS_CHATS
 
 
 def _spacing_s(budget: Budget) -> float:

@@ -134,7 +134,7 @@ def test_a_small_gap_ends() -> None:
 
 
 def test_two_chats_refused_at_once_hold_the_account() -> None:
-    """The limit is the account's then, and a third chat waits as long (P6)."""
+    """Of a platform that names no budgets: a third chat waits as long (P6)."""
     state, _ = play(
         fresh(FREE, 0),
         Refused(chat="a", at=1, retry_after_s=10),
@@ -142,6 +142,35 @@ def test_two_chats_refused_at_once_hold_the_account() -> None:
     )
     _, effects = play(state, Wanted(request=final("f", chat="third"), at=3))
     assert effects == [WakeAt(at=22)]
+
+
+GROUPS = Limits(chat=Budget(per_s=1, burst=2), account=Budget(), group=Budget(per_s=0.3, burst=2))
+
+
+def test_two_busy_groups_that_are_refused_hold_nobody_else() -> None:
+    """Each has a limit of its own, which is known; others are not made to wait for it (P2, P9)."""
+    state, _ = play(
+        fresh(GROUPS, 0),
+        Refused(chat="a", at=11, retry_after_s=30),
+        Refused(chat="b", at=11, retry_after_s=30),
+        Refused(chat="b", at=12, retry_after_s=29),
+        Refused(chat="c", at=12, retry_after_s=10),
+    )
+    _, effects = play(state, Wanted(request=final("f", chat="third"), at=13))
+    assert effects == [Grant(id="f")]
+
+
+@pytest.mark.parametrize("retry_after_s", [28, 30])
+def test_chats_whose_waits_end_together_hold_the_account(retry_after_s: float) -> None:
+    """What is left of one and the same wait is told to each that calls; then nobody calls (P6)."""
+    state, _ = play(
+        fresh(GROUPS, 0),
+        Refused(chat="a", at=11, retry_after_s=30),
+        Refused(chat="b", at=12, retry_after_s=30),
+        Refused(chat="c", at=13, retry_after_s=retry_after_s),
+    )
+    _, effects = play(state, Wanted(request=final("f", chat="third"), at=14))
+    assert effects == [WakeAt(at=13 + retry_after_s)]
 
 
 def test_finals_go_before_drafts() -> None:
