@@ -17,6 +17,7 @@ from zeroclaw.channel import (
     ChannelManifest,
     Ending,
     Outcome,
+    SentFile,
     TranscriptItem,
 )
 from zeroclaw.clock import Clock, Ids
@@ -42,6 +43,7 @@ from zeroclaw.envelope import (
     MessageRef,
     Moved,
     Outgoing,
+    OutgoingFile,
     Position,
     Pressed,
     Principal,
@@ -95,7 +97,7 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.reference import SecretReference
-from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec
 from zeroclaw.unseen import spelled_out
 
 __all__ = [
@@ -153,6 +155,7 @@ __all__ = [
     "NotSupported",
     "Outcome",
     "Outgoing",
+    "OutgoingFile",
     "Position",
     "Pressed",
     "Principal",
@@ -171,6 +174,7 @@ __all__ = [
     "Said",
     "SecretReference",
     "Sender",
+    "SentFile",
     "Spawned",
     "StreamBroken",
     "StreamEvent",
@@ -183,6 +187,7 @@ __all__ = [
     "ToolContext",
     "ToolDefinition",
     "ToolFailed",
+    "ToolFile",
     "ToolMessage",
     "ToolOutput",
     "ToolSpec",

@@ -16,6 +16,7 @@ from zeroclaw.envelope import (
     Envelope,
     MessageRef,
     Outgoing,
+    OutgoingFile,
     Rendered,
 )
 from zeroclaw.language import Language
@@ -52,6 +53,7 @@ class Capabilities:
         multi_message: A long reply may stream as a sequence of messages.
         idempotent_send: A repeated send with the same key shows one message.
         has_typing: `typing` shows something.
+        max_file_bytes: The largest file that `send_file` takes; 0 where it takes none.
     """
 
     max_length: int
@@ -66,6 +68,7 @@ class Capabilities:
     multi_message: bool = True
     idempotent_send: bool = False
     has_typing: bool = False
+    max_file_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +191,10 @@ class Channel(Protocol):
         """Post a message."""
         ...
 
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Post a file with its caption, as one message."""
+        ...
+
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text by the whole of `outgoing`; equal text is no error."""
         ...
@@ -229,6 +236,14 @@ TranscriptKind = Literal["person", "bot", "note", "card"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentFile:
+    """A file of the bot's, as it stands in a chat; `ChannelContext.sent_file` has its bytes."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptItem:
     """One thing that stands in a chat.
 
@@ -242,6 +257,7 @@ class TranscriptItem:
         draft: More will follow.
         outcome: The card and its endings, for cards.
         files: What people called the files that came with their message; untrusted.
+        sent: The file that the message is, with `text` for its caption; None for others.
     """
 
     cursor: str
@@ -253,6 +269,7 @@ class TranscriptItem:
     draft: bool = False
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()
+    sent: SentFile | None = None
 
 
 class ChannelLog(Protocol):
@@ -261,6 +278,11 @@ class ChannelLog(Protocol):
     def __call__(self, event: str, /, **fields: object) -> None:
         """Record one fact."""
         ...
+
+
+async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
+    """Return no file, where none is kept."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +303,8 @@ class ChannelContext:
             200), the open draft and open cards included.
         directory: For files that must outlive a restart; this channel's own, readable by nobody
             else. None where there is no such place.
+        sent_file: A file that was sent to a chat, by its key; None for what was not sent there, or
+            is no longer kept.
     """
 
     name: str
@@ -292,6 +316,7 @@ class ChannelContext:
     positions: Mapping[str, str]
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
     directory: Path | None = None
+    sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,11 +165,12 @@ class AttachmentSettings(Settings):
 
 
 class FilesSettings(Settings):
-    """`[tools.files]`: reading and writing in the workspace."""
+    """`[tools.files]`: reading and writing in the workspace, and sending from it."""
 
     enabled: bool = True
     max_read_bytes: int = Field(default=1_000_000, ge=1_000)
     max_write_bytes: int = Field(default=1_000_000, ge=1_000)
+    max_send_bytes: int = Field(default=10_000_000, ge=1_000, le=16_777_216)
 
 
 class ShellSettings(Settings):

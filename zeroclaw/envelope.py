@@ -4,7 +4,7 @@ Inward an `Envelope` with one `Body`; outward an `Outgoing`, answered by a `Mess
 here knows a platform; nothing here is ever sent to a model.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NewType
 
@@ -265,6 +265,27 @@ class Outgoing:
     key: str
     draft: bool = False
     plain: bool = False
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingFile:
+    """One file on its way out.
+
+    Attributes:
+        name: As people see it: one name of at most 100 characters, no path.
+        media_type: What it says of itself; nothing has looked into it.
+        content: All of it, at most as much as the capabilities say.
+        key: As `Outgoing.key`.
+        caption: Plain text that stands with it, at most 700 characters; empty for none.
+        reply_to: As `Outgoing.reply_to`.
+    """
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
+    key: str
+    caption: str = ""
     reply_to: str | None = None
 
 

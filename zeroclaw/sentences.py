@@ -227,6 +227,11 @@ A_MESSAGE = Sentence(en="A message", de="Eine Nachricht")
 AN_ANSWER = Sentence(en="An answer", de="Eine Antwort")
 AN_ANSWER_TO = Sentence(en="An answer to {who}", de="Eine Antwort an {who}")
 A_CARD = Sentence(en="An approval card", de="Eine Freigabekarte")
+A_FILE = Sentence(en="A file", de="Eine Datei")
+FILE_NOT_SENT = Sentence(
+    en="The file `{name}` does not come: {why}.",
+    de="Die Datei `{name}` kommt nicht an: {why}.",
+)
 ANSWER_FAILED = Sentence(
     en="An answer to {who} in `{where}` failed: {why}.",
     de="Eine Antwort an {who} in `{where}` ist gescheitert: {why}.",
@@ -276,6 +281,10 @@ NO_STATEMENT_ALLOWS = Sentence(
 )
 IT_DOES_MORE_THAN_READ = Sentence(en="it does more than read", de="es tut mehr als nur lesen")
 ITS_RISK_IS_NOT_LOW = Sentence(en="its risk is not low", de="sein Risiko ist nicht gering")
+EVERYBODY_HERE_GETS_IT = Sentence(
+    en="everybody in the group gets the file",
+    de="alle in der Gruppe bekommen die Datei",
+)
 IT_IS_UNDECLARED = Sentence(
     en="it does not declare what it does",
     de="es sagt nicht, was es tut",

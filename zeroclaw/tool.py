@@ -1,7 +1,7 @@
 """The contract of a tool: what it declares, what it is handed, what it returns."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -69,6 +69,7 @@ class ToolContext:
         clock: The only source of time.
         spawned: Awaited with the process group before a child does anything, so that it can be
             killed after a crash; awaited with `None` when it has been reaped.
+        max_file_bytes: Of one file that the chat of `address` takes; 0 where it takes none.
     """
 
     conversation: ConversationId
@@ -77,6 +78,24 @@ class ToolContext:
     workspace: Path
     clock: Clock
     spawned: Callable[[Spawned | None], Awaitable[None]]
+    max_file_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFile:
+    """A file that goes to the chat of the turn, once the result of its call is recorded.
+
+    Attributes:
+        name: As people see it: one name, no path.
+        media_type: What it says of itself, such as `text/csv`.
+        content: All of it.
+        caption: A line or two that stand with it, as they are; empty for none.
+    """
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +105,13 @@ class ToolOutput:
     Attributes:
         text: For the model, before redaction and capping.
         is_error: The call failed in a way the tool itself understood.
+        files: For the people of the chat, in this order; a run that failed sends none. One that
+            may not go out (it holds a secret, it is too large) makes the call fail.
     """
 
     text: str
     is_error: bool = False
+    files: tuple[ToolFile, ...] = ()
 
 
 class Tool(Protocol):

@@ -19,6 +19,7 @@ CAPABILITIES = Capabilities(
     has_buttons=True,
     has_threads=True,
     has_typing=True,
+    max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
 )
 """Without limits; see `PUBLISHED`."""
 

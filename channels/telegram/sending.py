@@ -27,6 +27,7 @@ from zeroclaw import (
     ChannelUnavailable,
     DeliveryUnknown,
     MessageRef,
+    OutgoingFile,
     ZeroclawError,
 )
 
@@ -73,6 +74,14 @@ class Sending:
             to,
             lambda: self._calls.send_card(to, card),
             lambda ref: self._calls.edit_card(ref, card),
+        )
+
+    async def post_file(self, to: Address, file: OutgoingFile, *, reply_to: str) -> MessageRef:
+        """Post a file; one whose answer was lost is found by its caption."""
+        return await self._posted(
+            to,
+            lambda: self._calls.send_file(to, file, reply_to=reply_to),
+            lambda ref: self._calls.edit_caption(ref, file.caption),
         )
 
     async def ask_why(self, card: MessageRef, question: Styled) -> None:

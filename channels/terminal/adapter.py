@@ -28,6 +28,7 @@ from zeroclaw import (
     NotSupported,
     Outcome,
     Outgoing,
+    OutgoingFile,
     Rendered,
     Said,
     ZeroclawError,
@@ -93,6 +94,12 @@ class TerminalChannel:
         ref = MessageRef(address=self._known(to), message=outgoing.key)
         self._show(ref, outgoing)
         return ref
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Refuse: a terminal shows text."""
+        self._known(to)
+        message = f"`{self.name}` takes no files, so `{file.name}` can't be sent there"
+        raise NotSupported(message)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Show the whole new text in place."""

@@ -11,6 +11,7 @@ CAPABILITIES = Capabilities(
     has_buttons=True,
     idempotent_send=True,
     has_typing=True,
+    max_file_bytes=50_000_000,  # a page only links to it; a browser has no limit that is near
 )
 """Without `min_edit_interval_s`, which is a setting."""
 

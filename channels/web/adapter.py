@@ -29,6 +29,7 @@ from zeroclaw import (
     NotSupported,
     Outcome,
     Outgoing,
+    OutgoingFile,
     Rendered,
 )
 
@@ -110,6 +111,15 @@ class WebChannel:
         """Show a message; its id is its key."""
         ref = MessageRef(address=self._known(to), message=outgoing.key)
         self._show(ref, outgoing)
+        return ref
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Show a link to a file; its id is its key, and the store keeps its bytes."""
+        ref = MessageRef(address=self._known(to), message=file.key)
+        if len(file.content) > CAPABILITIES.max_file_bytes:
+            message = f"{len(file.content):,} bytes are more than {CAPABILITIES.max_file_bytes:,}"
+            raise ChannelRejected(message)
+        self._feed.publish(render.file(ref.message, file, self._context.clock.now()))
         return ref
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never
 
-from zeroclaw import Ending, Outcome, Outgoing, Rendered, TranscriptItem, spelled_out
+from zeroclaw import (
+    Ending,
+    Outcome,
+    Outgoing,
+    OutgoingFile,
+    Rendered,
+    SentFile,
+    TranscriptItem,
+    spelled_out,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +33,7 @@ class Item:
         draft: More will follow.
         outcome: The card and its endings, for cards.
         files: Names of the files that came with it, for own messages.
+        sent: The file that it is, with the text for its caption; None for others.
     """
 
     id: str
@@ -33,6 +43,7 @@ class Item:
     draft: bool = False
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()
+    sent: SentFile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +77,12 @@ def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
     return Item(id=message, kind="bot", text=text, at=at, draft=outgoing.draft)
 
 
+def file(message: str, sent: OutgoingFile, at: datetime) -> Item:
+    """Return a file of the bot."""
+    shown = SentFile(name=sent.name, size_bytes=len(sent.content))
+    return Item(id=message, kind="bot", text=sent.caption, at=at, sent=shown)
+
+
 def card(message: str, outcome: Outcome, at: datetime) -> Item:
     """Return an approval card."""
     return Item(id=message, kind="card", text="", at=at, outcome=outcome)
@@ -78,7 +95,9 @@ def stored(item: TranscriptItem) -> Item:
     message = item.ref or item.key
     if item.outcome is not None:
         return card(message, item.outcome, item.at)
-    return Item(id=message, kind="bot", text=item.text, at=item.at, draft=item.draft)
+    return Item(
+        id=message, kind="bot", text=item.text, at=item.at, draft=item.draft, sent=item.sent
+    )
 
 
 def standing(transcript: Iterable[TranscriptItem]) -> dict[str, Item]:
@@ -161,6 +180,8 @@ def _item(item: Item) -> dict[str, object]:
     }
     if item.files:
         shown["files"] = list(item.files)
+    if item.sent is not None:
+        shown["sent"] = {"name": item.sent.name, "size": item.sent.size_bytes}
     if item.outcome is not None:
         shown["card"] = _card(item.outcome)
     return shown

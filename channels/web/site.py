@@ -3,10 +3,11 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from importlib.resources import files
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -96,6 +97,7 @@ class Site:
                 Route("/messages", self._take_message, methods=["POST"]),
                 Route("/answers", self._take_answer, methods=["POST"]),
                 Route("/files/{id}", self._take_file, methods=["POST"]),
+                Route("/sent/{key}", self._give_file),
                 Route("/{name}", self._show),
             ],
             exception_handlers={ClientDisconnect: _gone},
@@ -125,6 +127,20 @@ class Site:
         except uploads.Refused as refused:
             return JSONResponse({"error": str(refused)}, status_code=refused.status)
         return JSONResponse({"status": "accepted", "size": size})
+
+    async def _give_file(self, request: Request) -> Response:
+        """Hand out a file of the bot's: to be kept, never to be shown as a page of ours."""
+        here = decode.address(self._context.name)
+        file = await self._context.sent_file(here, str(request.path_params["key"]))
+        if file is None:
+            return PlainTextResponse("this file is no longer kept\n", status_code=404)
+        # The listener forbids browsers to guess what it is.
+        named = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+        return Response(
+            file.content,
+            media_type="application/octet-stream",
+            headers={"content-disposition": named},
+        )
 
     async def _take(
         self, request: Request, read: Callable[[str, bytes], Envelope | decode.Unreadable]

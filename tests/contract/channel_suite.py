@@ -32,12 +32,15 @@ class Standing:
     """One message of the bot, as people see it.
 
     Attributes:
-        text: All that is readable; of a card, every call, and how each ended once it has.
+        text: All that is readable; of a card, every call, and how each ended once it has; of a file
+            its caption.
         buttons: Approvals that can still be answered by pressing.
+        file: The name of a file and how many bytes it has; None for other messages.
     """
 
     text: str
     buttons: frozenset[ApprovalId] = frozenset()
+    file: tuple[str, int] | None = None
 
 
 class Harness(Protocol):

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.channel_adapters import ADAPTERS
 from tests.contract.channel_suite import Harness
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw import ApprovalId, Card, CardCall, Ending, Outgoing
+from zeroclaw import ApprovalId, Card, CardCall, Ending, Outgoing, OutgoingFile
 
 AWKWARD = (
     "Zeilen\nund  Räume\t<b>&amp;</b> *stars* _lines_ `ticks` 👩🏽‍🚀 \u202edrawkcab\u202c \\ end"
@@ -36,6 +36,16 @@ def channels_with_files() -> pytest.MarkDecorator:
 
 def outgoing(harness: Harness, text: str, key: str = "k1", *, draft: bool = False) -> Outgoing:
     return Outgoing(rendered=harness.channel.render(text), key=key, draft=draft)
+
+
+def outgoing_file(content: bytes = b"name;sum\nAnn;3\n", key: str = "f1") -> OutgoingFile:
+    return OutgoingFile(
+        name="sums of *Ann* & Bob.csv",
+        media_type="text/csv",
+        content=content,
+        key=key,
+        caption="the *sums*, <as> they are",
+    )
 
 
 async def texts(harness: Harness) -> list[str]:

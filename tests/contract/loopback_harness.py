@@ -103,7 +103,11 @@ class LoopbackHarness:
 
     async def messages(self) -> tuple[Standing, ...]:
         return tuple(
-            Standing(text=one.text, buttons=one.buttons)
+            Standing(
+                text=one.text,
+                buttons=one.buttons,
+                file=None if one.file is None else (one.file.name, len(one.file.content)),
+            )
             for one in self.chat.from_bot
             if not one.thread
         )
@@ -138,4 +142,5 @@ BARE = {
     "has_threads": False,
     "idempotent_send": False,
     "has_typing": False,
+    "max_file_bytes": 0,
 }

@@ -33,6 +33,7 @@ FULL = Capabilities(
     has_threads=True,
     idempotent_send=True,
     has_typing=True,
+    max_file_bytes=1_000_000,
 )
 BARE = Capabilities(max_length=500, can_edit=False, can_delete=False)
 
@@ -97,7 +98,10 @@ class ScriptedHarness:
 
     def _seen(self, shown: Shown) -> Standing:
         if shown.card is None:
-            return Standing(text=shown.text)
+            file = shown.file
+            return Standing(
+                text=shown.text, file=None if file is None else (file.name, len(file.content))
+            )
         ended = shown.outcome.endings if shown.outcome else ()
         calls = [
             f"{call.number} {call.tool} {call.summary} {call.arguments} {call.why} {call.hash8}"

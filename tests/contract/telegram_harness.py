@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from channels.telegram import TelegramSettings, buttons
 from channels.telegram.adapter import capabilities
@@ -140,9 +141,13 @@ def standing(message: Message) -> Standing:
         for one in formatted.entities
         if one.type in KINDS  # Telegram adds others of its own, such as addresses
     )
+    document = cast("dict[str, object]", message.media.get("document", {}))
     pressable = (buttons.read(one.data) for one in message.buttons)
     return Standing(
         text=to_body(Styled(text=formatted.text, marks=marks)),
+        file=None
+        if not document
+        else (str(document["file_name"]), int(str(document["file_size"]))),
         buttons=frozenset(approval for approval, _ in filter(None, pressable)),
     )
 

@@ -152,6 +152,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
     "remember": Implementation(make=_note_tool("remember"), good={"text": "buy milk"}),
     "recall": Implementation(make=_note_tool("recall"), good={"words": "milk"}),
     "forget_note": Implementation(make=_note_tool("forget_note"), good={"number": 1}),
+    "send_file": Implementation(make=_file_tool("send_file"), good={"path": "notes"}),
     "read_result": Implementation(make=_reader, good={"id": "0123456789abcdef", "word": "milk"}),
     "shell in a sandbox": Implementation(
         make=_boxed_shell,

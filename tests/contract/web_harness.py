@@ -176,7 +176,9 @@ class WebHarness:
 def _standing(item: Shown) -> Standing:
     """Read an item as items.js and cards.js show it."""
     if item["kind"] != "card":
-        return Standing(text=str(item["text"]))
+        sent = cast("dict[str, str | int]", item.get("sent", {}))
+        file = (str(sent["name"]), int(sent["size"])) if sent else None
+        return Standing(text=str(item["text"]), file=file)
     card = cast("dict[str, object]", item["card"])
     calls = cast("list[dict[str, object]]", card["calls"])
     readable: list[str] = []

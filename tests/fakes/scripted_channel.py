@@ -15,12 +15,13 @@ from zeroclaw.envelope import (
     Envelope,
     MessageRef,
     Outgoing,
+    OutgoingFile,
     Rendered,
 )
 from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported, ZeroclawError
 
 T = TypeVar("T")
-CallName = Literal["send", "edit", "delete", "ask", "settle", "typing", "fetch"]
+CallName = Literal["send", "send_file", "edit", "delete", "ask", "settle", "typing", "fetch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class Shown:
     draft: bool = False
     card: Card | None = None
     outcome: Outcome | None = None
+    file: OutgoingFile | None = None
     history: list[str] = field(default_factory=list[str])
 
 
@@ -175,6 +177,26 @@ class ScriptedChannel:
 
         def carry_out() -> MessageRef:
             return self._post(to, text, outgoing.key, draft=outgoing.draft).ref
+
+        return await self._perform(call, carry_out)
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        most = self._capabilities.max_file_bytes
+        if not most:
+            message = "this platform takes no files"
+            raise NotSupported(message)
+        self._check_thread(to)
+        if len(file.content) > most:
+            message = f"a file of {len(file.content)} bytes is refused"
+            raise ChannelRejected(message)
+        call = self._call(
+            "send_file", to, text=file.caption, key=file.key, reply_to=file.reply_to or ""
+        )
+
+        def carry_out() -> MessageRef:
+            shown = self._post(to, file.caption, file.key)
+            shown.file = file
+            return shown.ref
 
         return await self._perform(call, carry_out)
 

@@ -35,4 +35,5 @@ def tool_context(workspace: Path, records: Records | None = None) -> ToolContext
         workspace=workspace,
         clock=ManualClock(),
         spawned=(records or Records()).spawned,
+        max_file_bytes=1_000_000,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.channel import Outcome, TranscriptItem
+from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.console.frame import Place
 from zeroclaw.console.markup import (
     Html,
@@ -200,7 +200,15 @@ def _said(line: Line) -> Html:
     who = tag("p", tag("bdi", by), " · ", instant(one.at), class_="aside")
     if one.outcome is not None:
         return tag("li", who, _outcome(one.outcome), id=id_, class_="asked")
-    return tag("li", who, tag("div", *text(one.text), class_="body"), id=id_, class_=one.kind)
+    sent = one.sent
+    file = [] if sent is None else [_file(sent)]
+    body = tag("div", *file, *text(one.text), class_="body")
+    return tag("li", who, body, id=id_, class_=one.kind)
+
+
+def _file(sent: SentFile) -> Html:
+    size = counted(sent.size_bytes, "byte", "bytes")
+    return tag("p", "file ", tag("code", sent.name), f", {size}")
 
 
 def _outcome(outcome: Outcome) -> Html:

@@ -53,6 +53,7 @@ class Serving:
                 positions={one.scope: one.cursor for one in cursors},
                 transcript=transcript.read,
                 directory=directories[part.name],
+                sent_file=transcript.sent_file,
             )
             self._group.create_task(
                 supervisor.keep(part.name, self._maker(part, context), self._up),

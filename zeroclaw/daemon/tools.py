@@ -58,6 +58,7 @@ async def open_tools(
         settings = files.FilesSettings(
             max_read_bytes=wanted.files.max_read_bytes,
             max_write_bytes=wanted.files.max_write_bytes,
+            max_send_bytes=wanted.files.max_send_bytes,
             protected=shielded,
         )
         found += files.tools(settings)

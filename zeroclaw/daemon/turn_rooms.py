@@ -8,6 +8,7 @@ from zeroclaw.config import ApprovalSettings, RuntimeSettings
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.daemon.serving import Serving
+from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
@@ -115,6 +116,7 @@ def turn_rooms(
         known=people.by_now,
         revoked=people.put_out_by,
         workspace=lambda conversation: _workspace(parts, conversation),
+        max_file_bytes=lambda address: _max_file_bytes(serving.account_of(address.channel)),
         model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
         prompt=lambda: settings.config.runtime.prompt,
         max_output_tokens=config.provider.max_output_tokens,
@@ -134,6 +136,11 @@ def gate_settings(approvals: ApprovalSettings) -> GateSettings:
 def limits_of(runtime: RuntimeSettings) -> Limits:
     """Return the bounds of a turn."""
     return Limits(max_rounds=runtime.max_iterations, max_tokens=runtime.max_session_tokens or None)
+
+
+def _max_file_bytes(account: Account | None) -> int:
+    """Return what a chat takes; one whose channel is not there yet can't be asked."""
+    return 0 if account is None else account.capabilities.max_file_bytes
 
 
 async def _workspace(parts: Parts, conversation: ConversationId) -> Path:

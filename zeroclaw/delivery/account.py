@@ -10,7 +10,7 @@ from zeroclaw.channel import Capabilities, Card, Channel, Outcome
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing, pacing_events
 from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing
+from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile
 from zeroclaw.errors import (
     ChannelRejected,
     ChannelUnavailable,
@@ -26,6 +26,8 @@ T = TypeVar("T")
 # Whatever language a text is read in, its parts are cut alike.
 _LONGEST_REPEAT = max((sentences.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
 
+SLOWEST_BYTES_PER_S = 100_000
+"""A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
 
@@ -208,6 +210,16 @@ class Account:
             self._answered(to.chat, ending.value.message)
         return ending
 
+    async def send_file(self, to: Address, file: OutgoingFile) -> Ending[MessageRef]:
+        """Post a file."""
+        upload_s = len(file.content) / SLOWEST_BYTES_PER_S
+        ending = await self._call(
+            lambda: self.channel.send_file(to, file), chat=to.chat, more_s=upload_s
+        )
+        if isinstance(ending, Arrived):
+            self._answered(to.chat, ending.value.message)
+        return ending
+
     async def edit(
         self, ref: MessageRef, markdown: str, *, key: str, draft: bool = False, plain: bool = False
     ) -> Ending[None]:
@@ -260,12 +272,15 @@ class Account:
             self._answered(ref.address.chat, ref.message)
         return ending
 
-    async def _call(self, function: Callable[[], Awaitable[T]], *, chat: str) -> Ending[T]:
+    async def _call(
+        self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
+    ) -> Ending[T]:
+        timeout_s = self._call_timeout_s + more_s
         try:
-            async with self._slots, asyncio.timeout(self._call_timeout_s):
+            async with self._slots, asyncio.timeout(timeout_s):
                 ending = _ending(await foreign.call(function))
         except TimeoutError:
-            ending = Lost(why=f"no answer within {self._call_timeout_s:g} s")
+            ending = Lost(why=f"no answer within {timeout_s:.3g} s")
         if isinstance(ending, NotArrived):
             wait_s, at = ending.retry_after_s or 0.0, self._clock.monotonic()
             self._feed(pacing_events.Refused(chat=chat, at=at, retry_after_s=wait_s))

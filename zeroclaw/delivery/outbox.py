@@ -239,6 +239,7 @@ class Outbox:
             was_found=row.key in self._found,
             account=account,
             save=save,
+            blob=self._store.blob,
         )
         wait_s = FIRST_WAIT_S
         while True:

@@ -1,5 +1,6 @@
 """Carry out one row of the outbox, call by call, each result committed before the next call."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol, assert_never
 
@@ -11,9 +12,9 @@ from zeroclaw.delivery.account import (
     NotArrived,
     TurnedDown,
 )
-from zeroclaw.delivery.rows import Ask, Item, Settle, State, Text, part_key, posted
+from zeroclaw.delivery.rows import Ask, File, Item, Settle, State, Text, part_key, posted
 from zeroclaw.delivery.split import split
-from zeroclaw.envelope import MessageRef
+from zeroclaw.envelope import MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 
 # So often an answer may be lost before the row is given up, where each repeat may be seen, and
@@ -57,6 +58,7 @@ class Posting:
         was_found: bool,
         account: Account,
         save: Save,
+        blob: Callable[[str], Awaitable[bytes | None]],
     ) -> None:
         """Begin where the row stands.
 
@@ -68,8 +70,9 @@ class Posting:
                 knew.
             account: Where it goes out.
             save: Commits.
+            blob: Reads the bytes of a digest, None where they are gone.
         """
-        if was_sending and isinstance(item, Text):
+        if was_sending and isinstance(item, Text | File):
             item = replace(item, uncertain=True)
         self._key = key
         self._item = item
@@ -77,6 +80,7 @@ class Posting:
         self._was_found = was_found
         self._account = account
         self._save = save
+        self._blob = blob
         self._lost = 0
 
     def go_by(self, account: Account) -> None:
@@ -94,6 +98,8 @@ class Posting:
             match self._item:
                 case Text():
                     await self._deliver_text(self._item)
+                case File():
+                    await self._deliver_file(self._item)
                 case Ask():
                     await self._deliver_card(self._item)
                 case Settle():
@@ -201,6 +207,33 @@ class Posting:
             if isinstance(ending, NotArrived | Lost):
                 raise self._stop(ending)
 
+    # --- files -----------------------------------------------------------------------------------
+
+    async def _deliver_file(self, item: File) -> None:
+        content = await self._blob(item.digest)
+        if content is None:
+            message = "its bytes are no longer kept"
+            raise _RefusedError(message)
+        await self._begin_send()
+        await self._account.permit(item.address)
+        keyed = self._account.capabilities.idempotent_send
+        repeat = sentences.POSSIBLE_REPEAT.to(item.language).strip()
+        captions = (item.caption, repeat if item.uncertain and not keyed else "")
+        file = OutgoingFile(
+            name=item.name,
+            media_type=item.media_type,
+            content=content,
+            key=self._key,
+            caption="\n\n".join(filter(None, captions)),
+            reply_to=item.reply_to or None,
+        )
+        ending = await self._account.send_file(item.address, file)
+        if not isinstance(ending, Arrived):
+            await self._after_send(ending)
+            raise self._stop(ending)
+        self._item = replace(item, ref=ending.value, uncertain=False)
+        await self._put("delivered", DurablePoint.DELIVERED)
+
     # --- cards -----------------------------------------------------------------------------------
 
     async def _deliver_card(self, item: Ask) -> None:
@@ -235,7 +268,7 @@ class Posting:
             return
         if not isinstance(ending, Lost):
             await self._put("pending", DurablePoint.HOUSEKEEPING)
-        elif isinstance(self._item, Text):
+        elif isinstance(self._item, Text | File):
             self._item = replace(self._item, uncertain=True)
 
     def _stop(self, ending: NotArrived | TurnedDown | Lost) -> Exception:

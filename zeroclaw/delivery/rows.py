@@ -1,4 +1,4 @@
-"""What the outbox keeps: one row for each final, note, card and settled card.
+"""What the outbox keeps: one row for each final, note, file, card and settled card.
 
 Whoever decides that something must be said puts such a row into the commit of the decision, and
 hands its key to the outbox after it. Texts are redacted and screened before they come here. Keys
@@ -60,6 +60,35 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file of a turn; its bytes are a blob, put in the commit that makes the row.
+
+    Attributes:
+        address: Where it goes.
+        name: One name, no path.
+        digest: Of the blob.
+        caption: Plain text, empty for none.
+        turn: Whose file this is.
+        ref: Where it stands, None until it was sent.
+        uncertain: As in `Text`; the caption says that it may be a repeat.
+        reply_to: As in `Text`.
+        language: As in `Text`.
+    """
+
+    address: Address
+    name: str
+    media_type: str
+    digest: str
+    size_bytes: int
+    turn: TurnId
+    caption: str = ""
+    ref: MessageRef | None = None
+    uncertain: bool = False
+    reply_to: str = ""
+    language: Language = "en"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """An approval card.
 
@@ -98,7 +127,7 @@ class Left:
     posted: int | None = None
 
 
-Item = Text | Ask | Settle
+Item = Text | File | Ask | Settle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +219,17 @@ def quiet_notes(
         )
         for one in readers
     )
+
+
+def file_row(*, key: str, conversation: ConversationId, file: File) -> Put:
+    """Return the write that has a file delivered; its blob belongs into the same commit.
+
+    Args:
+        key: A new ulid.
+        conversation: The turn's.
+        file: As it is before it was sent.
+    """
+    return _new(key, file, conversation)
 
 
 def ask_row(

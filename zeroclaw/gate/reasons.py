@@ -15,6 +15,8 @@ from zeroclaw.language import Language, Sentence
 SHIPPED: Mapping[str, Sentence] = {
     "supervised.effects": sentences.IT_DOES_MORE_THAN_READ,
     "supervised.risk": sentences.ITS_RISK_IS_NOT_LOW,
+    "readonly.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
+    "supervised.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
     "supervised.undeclared": sentences.IT_IS_UNDECLARED,
     "full.undeclared": sentences.IT_IS_UNDECLARED,
 }

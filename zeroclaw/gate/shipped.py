@@ -81,10 +81,11 @@ def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
     """Return all that the key `autonomy` stands for (S2-08, S2-12, K26)."""
     match autonomy:
         case "readonly":
-            return (_reads("readonly"),)
+            return (_reads("readonly"), _to_groups("readonly"))
         case "supervised":
             return (
                 _reads("supervised"),
+                _to_groups("supervised"),
                 Statement(
                     id="supervised.effects",
                     effect="ask",
@@ -127,6 +128,18 @@ def _reads(autonomy: Autonomy) -> Statement:
         actions=_ALL_TOOLS,
         when={"effects_within": ["read"], "risk_at_most": "low"},
         note="it only reads, at low risk",
+    )
+
+
+def _to_groups(autonomy: Autonomy) -> Statement:
+    # Of a file everybody gets every byte, and what is packed in it was looked at by nobody.
+    return Statement(
+        id=f"{autonomy}.files_to_groups",
+        effect="ask",
+        principals=_ANYONE,
+        actions=("tool:send_file",),
+        when={"channel_is_direct": False},
+        note=sentences.EVERYBODY_HERE_GETS_IT.en,
     )
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from zeroclaw.channel import Outcome, TranscriptItem
+from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.live import Live
-from zeroclaw.envelope import Address, ConversationId
+from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
@@ -67,6 +67,21 @@ class Transcript:
         )
         return (*items, *drafts)
 
+    async def sent_file(self, address: Address, key: str) -> OutgoingFile | None:
+        """Return a file that was sent to a chat; None for none, or one that is no longer kept."""
+        row = await self._store.get(RowKind.OUTBOX, key)
+        item = None if row is None or row.place != address.key() else rows.read(row)
+        content = await self._store.blob(item.digest) if isinstance(item, rows.File) else None
+        if content is None or not isinstance(item, rows.File):
+            return None
+        return OutgoingFile(
+            name=item.name,
+            media_type=item.media_type,
+            content=content,
+            key=key,
+            caption=item.caption,
+        )
+
     async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
         """Return the newest of a conversation, wherever it was said; without open drafts.
 
@@ -115,6 +130,16 @@ class Transcript:
                     ref=item.refs[0].message if item.refs else "",
                     text=item.text,
                     at=made_at(row.key),
+                )
+            case rows.File():
+                return TranscriptItem(
+                    cursor=row.key,
+                    kind="bot",
+                    key=row.key,
+                    ref=item.ref.message if item.ref else "",
+                    text=item.caption,
+                    at=made_at(row.key),
+                    sent=SentFile(name=item.name, size_bytes=item.size_bytes),
                 )
             case rows.Ask():
                 return TranscriptItem(

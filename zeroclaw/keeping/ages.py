@@ -60,7 +60,7 @@ class Horizons:
         now: Grants that ended before it go, and the counts of days that are over.
         messages: For what people and the bot said, and for the journal.
         approvals: For ended questions, their cards, and the calls they were about.
-        blobs: For results that were kept whole, and for files that came with messages.
+        blobs: For results that were kept whole, and for files that came and went.
         audit: For the record of who let what run.
     """
 
@@ -123,7 +123,7 @@ def may_go(row: Row, at: Horizons) -> bool:
             return is_before(row.key, at.approvals)
         case RowKind.OUTBOX:
             # A card without its questions would look as if it were still open.
-            is_card = not isinstance(rows.read(row), rows.Text)
+            is_card = isinstance(rows.read(row), rows.Ask | rows.Settle)
             return is_before(row.key, max(at.messages, at.approvals) if is_card else at.messages)
         case _:
             return is_before(row.key, at.messages)

@@ -3,7 +3,7 @@
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
 
-Kinds: `said`, `file` (that came with it), `answer`, `note` (texts of the runtime), `call`,
+Kinds: `said`, `file` (that came with it), `sent` (a file of the bot's), `answer`, `note` (texts of the runtime), `call`,
 `result`, `approval`, `summary`.
 Every text is redacted once more, for people's own words are kept as they were said.
 """
@@ -22,9 +22,9 @@ from zeroclaw.store import Row
 from zeroclaw.turn import entries
 from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.inbox import Ask, Item, Obeyed, UseTool, item_of
-from zeroclaw.turn.listing import in_words
+from zeroclaw.turn.listing import in_words, sent_in_words
 
-Kind = Literal["said", "file", "answer", "note", "call", "result", "approval", "summary"]
+Kind = Literal["said", "file", "sent", "answer", "note", "call", "result", "approval", "summary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +113,9 @@ def _of(found: Found) -> Iterator[Line]:
         if isinstance(told, rows.Text) and (told.turn in turns if told.turn else not only):
             kind: Kind = "note" if told.turn is None else "answer"
             yield Line(kind=kind, at=made_at(row.key), conversation=here, text=told.text)
+        if isinstance(told, rows.File) and told.turn in turns:
+            text = sent_in_words(told.name, told.size_bytes, told.caption)
+            yield Line(kind="sent", at=made_at(row.key), conversation=here, text=text)
     for row in found.approvals:
         one = approvals.decode(row.body)
         if one.at is not None and one.turn in turns:
@@ -142,7 +145,7 @@ def _turns(found: Found) -> frozenset[str]:
             if isinstance(one, entries.TurnOpened) and one.principal.id == found.only
         )
     told = (rows.read(row) for row in found.outbox)
-    answered = (one.turn for one in told if isinstance(one, rows.Text) and one.turn)
+    answered = (one.turn for one in told if isinstance(one, rows.Text | rows.File) and one.turn)
     asked = (approvals.decode(row.body).turn for row in found.approvals)
     return frozenset((*answered, *asked))
 

@@ -75,6 +75,7 @@ _THEIRS = (
 )
 _LAST = (RowKind.INBOX, RowKind.CONVERSATION)
 """By these a conversation is found again when a restart cut the removal off."""
+_FILE = f'"{rows.File.__name__}"'.encode()
 _RUNNING = ((RowKind.TURN, "open"), (RowKind.INBOX, "control"), (RowKind.INBOX, "taken"))
 
 
@@ -202,18 +203,24 @@ class Forgetting:
             await self._remove([row async for row in found])
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
-        """Return the blobs that a conversation may read, or anybody."""
+        """Return the blobs that a conversation may read or has been sent, or anybody."""
         results = find_all(self._store, RowKind.RESULT, conversation=here)
         files = find_all(self._store, RowKind.ATTACHMENT, conversation=here, state="kept")
+        told = find_all(self._store, RowKind.OUTBOX, conversation=here)
+        # Looked at before it is read: most rows are texts, some of them long.
+        sent = [rows.read(row) async for row in told if _FILE in row.body]
         return frozenset(
             [
                 *[decode(KeptResult, row.body).digest async for row in results],
                 *[attached_of(row).digest async for row in files],
+                *[one.digest for one in sent if isinstance(one, rows.File)],
             ]
         )
 
     async def _drop(self, digests: frozenset[str]) -> None:
         """Remove those of these blobs that nobody may read any more."""
+        if not digests:
+            return
         since = self._clock.now() + timedelta(microseconds=1)
         for digest in digests - await self._digests():
             # Somebody else may put the same bytes just now, and names them only then.
@@ -356,4 +363,4 @@ def _is_of(row: Row, person: str, turns: frozenset[str]) -> bool:
             return decode(KeptResult, row.body).turn in turns
         case _:
             item = rows.read(row)
-            return isinstance(item, rows.Text) and item.turn in turns
+            return isinstance(item, rows.Text | rows.File) and item.turn in turns

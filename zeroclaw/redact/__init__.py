@@ -28,6 +28,7 @@ from zeroclaw.redact.marker import (
     SHORTEST_VALUE,
     holds_marker,
 )
+from zeroclaw.redact.patterns import LONG_WORD
 from zeroclaw.redact.shapes import ShapeState, shape_feed
 
 __all__ = [
@@ -84,6 +85,24 @@ class Redactor:
         """Return a whole text without its secrets."""
         state, out = self.feed(Redaction(), text)
         return out + self.flush(state)
+
+    def finds(self, text: str, *, known_only: bool = False) -> bool:
+        """Tell whether a whole text holds a secret, for what can't be redacted and goes on or not.
+
+        Unlike `redact` it lets words pass that are too long to be judged: an embedded image is no
+        secret. Known values are found in those as well.
+
+        Args:
+            text: Whole.
+            known_only: Look for known values alone; in data much looks like a credential.
+        """
+        automaton = self._automaton
+        if automaton and known_feed(automaton, _NOTHING_KNOWN, text, final=True)[1] != text:
+            return True
+        if known_only:
+            return False
+        short = LONG_WORD.sub(" ", text)
+        return Redactor().redact(short) != short
 
     def feed(self, state: Redaction, text: str) -> tuple[Redaction, str]:
         """Take the next piece of a stream; return what may be shown of all so far."""

@@ -8,10 +8,13 @@ length.
 import re
 import string
 
+from zeroclaw.redact.marker import LONGEST_WORD
+
 IN_WORD = string.ascii_letters + string.digits + "!#$%&*+-./:=?@_~"
 _CLASS = re.escape(IN_WORD)
 PIECE = re.compile(f"([{_CLASS}]+)|[^{_CLASS}]+")
 WORD_ENDS = re.compile(f"[^{_CLASS}]")
+LONG_WORD = re.compile(f"[{_CLASS}]{{{LONGEST_WORD + 1},}}+")
 
 # Tokens that are told by their beginning.
 TOKENS = re.compile(

@@ -20,6 +20,7 @@ from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, find_all
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
+from zeroclaw.turn.files_out import judged
 from zeroclaw.turn.results import Settled, TimedOut
 from zeroclaw.turn.rooms import Rooms
 
@@ -60,6 +61,7 @@ class Calls:
                 workspace=await self._rooms.workspace(conversation),
                 clock=self._rooms.clock,
                 spawned=lambda spawned: self._spawned(action, spawned),
+                max_file_bytes=self._rooms.max_file_bytes(self._address),
             ),
             turn=self._opened.turn,
             direct=self._address.direct,
@@ -89,11 +91,15 @@ class Calls:
         """Run a call that was cleared."""
         frozen, tool = self._cleared[action]
         setting = await self.setting(action)
-        arguments = frozen.action.arguments
+        arguments, most_bytes = frozen.action.arguments, setting.context.max_file_bytes
         returned: ToolOutput | Raised | TimedOut
         try:
             async with asyncio.timeout(tool.spec.timeout_s):
                 returned = await call(lambda: tool.run(arguments, setting.context))
+                if isinstance(returned, ToolOutput) and returned.files:
+                    returned = await asyncio.to_thread(
+                        judged, returned, most_bytes=most_bytes, redactor=self._rooms.redactor
+                    )
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
         del self._cleared[action]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from zeroclaw import sentences
-from zeroclaw.delivery.rows import Ask, Item, Text, address_of
+from zeroclaw.delivery.rows import Ask, File, Item, Text, address_of, note_row
 from zeroclaw.envelope import ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
 from zeroclaw.language import Says
@@ -62,9 +62,25 @@ class Deliveries:
                     writes.append(item_put(item_of(taken), "failed", expect=taken.version))
         elif isinstance(item, Ask):
             what = sentences.A_CARD
+        elif isinstance(item, File):
+            what = sentences.A_FILE
+            writes.append(self._not_sent(row, item, why))
         where = address_of(item).channel
         says = sentences.PLATFORM_REFUSED.about(what=what, where=where, why=why)
         told = self._rooms.failed(
             Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
         )
         return (*writes, *told)
+
+    def _not_sent(self, row: Row, item: File, why: str) -> Write:
+        """Tell the people of a chat that a file does not come, of which an answer may speak."""
+        return note_row(
+            key=self._rooms.ids.ulid(),
+            conversation=row.conversation,
+            address=item.address,
+            text=sentences.FILE_NOT_SENT.to(item.language, name=item.name, why=why),
+            # Where nothing arrives at all, operators were told of the file already.
+            quiet=True,
+            reply_to=item.reply_to,
+            language=item.language,
+        )

@@ -47,6 +47,12 @@ def in_words(file: Attached) -> str:
     return f"{file.number}. {_line(file, 'did not come')}"
 
 
+def sent_in_words(name: str, size_bytes: int, caption: str) -> str:
+    """Return a file of the bot's as whoever reads an export is told of it."""
+    said = f": {caption}" if caption else ""
+    return f"{file_name(name)}, {counted(size_bytes, 'byte')}{said}"
+
+
 def _line(file: Attached, missed: str) -> str:
     name = file_name(file.attachment.name)
     if file.failed:

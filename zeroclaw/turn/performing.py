@@ -20,7 +20,7 @@ from zeroclaw.language import Language
 from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, Write
-from zeroclaw.turn import batch, entries
+from zeroclaw.turn import batch, entries, files_out
 from zeroclaw.turn.asking import Asking
 from zeroclaw.turn.asks import Asks, unreachable
 from zeroclaw.turn.calls import Calls
@@ -58,14 +58,16 @@ class Performing:
         controls: Controls,
         *,
         address: Address,
+        reply_to: str,
         tell: Tell,
     ) -> None:
-        """Work for one turn that answers at `address` and is told by `tell`."""
+        """Work for one turn that answers `reply_to` at `address` and is told by `tell`."""
         self._rooms = rooms
         self._desk = desk
         self._opened = opened
         self._controls = controls
         self._address = address
+        self._reply_to = reply_to
         self._tell = tell
         self._language: Language = opened.principal.language
         self._asks = Asks(rooms, desk.conversation)
@@ -272,12 +274,21 @@ class Performing:
         if settled.blob is not None:
             here, turn = self._desk.conversation, self._opened.turn
             kept = (settled.blob, kept_put(here, settled.blob, finished.at, turn))
+        sent = files_out.writes(
+            settled.files,
+            conversation=self._desk.conversation,
+            turn=self._opened.turn,
+            address=self._address,
+            reply_to=self._reply_to,
+            language=self._language,
+            new_key=self._rooms.ids.ulid,
+        )
         return Happened(
             event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
             point=DurablePoint.CALL_FINISHED,
             journal=(finished,),
             audited=(settled.audited,),
-            writes=kept,
+            writes=(*kept, *sent),
         )
 
     async def append(self, *, steered: bool) -> None:

@@ -41,6 +41,7 @@ class Rooms:
         revoked: Who put this principal out, empty when nobody did.
         limits: Of a turn that begins now.
         workspace: Makes and returns a conversation's own directory.
+        max_file_bytes: Of one file that a chat takes, 0 where it takes none.
         model_slots: How many requests the model serves at once; first come, first served.
         prompt: The operator's own addition to the system prompt, empty for none.
     """
@@ -70,6 +71,7 @@ class Rooms:
     known: Callable[[Principal], Principal]
     revoked: Callable[[Principal], str]
     workspace: Callable[[ConversationId], Awaitable[Path]]
+    max_file_bytes: Callable[[Address], int]
     model_slots: asyncio.Semaphore
     prompt: Callable[[], str]
     max_output_tokens: int | None = None

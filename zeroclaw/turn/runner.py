@@ -273,6 +273,7 @@ class Runner:
             opened,
             controls,
             address=row.address,
+            reply_to=row.reply_to,
             show=draft.show,
             on_parked=self._on_parked,
         )

@@ -64,6 +64,7 @@ class Running:
         controls: Controls,
         *,
         address: Address,
+        reply_to: str,
         show: Show,
         on_parked: Callable[[], Awaitable[None]],
     ) -> None:
@@ -75,6 +76,7 @@ class Running:
             opened: The turn.
             controls: Its control lane.
             address: Where it is answered.
+            reply_to: The platform's id of the message that it answers, empty for none.
             show: Takes each draft's number and whole text.
             on_parked: Called whenever a step leaves the turn parked.
         """
@@ -86,7 +88,13 @@ class Running:
         self._on_parked = on_parked
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(MOST_WAITING)
         self._tasks = Performing(
-            rooms, desk, opened, controls, address=address, tell=self._queue.put
+            rooms,
+            desk,
+            opened,
+            controls,
+            address=address,
+            reply_to=reply_to,
+            tell=self._queue.put,
         )
         self._open: dict[asyncio.Task[None], ActionId | None] = {}
         self._frames = 0

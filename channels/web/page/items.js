@@ -119,6 +119,12 @@ function drawText(node, item) {
     drawFiles(node, item.files ?? []);
     return false;
   }
+  if (item.sent) {
+    if (body.textContent !== item.text) body.textContent = item.text;
+    body.hidden = !item.text;
+    drawSent(node, item);
+    return false;
+  }
   const made = blocks(item.text);
   const same = made.findIndex((one, index) => one.source !== body.sources[index]);
   const from = same < 0 ? made.length : same;
@@ -134,6 +140,20 @@ function drawFiles(node, names) {
   if (!names.length) return;
   const shown = names.map((name) => element("li", {}, name || "file"));
   node.querySelector(":scope > .body").after(element("ul", { className: "files" }, ...shown));
+}
+
+/* A link that saves a file of the bot's; nothing of it is shown here. */
+function drawSent(node, item) {
+  if (node.querySelector(":scope > .files")) return;
+  const link = element("a", { href: `sent/${encodeURIComponent(item.id)}`, download: item.sent.name },
+    item.sent.name);
+  const shown = element("li", {}, link, element("span", { className: "size" }, size(item.sent.size)));
+  node.querySelector(":scope > .body").after(element("ul", { className: "files" }, shown));
+}
+
+function size(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 function stamp(at) {

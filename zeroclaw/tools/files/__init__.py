@@ -1,4 +1,4 @@
-"""The tools that read and change the files of a workspace.
+"""The tools that read and change the files of a workspace, and hand one to the people of a chat.
 
 Every call names its files as `file:<real path>`. A path with a symbolic link in it has no such
 name and is refused; one that gets a link between the decision and the run is refused by the run.
@@ -24,6 +24,7 @@ from zeroclaw.tools.files.content import (
     read_file,
     write_file,
 )
+from zeroclaw.tools.files.handing import SendArguments, send_file, send_line
 from zeroclaw.tools.files.place import FilesSettings, Place
 from zeroclaw.tools.files.tree import ListArguments, SearchArguments, list_files, search_files
 
@@ -73,19 +74,24 @@ class FileTool(Generic[Model]):
         parsed = parse(self.model, arguments)
         stopped = threading.Event()
         try:
-            return await asyncio.to_thread(self._run, parsed, context.workspace, stopped)
+            return await asyncio.to_thread(self._run, parsed, context, stopped)
         finally:
             stopped.set()
 
-    def _run(self, parsed: Model, workspace: Path, stopped: threading.Event) -> ToolOutput:
-        real = workspace.resolve()
-        by = rules(self.settings.protected, real)
-        place = Place(workspace=real, rules=by, settings=self.settings, stopped=stopped)
+    def _run(self, parsed: Model, context: ToolContext, stopped: threading.Event) -> ToolOutput:
+        real = context.workspace.resolve()
+        place = Place(
+            workspace=real,
+            rules=rules(self.settings.protected, real),
+            settings=self.settings,
+            stopped=stopped,
+            max_file_bytes=context.max_file_bytes,
+        )
         return self.work(parsed, place)
 
 
 def tools(settings: FilesSettings) -> tuple[Tool, ...]:
-    """Return the five tools."""
+    """Return the six tools."""
     return (
         FileTool(
             spec=_spec(
@@ -154,6 +160,22 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             path=lambda asked: asked.path,
             line=_edit_line,
             work=edit_file,
+            settings=settings,
+        ),
+        FileTool(
+            spec=_spec(
+                "send_file",
+                "Send a file of the workspace to the people of this chat, as it is now.",
+                SendArguments,
+                # It shows a file to those who read the answer; nothing else learns of it.
+                effects={"read"},
+                # Nothing is sent before its result is recorded, so a run in vain sends nothing.
+                idempotent=True,
+            ),
+            model=SendArguments,
+            path=lambda asked: asked.path,
+            line=send_line,
+            work=send_file,
             settings=settings,
         ),
     )

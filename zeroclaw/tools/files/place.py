@@ -15,6 +15,7 @@ class FilesSettings:
     Attributes:
         max_read_bytes: Of one answer.
         max_write_bytes: Of one file, before and after.
+        max_send_bytes: Of one file that goes to a chat, whatever the chat takes.
         max_entries: Of one list.
         max_search_bytes: Read by one search, all files together.
         max_searched_file_bytes: Larger files are passed over by a search, and counted.
@@ -23,6 +24,7 @@ class FilesSettings:
 
     max_read_bytes: int = 262_144
     max_write_bytes: int = 1_048_576
+    max_send_bytes: int = 10_000_000
     max_entries: int = 1_000
     max_search_bytes: int = 67_108_864
     max_searched_file_bytes: int = 4_194_304
@@ -38,12 +40,14 @@ class Place:
         rules: What of it is protected.
         settings: What the run may cost.
         stopped: Set when nobody waits for the answer any more.
+        max_file_bytes: Of one file that the chat takes; 0 where it takes none.
     """
 
     workspace: Path
     rules: tuple[Rule, ...]
     settings: FilesSettings
     stopped: threading.Event
+    max_file_bytes: int = 0
 
     def go_on(self) -> None:
         """Stop here when the call was cancelled.

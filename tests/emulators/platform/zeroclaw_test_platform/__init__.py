@@ -30,6 +30,7 @@ class LoopbackSettings(BaseModel):
     multi_message: bool = True
     idempotent_send: bool = True
     has_typing: bool = True
+    max_file_bytes: int = Field(default=1_000_000, ge=0)
     opens_direct_chats: bool = True
     """Whether the bot may write to a person who never wrote to it."""
 
@@ -47,6 +48,7 @@ class LoopbackSettings(BaseModel):
             multi_message=self.multi_message,
             idempotent_send=self.idempotent_send,
             has_typing=self.has_typing,
+            max_file_bytes=self.max_file_bytes,
         )
 
 

@@ -27,6 +27,7 @@ from zeroclaw import (
     NotSupported,
     Outcome,
     Outgoing,
+    OutgoingFile,
     RateLimited,
     Rendered,
     ZeroclawError,
@@ -122,6 +123,20 @@ class LoopbackChannel:
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Post a message."""
         answer = await self._call("send", to, _outgoing(outgoing))
+        return MessageRef(address=to, message=text_of(answer, "message"))
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        """Post a file with its caption."""
+        self._needs(self._capabilities.max_file_bytes > 0, "takes no files")
+        sent = {
+            "text": file.caption,
+            "name": file.name,
+            "media_type": file.media_type,
+            "base64": base64.b64encode(file.content).decode(),
+            "key": file.key,
+            "reply_to": file.reply_to or "",
+        }
+        answer = await self._call("send_file", to, sent)
         return MessageRef(address=to, message=text_of(answer, "message"))
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

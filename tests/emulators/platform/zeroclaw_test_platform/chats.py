@@ -22,6 +22,15 @@ class Version:
     at: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file of the bot's."""
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
+
+
 @dataclass(eq=False, kw_only=True)
 class Message:
     """One message, of the bot or of a person.
@@ -34,7 +43,7 @@ class Message:
         card: What it asks, for cards.
         endings: How the card's calls ended, as far as it shows.
         buttons: Approvals that can be pressed now.
-        files: Bytes by reference.
+        file: What the bot sent, for files; the text is its caption.
     """
 
     id: str
@@ -47,6 +56,7 @@ class Message:
     key: str = ""
     reply_to: str = ""
     card: Card | None = None
+    file: File | None = None
     endings: tuple[Ending, ...] = ()
     buttons: frozenset[ApprovalId] = frozenset()
 
@@ -98,8 +108,13 @@ class Chat:
 
     @property
     def said(self) -> list[Message]:
-        """The bot's messages that stand and are no cards."""
-        return [one for one in self.from_bot if one.card is None]
+        """The bot's messages that stand and are neither cards nor files."""
+        return [one for one in self.from_bot if one.card is None and one.file is None]
+
+    @property
+    def files(self) -> list[Message]:
+        """The bot's files that stand."""
+        return [one for one in self.from_bot if one.file is not None]
 
     @property
     def texts(self) -> list[str]:

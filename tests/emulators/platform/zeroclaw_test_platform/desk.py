@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from zeroclaw import ApprovalId
 from zeroclaw_test_platform import LoopbackSettings
-from zeroclaw_test_platform.chats import Chat, Message, Version
+from zeroclaw_test_platform.chats import Chat, File, Message, Version
 from zeroclaw_test_platform.faults import Refuse, TooMany, Unavailable
 from zeroclaw_test_platform.limits import Limits
 from zeroclaw_test_platform.wire import (
@@ -20,7 +20,9 @@ from zeroclaw_test_platform.wire import (
 )
 
 Answer = Mapping[str, object]
-OPS: tuple[Op, ...] = ("send", "edit", "delete", "ask", "settle", "typing", "fetch")
+OPS: tuple[Op, ...] = (
+    *("send", "send_file", "edit", "delete", "ask", "settle", "typing", "fetch"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,7 @@ class Desk:
 
     def carry_out(self, call: Call, request: Json) -> Answer:
         """Do what was asked; the answer says why when it was not done."""
-        if call.op in ("send", "edit", "ask", "settle"):
+        if call.op in ("send", "send_file", "edit", "ask", "settle"):
             wait_s = self.limits.wait_s(call.chat, call.at)
             if wait_s:
                 return {"error": "rate_limited", "retry_after_s": wait_s, "why": "over the budget"}
@@ -139,6 +141,8 @@ class Desk:
         match call.op:
             case "send":
                 return {"message": self._send(call).id}
+            case "send_file":
+                return {"message": self._send_file(call, request).id}
             case "edit":
                 self._check(call, self.settings.can_edit)
                 self._show(self._standing(call), call)
@@ -167,16 +171,36 @@ class Desk:
         return content
 
     def _send(self, call: Call) -> Message:
-        chat = self._known(call)
+        self._known(call)
         self._check_text(call)
+        message, is_new = self._keyed(call)
+        if is_new:
+            self._show(message, call)
+        return message
+
+    def _send_file(self, call: Call, request: Json) -> Message:
+        self._known(call)
+        content = base64.b64decode(text_of(request, "base64"))
+        if not 0 < len(content) <= self.settings.max_file_bytes:
+            raise _Refused("rejected", f"a file of {len(content)} bytes is refused")
+        message, _ = self._keyed(call)
+        message.file = File(
+            name=text_of(request, "name"),
+            media_type=text_of(request, "media_type"),
+            content=content,
+        )
+        message.versions = [Version(text=call.text, draft=False, plain=True, at=call.at)]
+        return message
+
+    def _keyed(self, call: Call) -> tuple[Message, bool]:
+        """Return the message that a key was sent as before, or a new one."""
         earlier = self._by_key.get(call.key)
         if earlier is not None and self.settings.idempotent_send and not earlier.deleted:
-            return earlier
-        message = self._post(chat.id, call.thread)
+            return earlier, False
+        message = self._post(call.chat, call.thread)
         message.key = call.key
         self._by_key[call.key] = message
-        self._show(message, call)
-        return message
+        return message, True
 
     def _ask(self, call: Call, request: Json) -> Message:
         card = request.get("card")

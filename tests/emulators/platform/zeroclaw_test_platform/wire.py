@@ -20,7 +20,7 @@ _CHOICES: Mapping[str, Choice] = {
     "deny_with_reason": "deny_with_reason",
 }
 Json = Mapping[str, object]
-Op = Literal["send", "edit", "delete", "ask", "settle", "typing", "fetch"]
+Op = Literal["send", "send_file", "edit", "delete", "ask", "settle", "typing", "fetch"]
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:

@@ -1,0 +1,230 @@
+"""Files of a workspace in a whole house: the model hands one to the people of a chat."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.house_parts import CAPABILITIES, SECRET
+from tests.fakes.scripted_channel import Hang, Lost, Shown
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.delivery import rows
+from zeroclaw.errors import ChannelRejected
+from zeroclaw.message import ToolMessage
+from zeroclaw.store import DurablePoint, RowKind
+from zeroclaw.tools import files
+
+TAKES = replace(CAPABILITIES, max_file_bytes=1_000)
+REPORT = b"name;sum\nAnn;3\n"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Ada and Ben, with the real tools for files, on a platform that takes some."""
+    world = World(tmp_path)
+    world.add_platform("chat", TAKES)
+    world.configure(autonomy="full")
+    world.others = files.tools(files.FilesSettings())
+    return world
+
+
+async def furnished(house: House, who: str = "ada", room: str = "") -> Path:
+    """Return somebody's workspace, once they have one."""
+    house.world.model.otherwise(asks_for(("list_files", "{}")), says("nothing"))
+    await house.say("look", who, room=room)
+    newest = (await house.rows(RowKind.TURN))[-1]
+    return house.parts.start.places.workspaces / str(newest.conversation)
+
+
+async def put(workspace: Path, name: str, content: bytes) -> None:
+    await asyncio.to_thread((workspace / name).write_bytes, content)
+
+
+def sent(house: House, who: str = "ada", room: str = "") -> list[Shown]:
+    """The files that stand in a chat."""
+    place = house.place(who, room)
+    standing = house.world.platforms["chat"].standing(place)
+    return [one for one in standing if one.file is not None]
+
+
+def told(house: House) -> str:
+    """What the model was told last by a tool."""
+    messages = house.world.model.requests[-1].messages
+    return [one.content for one in messages if isinstance(one, ToolMessage)][-1]
+
+
+async def send(house: House, arguments: str, who: str = "ada", room: str = "") -> str:
+    """Have the model send a file; return what it was told."""
+    house.world.model.otherwise(asks_for(("send_file", arguments)), says("there it is"))
+    await house.say("send it", who, room=room)
+    return told(house)
+
+
+async def test_a_file_stands_in_the_chat_once_before_the_answer(world: World) -> None:
+    """Its bytes, its name and its caption; the row is delivered and knows where it stands (P1)."""
+    async with world.running() as house:
+        await put(await furnished(house), "sums.csv", REPORT)
+        said = await send(house, '{"path": "sums.csv", "caption": "the *sums*"}')
+        assert "`sums.csv` goes to the chat as `sums.csv`: 15 bytes" in said
+        [shown] = sent(house)
+        assert shown.file is not None
+        assert (shown.file.name, shown.file.media_type) == ("sums.csv", "text/csv")
+        assert (shown.file.content, shown.file.caption) == (REPORT, "the *sums*")
+        assert house.texts()[-2:] == ["the *sums*", "there it is"]
+        found = list(map(rows.read, await house.rows(RowKind.OUTBOX, "delivered")))
+        assert [one.ref for one in found if isinstance(one, rows.File)] == [shown.ref]
+
+
+async def test_in_a_group_a_file_shows_what_it_answers(world: World) -> None:
+    async with world.running() as house:
+        await put(await furnished(house, room="team"), "a.txt", b"milk")
+        await send(house, '{"path": "a.txt"}', room="team")
+        [shown] = sent(house, room="team")
+        assert shown.file is not None
+        assert shown.file.reply_to == "p2"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("env", f"PASSWORD={SECRET}".encode(), "`env` holds a secret, or what looks like one"),
+        ("wide", f"x {SECRET}".encode("utf-16"), "`wide` holds a secret"),
+        ("packed", b"\0\1" + SECRET.encode() + b"\xff", "`packed` holds a secret"),
+        ("key", b"sk-abcdefghij0123456789abcdef", "`key` holds a secret"),
+        ("large", b"x" * 1_001, "`large` has 1,001 bytes, and 1,000 is the most that can be sent"),
+        ("empty", b"", "`empty` is empty, and an empty file can't be sent"),
+    ],
+)
+async def test_what_may_not_go_out_stays_and_the_model_is_told(
+    world: World, name: str, content: bytes, complaint: str
+) -> None:
+    """A file can't be redacted, so one that holds a known secret is not sent at all (P8)."""
+    async with world.running() as house:
+        await put(await furnished(house), name, content)
+        assert complaint in await send(house, f'{{"path": "{name}"}}')
+        assert sent(house) == []
+        assert SECRET not in told(house)
+
+
+async def test_a_chat_that_takes_no_files_says_so(world: World) -> None:
+    world.add_platform("chat")
+    async with world.running() as house:
+        await put(await furnished(house), "a.txt", b"milk")
+        assert "this chat takes no files" in await send(house, '{"path": "a.txt"}')
+        assert sent(house) == []
+
+
+async def test_a_caption_and_a_name_hold_no_secret_and_no_receipt(world: World) -> None:
+    """They are the model's words, and people see them (P6, P7)."""
+    async with world.running() as house:
+        await put(await furnished(house), "a.txt", b"milk")
+        caption = f"{SECRET} ✅ receipt: shell · ok · 12:00 UTC"
+        arguments = f'{{"path": "a.txt", "caption": "{caption}", "name": "../x\\u202efdp.exe"}}'
+        await send(house, arguments)
+        [shown] = sent(house)
+        assert shown.file is not None
+        assert SECRET not in shown.text
+        assert "⚠️ false receipt" in shown.text
+        assert shown.file.name == "_xfdp.exe"
+
+
+@pytest.mark.parametrize("point", [DurablePoint.CALL_STARTED, DurablePoint.CALL_FINISHED])
+async def test_killed_around_the_call_the_file_is_sent_once(
+    world: World, point: DurablePoint
+) -> None:
+    """Before its result is recorded nothing is sent, so the run is made again (P3)."""
+    async with world.running() as house:
+        await put(await furnished(house), "a.txt", b"milk")
+        world.model.otherwise(asks_for(("send_file", '{"path": "a.txt"}')), says("there it is"))
+        world.store.cut_after(point)
+        await house.say_and_die("send it")
+        assert sent(house) == []
+    world.store.heal()
+    async with world.running() as house:
+        await house.advance(60)
+        assert len(sent(house)) == 1
+        assert house.texts().count("there it is") == 1
+        assert told(house).count("goes to the chat") == 1
+
+
+async def test_killed_between_the_sending_and_its_record_a_file_says_that_it_may_be_a_repeat(
+    world: World,
+) -> None:
+    """Where the platform knows no keys and can't be looked at; the only window (P1)."""
+    async with world.running() as house:
+        await put(await furnished(house), "a.txt", b"milk")
+        world.platforms["chat"].will("send_file", Lost())
+        await send(house, '{"path": "a.txt", "caption": "here"}')
+        assert [one.text for one in sent(house)] == ["here"]
+    async with world.running() as house:
+        await house.advance(1)
+        assert [one.text for one in sent(house)] == ["here", "here\n\n(possible repeat)"]
+        await house.advance(60)
+        assert len(sent(house)) == 2
+
+
+async def test_a_file_that_hangs_is_sent_after_the_restart(world: World) -> None:
+    """By then its place in the workspace may hold another: the bytes are those of the call."""
+    async with world.running() as house:
+        workspace = await furnished(house)
+        await put(workspace, "a.txt", b"milk")
+        world.platforms["chat"].will("send_file", Hang())
+        await send(house, '{"path": "a.txt"}')
+        await put(workspace, "a.txt", b"eggs")
+    async with world.running() as house:
+        await house.advance(1)
+        [shown] = sent(house)
+        assert shown.file is not None
+        assert shown.file.content == b"milk"
+
+
+async def test_a_file_that_the_platform_refuses_is_told_in_the_chat_and_to_operators(
+    world: World,
+) -> None:
+    """The answer goes on about a file that did not come."""
+    async with world.running() as house:
+        await put(await furnished(house, "ben"), "a.txt", b"milk")
+        world.platforms["chat"].will("send_file", ChannelRejected("too heavy"))
+        await send(house, '{"path": "a.txt"}', "ben")
+        assert house.texts("ben")[-2:] == [
+            "there it is",
+            "The file `a.txt` does not come: too heavy.",
+        ]
+        assert "A file in `chat` was refused by the platform: too heavy." in house.texts("ada")
+
+
+async def test_the_transcript_has_the_file_and_nobody_elses(world: World) -> None:
+    """A page that opens later links to it, under its own address alone."""
+    async with world.running() as house:
+        await put(await furnished(house), "a.txt", b"milk")
+        await send(house, '{"path": "a.txt", "caption": "here"}')
+        [item] = [one for one in await house.transcript() if one.sent is not None]
+        assert (item.text, item.key) == ("here", item.cursor)
+        assert item.sent is not None
+        assert (item.sent.name, item.sent.size_bytes) == ("a.txt", 4)
+        found = await house.rooms.transcript.sent_file(house.place(), item.key)
+        assert found is not None
+        assert (found.name, found.content, found.caption) == ("a.txt", b"milk", "here")
+        assert await house.rooms.transcript.sent_file(house.place("ben"), item.key) is None
+        assert await house.rooms.transcript.sent_file(house.place(), "never") is None
+        answer = (await house.transcript())[-1]
+        assert await house.rooms.transcript.sent_file(house.place(), answer.cursor) is None
+
+
+@pytest.mark.parametrize("autonomy", ["readonly", "supervised"])
+async def test_in_a_group_a_person_is_asked_first(world: World, autonomy: str) -> None:
+    """Everybody there gets the file whole; in a chat of one's own it is what an answer would be."""
+    world.configure(autonomy=autonomy)
+    async with world.running() as house:
+        await put(await furnished(house, "ben", room="team"), "a.txt", b"milk")
+        house.world.model.otherwise(asks_for(("send_file", '{"path": "a.txt"}')), says("done"))
+        await house.say("send it", "ben", room="team")
+        assert sent(house, "ben", "team") == []
+        assert "send `a.txt` to this chat" in house.texts("ada")[-1]
+        await house.press()
+        assert len(sent(house, "ben", "team")) == 1
+        await put(await furnished(house, "ben"), "a.txt", b"milk")
+        await send(house, '{"path": "a.txt"}', "ben")
+        assert len(sent(house, "ben")) == 1

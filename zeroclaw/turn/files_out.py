@@ -1,0 +1,140 @@
+"""Decides whether the files of a tool may go out to a chat, and makes the writes that send them.
+
+A file can't be redacted as a text is, so one that holds a secret stays here: in a text nothing may
+look like a credential, and in no file may one of the daemon's own secrets stand as it is. What is
+packed or encrypted can't be looked into. Pure, but slow for large files: it belongs in a thread.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from zeroclaw.delivery.rows import File, file_row
+from zeroclaw.envelope import Address, ConversationId, TurnId
+from zeroclaw.gate import screen
+from zeroclaw.gate.refusal import encodable
+from zeroclaw.language import Language
+from zeroclaw.readers.formats import recognise
+from zeroclaw.redact import Redactor
+from zeroclaw.store import PutBlob, Write
+from zeroclaw.tool import ToolFile, ToolOutput
+from zeroclaw.tools import counted, quoted, without_controls
+
+MOST_FILES = 10
+"""Of one call."""
+LARGEST_BYTES = 16_777_216
+"""Of one file, whatever a chat takes: it is kept as a blob, and a store takes no larger ones."""
+MOST_NAME_CHARS = 100
+MOST_CAPTION_CHARS = 500
+"""The shortest limit of a platform is Telegram's, of 1,024 UTF-16 units; a note may follow."""
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def judged(output: ToolOutput, *, most_bytes: int, redactor: Redactor) -> ToolOutput:
+    """Return what a run comes to: its files as they may go out, or a failure that says why not.
+
+    Args:
+        output: As the tool returned it.
+        most_bytes: Of one file that the chat takes; 0 where it takes none.
+        redactor: Knows the secrets.
+    """
+    if output.is_error or not output.files:
+        return replace(output, files=())
+    fault = _fault(output.files, most_bytes, redactor)
+    if fault:
+        return ToolOutput(text=f"nothing was sent: {fault}", is_error=True)
+    return replace(output, files=tuple(_shown(one, redactor) for one in output.files))
+
+
+def writes(
+    files: Iterable[ToolFile],
+    *,
+    conversation: ConversationId,
+    turn: TurnId,
+    address: Address,
+    reply_to: str,
+    language: Language,
+    new_key: Callable[[], str],
+) -> tuple[Write, ...]:
+    """Return the blobs and the rows of the outbox that send these files, in their order.
+
+    Args:
+        files: As `judged` returned them.
+        conversation: The turn's.
+        turn: Whose call it was.
+        address: Where the turn answers.
+        reply_to: The platform's id of the message that it answers, empty for none.
+        language: What its person reads.
+        new_key: Makes a new ulid each time.
+    """
+    made: list[Write] = []
+    for one in files:
+        digest = hashlib.sha256(one.content).hexdigest()
+        file = File(
+            address=address,
+            name=one.name,
+            media_type=one.media_type,
+            digest=digest,
+            size_bytes=len(one.content),
+            turn=turn,
+            caption=one.caption,
+            reply_to=reply_to,
+            language=language,
+        )
+        made += (
+            PutBlob(digest=digest, body=one.content),
+            file_row(key=new_key(), conversation=conversation, file=file),
+        )
+    return tuple(made)
+
+
+def _fault(files: tuple[ToolFile, ...], most_bytes: int, redactor: Redactor) -> str:
+    if not most_bytes:
+        return "this chat takes no files"
+    if len(files) > MOST_FILES:
+        return f"{len(files)} files are too many for one call, which may send {MOST_FILES}"
+    most = min(most_bytes, LARGEST_BYTES)
+    for one in files:
+        name = quoted(one.name, limit_chars=MOST_NAME_CHARS)
+        if not one.content:
+            return f"{name} is empty, and an empty file can't be sent"
+        if len(one.content) > most:
+            size = counted(len(one.content), "byte")
+            return f"{name} has {size}, and {most:,} is the most that can be sent here"
+        if _holds_secret(one, redactor):
+            return f"{name} holds a secret, or what looks like one"
+    return ""
+
+
+def _holds_secret(file: ToolFile, redactor: Redactor) -> bool:
+    is_text = recognise(file.content, file.name).reader in ("text", "table")
+    encoding = "utf-16" if is_text and file.content.startswith(_UTF_16) else "utf-8"
+    text = file.content.decode(encoding, "replace")
+    return redactor.finds(text, known_only=not is_text)
+
+
+def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:
+    """Return a file whose name and caption are like all that people see: redacted, no receipt."""
+    name = _harmless(file.name.replace("/", "_").replace("\\", "_"), redactor)
+    caption = _harmless(without_controls(file.caption), redactor).strip()
+    return replace(file, name=_one_line(name) or "file", caption=_cut(caption, MOST_CAPTION_CHARS))
+
+
+def _harmless(text: str, redactor: Redactor) -> str:
+    """Return a text without secrets, in which every receipt is false: none was looked up."""
+    return screen.screen(redactor.redact(encodable(text)), lambda _: screen.Forged())
+
+
+def _one_line(name: str) -> str:
+    """Return a name of printable characters; its ending, which says what it is, stays."""
+    line = "".join(letter for letter in name if letter.isprintable()).strip(" .")
+    if len(line) <= MOST_NAME_CHARS:
+        return line
+    stem, dot, ending = line.rpartition(".")
+    kept = f"{dot}{ending}" if stem and len(ending) <= MOST_NAME_CHARS // 4 else ""
+    return f"{line[: MOST_NAME_CHARS - len(kept)]}{kept}"
+
+
+def _cut(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else f"{text[: most_chars - 1]}…"
