@@ -284,6 +284,7 @@ class ChannelSettings(Settings):
     while_busy: WhileBusy = "queue"
     collect_s: float = Field(default=2.0, ge=0, le=60)
     stream: bool = True
+    max_age_s: float = Field(default=86_400.0, ge=0)
     rate: RateSettings = RateSettings()
 
     def own(self) -> dict[str, object]:

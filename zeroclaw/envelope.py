@@ -211,6 +211,25 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Continues:
+    """A message very likely goes on in the next one, because its client cut it, or sent an album.
+
+    Attributes:
+        within_s: How long the rest may take to come, in seconds; its turn waits as long.
+        group: The platform's own name for what belongs together; empty for a text that was cut,
+            which goes on in what the same person says next.
+        room: UTF-16 units that the message still had room for: where a client has cut before that,
+            it cut between words or lines, and what was blank there is lost.
+        lead: What stands before the words in each of them, such as a quotation; read once.
+    """
+
+    within_s: float
+    group: str = ""
+    room: int = 0
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
     """One platform event, decoded.
 
@@ -223,6 +242,9 @@ class Envelope:
         position: How far reading has come with this event, None where none is kept.
         attachments: Recorded, not fetched.
         sent_at: When the platform says it happened, None when it does not say.
+        continues: What it is about very likely goes on in another event; None for all others, which
+            wait for nothing.
+        alone: It is never the rest of a text that was cut before it, for example forwarded words.
     """
 
     address: Address
@@ -233,6 +255,8 @@ class Envelope:
     position: Position | None = None
     attachments: tuple[Attachment, ...] = ()
     sent_at: datetime | None = None
+    continues: Continues | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,13 @@ DAY_IS_FULL = Sentence(
     "habe ich nicht angenommen. Der Tag endet um 00:00 UTC, in {wait}; danach gern wieder.",
 )
 
+TOO_OLD = Sentence(
+    en="What was written here more than {age} ago reached me only now, and I leave it unanswered. "
+    "Write it again if it still matters.",
+    de="Was hier vor mehr als {age} geschrieben wurde, hat mich erst jetzt erreicht; ich beantworte es "
+    "nicht mehr. Schreib es noch einmal, wenn es noch wichtig ist.",
+)
+
 STATUS_LIMITS = Sentence(
     en="\n- {count} messages over a limit were not taken",
     de="\n- {count} Nachrichten über einem Limit wurden nicht angenommen",
@@ -163,6 +170,10 @@ CUT_OFF_AGAIN = Sentence(
     de="ich wurde dabei immer wieder unterbrochen; mit `/retry` versuche ich es von vorn",
 )
 NOTHING_TO_SAY = Sentence(en="_Nothing to say._", de="_Nichts zu sagen._")
+ANSWERED_LATE = Sentence(
+    en="_Answered {wait} after it was written._",
+    de="_Beantwortet {wait}, nachdem es geschrieben wurde._",
+)
 RESTARTED = Sentence(
     en="_I was restarted while writing this; the answer follows._",
     de="_Ich wurde beim Schreiben neu gestartet; die Antwort folgt._",

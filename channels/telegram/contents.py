@@ -64,7 +64,13 @@ def plain_name(name: str) -> str:
 
 def with_context(message: Json, said: str, bot: int) -> str:
     """Return the words with what they answer or pass on before them."""
-    return f"{_forwarded(message)}{_quoted(message, bot)}{said}".rstrip()
+    before = lead(message, bot)
+    return f"{before}{said}" if said else before.rstrip()
+
+
+def lead(message: Json, bot: int) -> str:
+    """Return what stands before the words: whose they are, and what they answer."""
+    return f"{_forwarded(message)}{_quoted(message, bot)}"
 
 
 def is_forwarded(message: Json) -> bool:

@@ -14,7 +14,6 @@ from typing import Literal
 from channels.telegram import buttons
 from channels.telegram.contents import (
     attachments,
-    is_forwarded,
     marked,
     marks,
     name_of,
@@ -22,6 +21,7 @@ from channels.telegram.contents import (
     with_context,
     words,
 )
+from channels.telegram.cutting import continues, stands_alone
 from channels.telegram.fields import Json, array, as_object, flag, inner, text, whole
 from zeroclaw import (
     Address,
@@ -149,7 +149,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         return Passed(why="without words or files")
     if (reason := _reason(message, me, address)) is not None:
         return _taken(message, address, sender, key, reason)
-    command = None if files or is_forwarded(message) or _is_inline(message) else _command(said, me)
+    command = None if files or stands_alone(message) else _command(said, me)
     if command is not None and command[1] not in {"", me.username.lower()}:
         return Passed(why="a command for another bot")
     if not address.direct and (why := _unasked(message, me, is_command=command is not None)):
@@ -163,6 +163,8 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         message=str(number),
         attachments=files,
         sent_at=_at(message),
+        continues=continues(message, said, me.id) if isinstance(body, Said) else None,
+        alone=stands_alone(message),
     )
     return Taken(envelope=envelope)
 
@@ -207,11 +209,6 @@ def _command(said: str, me: Me) -> tuple[Command, str] | None:
     # What Telegram's own Start button sends; whoever presses it wants to know what this is.
     command = Command(name="help") if name == "start" else Command(name=name, rest=found[3] or "")
     return command, (found[2] or "").lower()
-
-
-def _is_inline(message: Json) -> bool:
-    """Whether another bot wrote the words that a person let it write."""
-    return bool(inner(message, "via_bot"))
 
 
 def _unasked(message: Json, me: Me, *, is_command: bool) -> str:

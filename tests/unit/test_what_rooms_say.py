@@ -26,6 +26,7 @@ ELSEWHERE = {
     "turn/arrivals.py": "what became of a file",
     "turn/batch.py": "what is read in place of a result",
     "turn/controls.py:_told": "an edit, as a message",
+    "turn/lateness.py:for_the_model": "when a message was written",
     "turn/files_out.py": "what is read in place of a result",
     "turn/listing.py": "what files came",
     "turn/performing.py:check": "what is read in place of a result",

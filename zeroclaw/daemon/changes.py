@@ -24,6 +24,7 @@ LIVE = frozenset(
         "autonomy",
         "channels.*.allowed_users",
         "channels.*.collect_s",
+        "channels.*.max_age_s",
         "channels.*.pairing",
         "channels.*.pairing_s",
         "channels.*.rate.conversation_burst",

@@ -125,6 +125,7 @@ class Daemon:
         parts, rooms = self._parts, self.rooms
         await self._take_halt(await read_halt(parts.store))
         await rooms.acquaintance.remember()
+        await rooms.joining.remember()
         unsaid = await rooms.outbox.resume()
         await self._expire()
         await rooms.reminding.resume()

@@ -48,6 +48,7 @@ def turn_rooms(
     reminding: Callable[[], Reminding],
     failed: Callable[[Failure], tuple[Put, ...]],
     publish: Publish,
+    left_s: Callable[[str], float],
     log: EventLog,
 ) -> Rooms:
     """Return them, with the gate and the outbox; strangers' questions and reminders are wired later."""
@@ -119,6 +120,7 @@ def turn_rooms(
         max_file_bytes=lambda address: _max_file_bytes(serving.account_of(address.channel)),
         model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
         prompt=lambda: settings.config.runtime.prompt,
+        left_s=left_s,
         max_output_tokens=config.provider.max_output_tokens,
     )
     return rooms

@@ -29,9 +29,11 @@ from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.failures import Failures
 from zeroclaw.inbound.forget import ForgetCommand
+from zeroclaw.inbound.joining import Joining
 from zeroclaw.inbound.limits import limits_of
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
+from zeroclaw.inbound.overdue import Overdue
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.reminding import Reminding
@@ -89,6 +91,7 @@ class Wired:
             ids=parts.ids,
             group=group,
         )
+        self.joining = Joining(parts.store, parts.clock)
         self.reminding: Reminding
         rooms = turn_rooms(
             parts,
@@ -101,6 +104,7 @@ class Wired:
             operators=self.operators,
             questions=lambda: self.acquaintance.questions,
             reminding=lambda: self.reminding,
+            left_s=self.joining.left_s,
             failed=self.failures.line,
             publish=self.bus.publish,
             log=turn_log,
@@ -142,6 +146,7 @@ class Wired:
                 parts.store,
                 parts.clock,
                 self._collect_s,
+                self.joining.left_s,
             ),
         )
         self.acquaintance = Acquaintance(
@@ -183,6 +188,14 @@ class Wired:
             people=self.people,
             strangers=self.acquaintance.strangers,
             conversations=self.conversations,
+            joining=self.joining,
+            overdue=Overdue(
+                store=parts.store,
+                conversations=self.conversations,
+                max_age_s=self._max_age_s,
+                clock=parts.clock,
+                ids=parts.ids,
+            ),
             turnstile=self.turnstile,
             commands=Commands(
                 conversations=self.conversations,
@@ -317,6 +330,10 @@ class Wired:
         # A message may wait that came by a channel that was taken out since.
         settings = self._parts.settings.config.channels.get(channel)
         return 0.0 if settings is None else settings.collect_s
+
+    def _max_age_s(self, channel: str) -> float:
+        settings = self._parts.settings.config.channels.get(channel)
+        return 0.0 if settings is None else settings.max_age_s
 
     def _waiting_note(self, item: Item) -> Put | None:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""

@@ -17,8 +17,8 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
     Accepted,
     Admission,
-    Attachment,
     Command,
+    ConversationId,
     Deleted,
     Duplicate,
     Edited,
@@ -37,8 +37,11 @@ from zeroclaw.inbound.backlog import Backlog
 from zeroclaw.inbound.changes import Changes
 from zeroclaw.inbound.commands import Commands
 from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.joining import Joining, Sequel
+from zeroclaw.inbound.overdue import Overdue
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.runs import piece_of
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.turnstile import Passage, Turnstile
 from zeroclaw.record import encode
@@ -48,6 +51,7 @@ from zeroclaw.turn.inbox import (
     Item,
     Obeyed,
     Opening,
+    Piece,
     Stop,
     item_put,
 )
@@ -70,6 +74,8 @@ class Door:
         people: People,
         strangers: Strangers,
         conversations: Conversations,
+        joining: Joining,
+        overdue: Overdue,
         turnstile: Turnstile,
         commands: Commands,
         answers: Answers,
@@ -91,6 +97,8 @@ class Door:
         self._people = people
         self._strangers = strangers
         self._conversations = conversations
+        self._joining = joining
+        self._overdue = overdue
         self._turnstile = turnstile
         self._commands = commands
         self._answers = answers
@@ -142,19 +150,35 @@ class Door:
     ) -> Plan | Ignored | Duplicate:
         """Plan and commit what an event does; it counts only if it was none that was known."""
         for _ in range(TRIES):
-            plan = await self._turnstile.refusal(passage) or await self._plan(envelope, principal)
+            # The rest of a message was counted with its beginning.
+            if (sequel := await self._joining.sequel(envelope, principal)) is not None:
+                plan = self._joined(envelope, principal, sequel)
+            else:
+                plan = await self._counted(envelope, principal, passage)
             if plan is None:
                 return Ignored()
-            try:
-                await self._store.commit(self._commit(envelope, plan, passage.writes))
-            except AlreadyClaimed:
-                return Duplicate()
-            except Conflict:
-                self._conversations.forget(envelope.address, principal)
-                continue
-            self._turnstile.passed(passage)
+            with self._joining.coming(plan.piece):
+                try:
+                    await self._store.commit(self._commit(envelope, plan, passage.writes))
+                except AlreadyClaimed:
+                    return Duplicate()
+                except Conflict:
+                    self._conversations.forget(envelope.address, principal)
+                    continue
+                self._joining.happened(envelope, principal, plan.piece)
+            if sequel is None:
+                self._turnstile.passed(passage)
             return plan
         raise _too_many(envelope.address.channel)
+
+    async def _counted(
+        self, envelope: Envelope, principal: Principal, passage: Passage
+    ) -> Plan | None:
+        return (
+            await self._overdue.refusal(envelope, principal)
+            or await self._turnstile.refusal(passage)
+            or await self._plan(envelope, principal)
+        )
 
     async def _stranger(self, envelope: Envelope) -> Admission:
         """Drop what nobody known has sent, or give its sender a code (P4)."""
@@ -230,7 +254,7 @@ class Door:
     async def _plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
         match envelope.body:
             case Said(text=text):
-                return await self._queue(envelope, principal, self._ask(text, envelope.attachments))
+                return await self._queue(envelope, principal, self._ask(text, envelope))
             case Command() as command:
                 # Made before the reply's, so that the two are read back in their order.
                 id_ = self._ids.ulid()
@@ -252,13 +276,57 @@ class Door:
                 self._log("membership_changed", channel=envelope.address.channel, present=present)
                 return None
 
-    def _ask(self, text: str, attachments: tuple[Attachment, ...]) -> Ask:
-        """Record what came with a message; what their senders call files is cut to a name's length."""
+    def _ask(self, text: str, envelope: Envelope, *, files: int = 0) -> Ask:
+        """Record what came with a message; what their senders call files is cut to a name's length.
+
+        `files` came with its other pieces.
+        """
         taken = tuple(
             replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
-            for one in attachments[: self._most_files]
+            for one in envelope.attachments[: max(self._most_files - files, 0)]
         )
-        return Ask(text=text, attachments=taken, not_taken=len(attachments) - len(taken))
+        return Ask(text=text, attachments=taken, not_taken=len(envelope.attachments) - len(taken))
+
+    def _joined(self, envelope: Envelope, principal: Principal, sequel: Sequel) -> Plan:
+        """Let an event wait with the message that it is the rest of."""
+        last, run = sequel.last, sequel.run
+        text = envelope.body.text if isinstance(envelope.body, Said) else ""
+        busy = last.content.while_busy if isinstance(last.content, Ask) else "queue"
+        ask = self._ask(text, envelope, files=run.files)
+        piece = piece_of(run.id, envelope.continues) or Piece(run=run.id, group=run.group)
+        item = self._item(
+            envelope,
+            principal,
+            replace(ask, while_busy=busy, piece=piece),
+            ItemId(self._ids.ulid()),
+            last.conversation,
+        )
+        here = item.conversation
+        return Plan(
+            conversation=here,
+            writes=(sequel.still, item_put(item, "queued", expect=0)),
+            wake=(here,),
+            piece=item,
+        )
+
+    def _item(
+        self,
+        envelope: Envelope,
+        principal: Principal,
+        content: Opening | Obeyed,
+        id_: ItemId,
+        conversation: ConversationId,
+    ) -> Item:
+        return Item(
+            id=id_,
+            conversation=conversation,
+            address=envelope.address,
+            principal=principal,
+            content=content,
+            admitted_at=self._clock.now(),
+            message=envelope.message,
+            sent_at=envelope.sent_at,
+        )
 
     def _without_files(self, envelope: Envelope, principal: Principal, plan: Plan) -> Plan:
         """Say that files are not taken where they came with a command."""
@@ -274,17 +342,12 @@ class Door:
 
     async def _queue(self, envelope: Envelope, principal: Principal, content: Opening) -> Plan:
         found = await self._conversations.find(envelope.address, principal)
+        id_ = ItemId(self._ids.ulid())
+        piece = None
         if isinstance(content, Ask):
-            content = replace(content, while_busy=found.while_busy)
-        item = Item(
-            id=ItemId(self._ids.ulid()),
-            conversation=found.conversation,
-            address=envelope.address,
-            principal=principal,
-            content=content,
-            admitted_at=self._clock.now(),
-            message=envelope.message,
-        )
+            piece = piece_of(id_, envelope.continues)
+            content = replace(content, while_busy=found.while_busy, piece=piece)
+        item = self._item(envelope, principal, content, id_, found.conversation)
         writes = [*found.writes]
         if (refusal := await self._backlog.refusal(item)) is not None:
             return Plan(conversation=item.conversation, writes=(*writes, *refusal))
@@ -300,7 +363,10 @@ class Door:
         if (note := self._waiting_note(item)) is not None:
             writes.append(note)
         return Plan(
-            conversation=found.conversation, writes=tuple(writes), wake=(found.conversation,)
+            conversation=found.conversation,
+            writes=tuple(writes),
+            wake=(found.conversation,),
+            piece=None if piece is None else item,
         )
 
     def _obeyed(
@@ -309,15 +375,8 @@ class Door:
         """Keep what was said with what it does."""
         if plan.conversation is None:
             return plan
-        item = Item(
-            id=id_,
-            conversation=plan.here or plan.conversation,
-            address=envelope.address,
-            principal=principal,
-            content=Obeyed(text=f"/{command.name} {command.rest}".rstrip()),
-            admitted_at=self._clock.now(),
-            message=envelope.message,
-        )
+        said = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
+        item = self._item(envelope, principal, said, id_, plan.here or plan.conversation)
         return replace(plan, writes=(*plan.writes, item_put(item, "answered", expect=0)))
 
 

@@ -6,7 +6,7 @@ from zeroclaw import sentences
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.store import Row, RowKind, Store, Write
-from zeroclaw.turn.inbox import Item, Unread, item_of, item_put
+from zeroclaw.turn.inbox import Item, TooOld, Unread, item_of, item_put
 
 
 class Backlog:
@@ -38,4 +38,4 @@ class Backlog:
 
 def _was_told(newest: Row) -> bool:
     """Whether the writer of the newest message was told so; who was too fast was told that."""
-    return newest.state == "failed" and not isinstance(item_of(newest).content, Unread)
+    return newest.state == "failed" and not isinstance(item_of(newest).content, TooOld | Unread)

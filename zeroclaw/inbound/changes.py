@@ -15,6 +15,7 @@ from zeroclaw.turn.inbox import (
     Control,
     Item,
     Obeyed,
+    TooOld,
     Unread,
     Withdraw,
     item_of,
@@ -91,7 +92,9 @@ class Changes:
         for row in rows:
             item = item_of(row)
             if item.message == message and item.principal.sender == envelope.sender.id:
-                is_past = isinstance(item.content, Obeyed | Unread) or _was_refused(row, item)
+                is_past = isinstance(item.content, Obeyed | TooOld | Unread) or _was_refused(
+                    row, item
+                )
                 return None if is_past else row
         return None
 

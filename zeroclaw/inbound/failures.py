@@ -16,10 +16,10 @@ from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Reader
-from zeroclaw.inbound.span import span
 from zeroclaw.language import Says
 from zeroclaw.store import Put
 from zeroclaw.turn.failure import Failure
+from zeroclaw.turn.span import span
 
 FIRST_WHILE_S = 600.0
 LONGEST_WHILE_S = 3600.0

@@ -185,7 +185,7 @@ class Mailboxes:
         while True:
             bell.silence()
             await self._turns.between(desk)
-            items = await self._collecting.next(conversation) if self._may_start else ()
+            items = await self._collecting.next(conversation, bell) if self._may_start else ()
             if items and self._may_start:
                 # A halt lets it go on: the turn begins after it.
                 await self._turns.prepare(desk, items, bell, lambda: self._admitting)

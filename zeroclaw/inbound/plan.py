@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from zeroclaw.envelope import Accepted, Admission, Answered, ConversationId
 from zeroclaw.inbound.switch import Halt
 from zeroclaw.store import Write
+from zeroclaw.turn.inbox import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class Plan:
         conversation: The scope of the writes; None for the daemon's own.
         writes: Committed together with the claim.
         here: The conversation that a command was said in, where that is not the scope.
+        piece: What waits now of a message whose rest may still come, or of its rest.
         toast: May be shown to the sender alone; it may be lost.
         reply_wanted: The toast asks for a reason.
         wake: Conversations with something new in their inbox.
@@ -32,6 +34,7 @@ class Plan:
     conversation: ConversationId | None
     writes: tuple[Write, ...] = ()
     here: ConversationId | None = None
+    piece: Item | None = None
     toast: str = ""
     reply_wanted: bool = False
     wake: tuple[ConversationId, ...] = ()

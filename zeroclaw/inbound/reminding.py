@@ -17,7 +17,6 @@ from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import Approval
-from zeroclaw.inbound.span import span
 from zeroclaw.language import Language
 from zeroclaw.store import (
     Claim,
@@ -31,6 +30,7 @@ from zeroclaw.store import (
     Write,
     find_all,
 )
+from zeroclaw.turn.span import span
 
 LEAST_S = 10.0
 """With less time than this left, nobody would read it before it is too late."""

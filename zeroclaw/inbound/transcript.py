@@ -10,7 +10,7 @@ from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
-from zeroclaw.turn.inbox import Again, Ask, Obeyed, UseTool, item_of
+from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
@@ -172,7 +172,7 @@ def _said(row: Row) -> TranscriptItem | None:
         case Ask(text=text, attachments=attachments):
             said = text
             files = tuple(one.name for one in attachments)
-        case Obeyed(text=text):
+        case Obeyed(text=text) | TooOld(text=text):
             said = text
         case UseTool(tool=tool, arguments=arguments):
             said = f"/tool {tool} {arguments}"

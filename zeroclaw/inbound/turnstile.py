@@ -25,11 +25,11 @@ from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.limits import Bucket, Day, Limits, Over, Tally, Which, ends_at, step
 from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.span import span
 from zeroclaw.language import Spoken
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, RowKind, Store, Write
 from zeroclaw.turn.inbox import Item, Unread, item_put
+from zeroclaw.turn.span import span
 
 REMEMBERED = 4096
 """Buckets that are kept; the one that was filled least recently goes, and is empty next time."""

@@ -21,7 +21,7 @@ from zeroclaw.message import ToolCall
 from zeroclaw.store import Row
 from zeroclaw.turn import entries
 from zeroclaw.turn.attached import attached_of
-from zeroclaw.turn.inbox import Ask, Item, Obeyed, UseTool, item_of
+from zeroclaw.turn.inbox import Ask, Item, Obeyed, TooOld, UseTool, item_of
 from zeroclaw.turn.listing import in_words, sent_in_words
 
 Kind = Literal["said", "file", "sent", "answer", "note", "call", "result", "approval", "summary"]
@@ -128,7 +128,7 @@ def _of(found: Found) -> Iterator[Line]:
 
 def _said(item: Item) -> str:
     match item.content:
-        case Ask(text=text) | Obeyed(text=text):
+        case Ask(text=text) | Obeyed(text=text) | TooOld(text=text):
             return text
         case UseTool(tool=tool, arguments=arguments):
             return f"/tool {tool} {arguments}"

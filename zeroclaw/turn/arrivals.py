@@ -29,6 +29,7 @@ from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.inbox import Ask, Item, Stop, item_of
 from zeroclaw.turn.listing import with_files
+from zeroclaw.turn.pieces import messages, run_of, whole_text
 
 TRIES = 5
 FIRST_WAIT_S = 1.0
@@ -95,11 +96,12 @@ class Arrivals:
             bell: Rings when there is something new; a stop ends the fetching.
             is_wanted: Whether a turn is still to begin; the bell rings when that changes.
         """
+        of_messages: dict[str, int] = {}
         for item in items:
             if not isinstance(item.content, Ask) or not item.content.attachments:
                 continue
             known = {one.place: one for one in await self._known(item)}
-            left_bytes = self._settings.max_message_bytes
+            left_bytes = of_messages.get(run_of(item), self._settings.max_message_bytes)
             left_bytes -= sum(one.size_bytes for one in known.values())
             for place, attachment in enumerate(item.content.attachments):
                 if place in known:
@@ -111,20 +113,27 @@ class Arrivals:
                 if kept is None:
                     return
                 left_bytes -= kept.size_bytes
+            of_messages[run_of(item)] = left_bytes
 
     async def texts(self, items: tuple[Item, ...]) -> tuple[str, ...]:
         """Return what the model reads of each message of a person, its files listed."""
-        return tuple(
-            [
-                with_files(
-                    item.content.text,
-                    await self._known(item) if item.content.attachments else (),
-                    not_taken=item.content.not_taken,
-                    reader=self._reader,
-                )
-                for item in items
-                if isinstance(item.content, Ask)
-            ]
+        return tuple([await self._text(message) for message in messages(items)])
+
+    async def _text(self, message: tuple[Item, ...]) -> str:
+        asks = [one.content for one in message if isinstance(one.content, Ask)]
+        if not asks:
+            return ""  # a command that starts a turn
+        files = [
+            file
+            for one, ask in zip(message, asks, strict=True)
+            if ask.attachments
+            for file in await self._known(one)
+        ]
+        return with_files(
+            whole_text(asks),
+            files,
+            not_taken=sum(ask.not_taken for ask in asks),
+            reader=self._reader,
         )
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:

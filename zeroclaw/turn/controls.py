@@ -29,6 +29,7 @@ from zeroclaw.turn.inbox import (
     item_put,
     said_by,
 )
+from zeroclaw.turn.pieces import messages, run_of, whole_text
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortRequested
 
@@ -107,21 +108,16 @@ class Controls:
             conversation=self._desk.conversation,
             state="queued",
         )
-        async for row in queued:
-            item = item_of(row)
-            match item.content:
-                case Ask(while_busy="steer", attachments=(), not_taken=0) as ask if (
-                    item.principal.id == owner.id
-                ):
-                    user = UserMessage(content=said_by(item, ask.text))
-                    entries.append(Steered(user=user, item=item.id, at=now))
-                    writes.append(item_put(item, "joined", expect=row.version))
-                case Ask(while_busy="steer") if item.principal.id == owner.id:
-                    # Its files are fetched first, or told of, so it starts a turn, and nothing
-                    # overtakes it.
-                    break
-                case _:
-                    continue
+        steers = {row.key: row async for row in queued if _steers(item_of(row), owner)}
+        for message in messages(tuple(map(item_of, steers.values()))):
+            asks = [one.content for one in message if isinstance(one.content, Ask)]
+            if any(map(_has_files, asks)) or self._rooms.left_s(run_of(message[0])):
+                # Its files are fetched first, or told of, or the rest of it has still to come; so
+                # it starts a turn, or waits for the next look, and nothing overtakes it.
+                break
+            user = UserMessage(content=said_by(message[0], whole_text(asks)))
+            entries.append(Steered(user=user, item=message[0].id, at=now))
+            writes += (item_put(one, "joined", expect=steers[one.id].version) for one in message)
         return tuple(entries), tuple(writes)
 
     def note_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
@@ -239,6 +235,16 @@ class Controls:
             own=principal.id == owner.id,
         )
         return self._rooms.policy().decide(query).effect == "allow"
+
+
+def _steers(item: Item, owner: Principal) -> bool:
+    """Whether a message is for the running turn, which is this person's."""
+    is_for_it = isinstance(item.content, Ask) and item.content.while_busy == "steer"
+    return is_for_it and item.principal.id == owner.id
+
+
+def _has_files(ask: Ask) -> bool:
+    return bool(ask.attachments) or ask.not_taken > 0
 
 
 def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:

@@ -30,6 +30,7 @@ class TurnOpened:
         kind: `tool` for a person's own call, without the model.
         call: Of kind `tool`; it joins the history as an assistant message of the runtime.
         context_heavy: The turn began with a compaction.
+        late_s: For how long its message had waited, 0 when that was not long.
     """
 
     turn: TurnId
@@ -42,6 +43,7 @@ class TurnOpened:
     kind: Literal["chat", "tool", "retry"] = "chat"
     call: ToolCall | None = None
     context_heavy: bool = False
+    late_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

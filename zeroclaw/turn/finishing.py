@@ -15,7 +15,7 @@ from zeroclaw.gate import audit, screen
 from zeroclaw.language import Says
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Write
-from zeroclaw.turn import batch
+from zeroclaw.turn import batch, lateness
 from zeroclaw.turn.asks import Asks
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
@@ -219,7 +219,10 @@ class Finishing:
             text = screen.screen(text, verdicts.lookup)
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
         whole = "\n\n".join(part for part in (text, note) if part.strip())
-        return whole or sentences.NOTHING_TO_SAY.to(opened.principal.language)
+        language = opened.principal.language
+        whole = whole or sentences.NOTHING_TO_SAY.to(language)
+        late = lateness.for_people(opened.late_s, language)
+        return f"{whole}\n\n{late}" if late else whole
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:

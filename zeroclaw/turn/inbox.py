@@ -23,6 +23,25 @@ from zeroclaw.store import Put, Row, RowKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What a message is of one that its client sent in several.
+
+    Attributes:
+        run: The item of the first of them.
+        group: As in `Continues`.
+        more_s: For how long the next may come, in seconds; 0 for the last one.
+        room: As in `Continues`.
+        lead: As in `Continues`.
+    """
+
+    run: ItemId
+    group: str = ""
+    more_s: float = 0.0
+    room: int = 0
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """A person's words, for the model.
 
@@ -31,12 +50,14 @@ class Ask:
             together with others, join it after its next batch of calls, or end it.
         attachments: What came with them, to be fetched before their turn starts.
         not_taken: How many more came that were too many.
+        piece: None for a message that is whole.
     """
 
     text: str
     while_busy: WhileBusy = "queue"
     attachments: tuple[Attachment, ...] = ()
     not_taken: int = 0
+    piece: Piece | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +76,13 @@ class Again:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obeyed:
     """A command that was carried out as it was admitted; kept because it was said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooOld:
+    """A message or call that came too late to be answered; kept because it was said."""
 
     text: str
 
@@ -135,16 +163,30 @@ class Item:
         id: A ULID; the lane's order.
         message: The platform's id of the message, empty for none.
         turn: The turn that took it, None before.
+        sent_at: When it was written, as the platform says; None where it does not say.
     """
 
     id: ItemId
     conversation: ConversationId
     address: Address
     principal: Principal
-    content: Ask | UseTool | Again | Obeyed | Unread | Stop | Answer | Amend | Withdraw | Revoked
+    content: (
+        Ask
+        | UseTool
+        | Again
+        | Obeyed
+        | TooOld
+        | Unread
+        | Stop
+        | Answer
+        | Amend
+        | Withdraw
+        | Revoked
+    )
     admitted_at: datetime
     message: str = ""
     turn: TurnId | None = None
+    sent_at: datetime | None = None
 
 
 def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:

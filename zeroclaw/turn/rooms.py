@@ -42,6 +42,7 @@ class Rooms:
         limits: Of a turn that begins now.
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
+        left_s: For how many seconds more pieces of a message may come, see `Collecting`.
         model_slots: How many requests the model serves at once; first come, first served.
         prompt: The operator's own addition to the system prompt, empty for none.
     """
@@ -72,6 +73,7 @@ class Rooms:
     revoked: Callable[[Principal], str]
     workspace: Callable[[ConversationId], Awaitable[Path]]
     max_file_bytes: Callable[[Address], int]
+    left_s: Callable[[str], float]
     model_slots: asyncio.Semaphore
     prompt: Callable[[], str]
     max_output_tokens: int | None = None

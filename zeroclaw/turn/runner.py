@@ -21,7 +21,7 @@ from zeroclaw.gate.reasons import why_refused
 from zeroclaw.language import Says
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
-from zeroclaw.turn import batch
+from zeroclaw.turn import batch, lateness
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
@@ -175,6 +175,7 @@ class Runner:
         `texts` are what the model reads of it and of those that are answered with it.
         """
         rooms = self._rooms
+        now = rooms.clock.now()
         opened = TurnOpened(
             turn=TurnId(rooms.ids.ulid()),
             item=item.id,
@@ -182,11 +183,13 @@ class Runner:
             correlation=rooms.ids.ulid(),
             user=UserMessage(content=""),
             limits=rooms.limits(),
-            at=rooms.clock.now(),
+            at=now,
+            late_s=lateness.late_s(item, now),
         )
         match item.content:
             case Ask():
-                return replace(opened, user=UserMessage(content=said_by(item, *texts)))
+                said = lateness.for_the_model(item, opened.late_s) + said_by(item, *texts)
+                return replace(opened, user=UserMessage(content=said))
             case UseTool(tool=tool, arguments=arguments):
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
                 user = UserMessage(content=f"/tool {tool} {arguments}")

@@ -53,7 +53,7 @@ async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
         assert world.clock.sleeping()[0] <= LONGEST_WAIT_S
         failing["turn"] = False
         await house.advance(LONGEST_WAIT_S)
-        assert house.texts() == ["ok"]
+        assert house.texts() == ["ok\n\n_Answered 11 min after it was written._"]
 
 
 async def test_a_turn_that_a_fault_cut_off_goes_on(world: World) -> None:

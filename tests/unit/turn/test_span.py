@@ -2,7 +2,7 @@
 
 import pytest
 
-from zeroclaw.inbound.span import span
+from zeroclaw.turn.span import span
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,141 @@
+"""What is put together of a message that its client sent in several."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
+from zeroclaw.turn.inbox import Ask, Item, Obeyed, Piece
+from zeroclaw.turn.pieces import messages, piece_of, run_of, seam, whole_text
+
+FULL = 4096
+AT = datetime(2026, 11, 1, tzinfo=UTC)
+ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada")
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def pieces(*texts: str, lead: str = "", group: str = "") -> list[Ask]:
+    return [
+        Ask(
+            text=text,
+            piece=Piece(
+                run=ItemId("1"), group=group, more_s=1.5, room=max(FULL - units(text), 0), lead=lead
+            ),
+        )
+        for text in texts
+    ]
+
+
+def item(id_: str, ask: Ask | Obeyed) -> Item:
+    return Item(
+        id=ItemId(id_),
+        conversation=ConversationId("c"),
+        address=Address(channel="chat", account="a", chat="1"),
+        principal=ADA,
+        content=ask,
+        admitted_at=AT,
+    )
+
+
+WORDS = " ".join(["word"] * 819)  # 4,094 units
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "between"),
+    [
+        # In the middle of a long line, where the message was full.
+        ("x" * FULL, "y" * 10, ""),
+        ("x" * (FULL - 1), "\N{GRINNING FACE} hello", ""),
+        # Between two words: the next one had no room.
+        (WORDS, "word again", " "),
+        (WORDS[:-1], "another", " "),
+        # The next word had room, so a better place was taken.
+        ("first.\n\n" + "a b " * 800 + "end.", "Next one", "\n\n"),
+        ("one\n" + "a b " * 1000 + "end", "next\nlast", "\n"),
+        ("a b " * 900 + "end.", "Next sentence goes on.", " "),
+        ("a b " * 900 + "end.", "Next.\n\nAnd more.", "\n\n"),
+        # Nothing was trimmed.
+        ("x" * 4000 + "\n", "next", ""),
+        ("x" * 4000, "\n  next", ""),
+        ("", "next", ""),
+        ("x" * 4000, "", ""),
+    ],
+)
+def test_what_a_client_cut_away_comes_back(before: str, after: str, between: str) -> None:
+    """A word stays a word, and a paragraph one."""
+    assert seam(before, after, room=FULL - units(before)) == between
+
+
+@given(st.text(min_size=1, max_size=200), st.integers(min_value=1, max_value=50))
+def test_what_was_cut_where_it_was_full_is_put_together_exactly(text: str, size: int) -> None:
+    """Whatever the characters are, and however small the pieces."""
+    cut: list[str] = []
+    for character in text:
+        if cut and units(cut[-1] + character) <= size:
+            cut[-1] += character
+        else:
+            cut.append(character)
+    asks = [
+        replace(one, piece=replace(one.piece, room=max(size - units(one.text), 0)))
+        for one in pieces(*cut)
+        if one.piece is not None
+    ]
+    assert whole_text(asks) == text
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=9), min_size=1, max_size=60))
+def test_what_was_cut_between_words_is_put_together_exactly(words: list[str]) -> None:
+    """As clients cut prose: at the last blank that has room, which they trim."""
+    size = 12
+    text, cut = " ".join(words), [""]
+    for word in words:
+        longer = f"{cut[-1]} {word}".lstrip()
+        if len(longer) <= size:
+            cut[-1] = longer
+        else:
+            cut.append(word)
+    asks = [
+        Ask(text=one, piece=Piece(run=ItemId("1"), more_s=1, room=max(size - len(one), 1)))
+        for one in cut
+    ]
+    assert whole_text(asks) == text
+
+
+def test_what_stands_before_the_words_is_read_once() -> None:
+    """Each piece of an answer says what it answers."""
+    lead = "[in reply to what you wrote:]\n> why?\n\n"
+    asks = pieces(lead + "x" * FULL, lead + "y", lead=lead)
+    assert whole_text(
+        [replace(one, piece=replace(asks[0].piece, room=0)) for one in asks if asks[0].piece]
+    ) == (lead + "x" * FULL + "y")
+
+
+def test_an_album_has_its_captions_apart() -> None:
+    """Pictures without one add nothing."""
+    lead = "[forwarded from Ann]\n"
+    asks = pieces(lead + "one", lead.rstrip(), "two", lead=lead, group="g")
+    assert whole_text(asks) == f"{lead}one\n\ntwo"
+
+
+def test_a_whole_message_is_what_it_says() -> None:
+    assert whole_text([Ask(text="hello")]) == "hello"
+    assert whole_text([Ask(text="one"), Ask(text="two")]) == "onetwo"
+
+
+def test_items_stand_together_by_message() -> None:
+    """Where the first piece stands; what is no message stands for itself."""
+    first, other, rest = (
+        item("1", pieces("a")[0]),
+        item("2", Ask(text="b")),
+        item("3", Ask(text="c", piece=Piece(run=ItemId("1")))),
+    )
+    command = item("4", Obeyed(text="/help"))
+    assert messages((first, other, rest, command)) == ((first, rest), (other,), (command,))
+    assert [run_of(one) for one in (first, other, rest, command)] == ["1", "2", "1", "4"]
+    assert piece_of(command) is None

@@ -1,0 +1,116 @@
+"""Messages that come in pieces: what joins what, and how long is waited for more (pure).
+
+    a piece that goes on ──▶ open ──the next piece──▶ open
+                              │  └──the last one, or too much──▶ whole
+                              └──time, or something else of that person──▶ whole
+
+A whole one waits for nothing more. An album stays open for its time, whatever its sender does; a
+text ends when they do anything but change a piece of it.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from zeroclaw.envelope import Continues, Envelope, ItemId, Said
+from zeroclaw.turn.inbox import Ask, Item, Piece
+
+MOST_PIECES = 32
+"""Of one message; what comes beyond is a message of its own."""
+MOST_CHARS = 200_000
+"""Of one message's text."""
+SENT_WITHIN = timedelta(seconds=10)
+"""Between two pieces, where the platform says when they were written: what piled up while nobody
+listened comes all at once, however far apart it was said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A message whose rest may still come.
+
+    Attributes:
+        id: The item of its first piece.
+        place: The address's key.
+        sender: Whose it is; the platform's id.
+        group: As in `Continues`.
+        last: The newest piece.
+        until: When no more is waited for, on the monotonic clock.
+        pieces: How many there are.
+        chars: Of their texts.
+        files: That came with them, and were taken.
+        sent_at: When the newest piece was written.
+    """
+
+    id: ItemId
+    place: str
+    sender: str
+    group: str
+    last: ItemId
+    until: float
+    pieces: int = 1
+    chars: int = 0
+    files: int = 0
+    sent_at: datetime | None = None
+
+
+def piece_of(run: ItemId, more: Continues | None) -> Piece | None:
+    """Return what a message is of one that its client sent in several; None for a whole one."""
+    if more is None:
+        return None
+    return Piece(run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead)
+
+
+def opened(item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
+    """Return the run that a first piece opens; None for what is whole.
+
+    Args:
+        item: The piece.
+        ask: Its content.
+        piece: What it is of its message.
+        now: On the monotonic clock.
+    """
+    if not piece.more_s:
+        return None
+    return Run(
+        id=piece.run,
+        place=item.address.key(),
+        sender=item.principal.sender,
+        group=piece.group,
+        last=item.id,
+        until=now + piece.more_s,
+        chars=len(ask.text),
+        files=len(ask.attachments),
+        sent_at=item.sent_at,
+    )
+
+
+def continued(run: Run, item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
+    """Return a run with one more piece; None when that was the last one. See `opened`."""
+    pieces = run.pieces + 1
+    if not piece.more_s or pieces >= MOST_PIECES:
+        return None
+    return replace(
+        run,
+        last=item.id,
+        until=now + piece.more_s,
+        pieces=pieces,
+        chars=run.chars + len(ask.text),
+        files=run.files + len(ask.attachments),
+        sent_at=item.sent_at,
+    )
+
+
+def takes(run: Run, envelope: Envelope, *, now: float) -> bool:
+    """Whether an event is the next piece; it has come from the same person to the same place."""
+    body, more = envelope.body, envelope.continues
+    if not isinstance(body, Said) or now >= run.until:
+        return False
+    if run.chars + len(body.text) > MOST_CHARS or _is_apart(run.sent_at, envelope.sent_at):
+        return False
+    if run.group:
+        return more is not None and more.group == run.group
+    is_text = not envelope.attachments and (more is None or not more.group)
+    return is_text and not envelope.alone
+
+
+def _is_apart(before: datetime | None, after: datetime | None) -> bool:
+    return before is not None and after is not None and abs(after - before) > SENT_WITHIN

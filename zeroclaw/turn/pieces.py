@@ -1,0 +1,81 @@
+"""Puts together what a client sent in several messages: a long text, or an album (pure).
+
+The texts of an album are captions, and stand apart. Those of a long text were one; what its client
+has cut away between two of them is told from where it cut:
+
+    the message was full        in the middle of a word or a line: nothing is lost
+    the next word had no room   between two words
+    it had                      earlier, where a paragraph, a line or a sentence ended
+
+For Telegram Desktop cuts in the second half of a full message, the app for Android in its last 300
+characters, both at the end of a paragraph rather than of a line, a sentence or a word; the one for
+iOS where a line or a sentence ends; and each trims the pieces, as the server does (their published
+sources, read 2026-11). Older ones cut where the message is full.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from zeroclaw.turn.inbox import Ask, Item, Piece
+
+_PARAGRAPH, _LINE, _WORD = "\n\n", "\n", " "
+
+
+def run_of(item: Item) -> str:
+    """Return what the pieces of one message share; of a whole one its own id."""
+    piece = piece_of(item)
+    return item.id if piece is None else piece.run
+
+
+def piece_of(item: Item) -> Piece | None:
+    """Return what an item is of a message that came in pieces, None for anything else."""
+    return item.content.piece if isinstance(item.content, Ask) else None
+
+
+def messages(items: Sequence[Item]) -> tuple[tuple[Item, ...], ...]:
+    """Return the items by message; pieces stand in their order, where the first of them does."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(run_of(item), []).append(item)
+    return tuple(map(tuple, found.values()))
+
+
+def whole_text(pieces: Sequence[Ask]) -> str:
+    """Return what a message says; its pieces in order, at least one."""
+    first = pieces[0]
+    lead = first.piece.lead if first.piece is not None else ""
+    # Only the first keeps what stands before its words.
+    words = (first.text, *(_without(lead, one.text) for one in pieces[1:]))
+    if first.piece is not None and first.piece.group:
+        return _PARAGRAPH.join(one for one in words if one.strip())
+    text = first.text
+    for (before, said), (_, after) in pairwise(zip(pieces, words, strict=True)):
+        room = before.piece.room if before.piece is not None else 0
+        text += seam(said, after, room=room) + after
+    return text
+
+
+def seam(before: str, after: str, *, room: int) -> str:
+    """Return what was cut away between two pieces of a text.
+
+    Args:
+        before: A piece.
+        after: The next one.
+        room: UTF-16 units that the first still had room for.
+    """
+    if not before or not after or before[-1].isspace() or after[0].isspace():
+        return ""  # nobody has trimmed them
+    if room < _units(after[0]):
+        return ""
+    if room <= _units(after.split(maxsplit=1)[0]):
+        return _WORD
+    return next((one for one in (_PARAGRAPH, _LINE) if one in before or one in after), _WORD)
+
+
+def _without(lead: str, text: str) -> str:
+    """Return a text without what stands before its words; without words that is trimmed."""
+    return "" if text == lead.rstrip() else text.removeprefix(lead)
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
