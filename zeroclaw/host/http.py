@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.ahead import ReadAhead
 
 # Closing an unread answer only closes its socket; a peer that drags this out is left alone.
 CLOSE_S = 5.0
@@ -185,19 +186,20 @@ class HttpxClient:
         pool.answers += 1
         try:
             response = await pool.library.send(request)
-            chunks = pool.library.read(response, is_raw=request.is_raw)
-            try:
-                headers = {name.lower(): value for name, value in response.headers.items()}
-                yield HttpAnswer(status=response.status_code, headers=headers, chunks=chunks)
-            finally:
-                with suppress(TimeoutError, HttpFailed):
-                    async with asyncio.timeout(CLOSE_S):
-                        await response.aclose()
-                        # httpx nests half a dozen generators and closes none of them: the garbage
-                        # collector would, in tasks that nobody owns. On a closed connection they
-                        # run to their end, over what had been received, and wait for nothing.
-                        async for _ in chunks:
-                            pass
+            pieces = pool.library.read(response, is_raw=request.is_raw)
+            async with ReadAhead(pieces, HttpFailed) as ahead:
+                try:
+                    headers = {name.lower(): value for name, value in response.headers.items()}
+                    chunks = ahead.chunks()
+                    yield HttpAnswer(status=response.status_code, headers=headers, chunks=chunks)
+                finally:
+                    with suppress(TimeoutError, HttpFailed):
+                        async with asyncio.timeout(CLOSE_S):
+                            await response.aclose()
+                            # httpx nests half a dozen generators and closes none of them: the
+                            # garbage collector would, in tasks that nobody owns. On a closed
+                            # connection they run to their end, over what had been received.
+                            await ahead.dropped()
         except HttpPoolExhausted:
             if pool.answers <= self._limits.connections:
                 self._retire(pool)

@@ -4,10 +4,11 @@ Pure: bytes in, stream events out. The first byte that is no white space decides
 not believed, endpoints and proxies get them wrong.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from zeroclaw.errors import ProviderRejected, StreamBroken
-from zeroclaw.provider import StreamEvent
+from zeroclaw.provider import StreamEvent, TextDelta
 from zeroclaw.providers.openai.answer import Assembly, error_in
 from zeroclaw.providers.openai.fields import is_array, is_object, parse
 from zeroclaw.providers.openai.refusal import Refusal, means, read_body, read_error
@@ -68,8 +69,7 @@ class Body:
             chunk = self._decide(chunk)
         if self._kind == "stream":
             self._sse, events = feed(self._sse, chunk)
-            for event in events:
-                yield from self._take(event)
+            yield from joined(chain.from_iterable(map(self._take, events)))
         else:
             self.has_progressed = self._kind != ""
             self._kept.append(chunk)
@@ -137,3 +137,26 @@ class Body:
 
     def _means(self, refusal: Refusal) -> Exception:
         return means(refusal, endpoint=self._endpoint, redact=self._redact)
+
+
+def joined(events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
+    """Join texts that follow each other: what came together goes on together, as one."""
+    texts: list[str] = []
+    try:
+        for event in events:
+            if isinstance(event, TextDelta):
+                texts.append(event.text)
+                continue
+            if texts:
+                yield _text(texts)
+            yield event
+    finally:  # also before an error that came behind a text
+        if texts:
+            yield _text(texts)
+
+
+def _text(texts: list[str]) -> TextDelta:
+    """Join the texts, and hold none any more."""
+    joint = TextDelta(text="".join(texts))
+    texts.clear()
+    return joint
