@@ -120,17 +120,19 @@ class Supervisor:
         self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None], admit: Admit
     ) -> Exception:
         channel: Channel | None = None
-        try:
+
+        async def receive() -> None:
+            nonlocal channel
             channel = make()
             up(channel)
             await channel.receive(admit, lambda: self._note(name, "up"))
-        except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
-            return _first(error)
+
+        try:
+            error = await contain(receive)
         finally:
             if channel is not None:
                 await self._close(name, channel)
-        message = "it stopped receiving by itself"
-        return RuntimeError(message)
+        return error or RuntimeError("it stopped receiving by itself")
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; one that can't even do that is left behind."""
@@ -148,10 +150,21 @@ class Supervisor:
 
 
 async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
-    """Await one conversation's work, so that its fault ends nobody else's (P9)."""
+    """Await one conversation's, or one channel's, work, so that its fault ends nobody else's (P9).
+
+    The work is a task of its own. Before Python 3.13 a task group that fails while it is cancelled
+    forgets that it was (github.com/python/cpython/issues/116720, read 2026-11), and whoever tried
+    such work again would never end; so the one that is cancelled is here, where nothing fails.
+    """
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(_caught(work))
+    return task.result()
+
+
+async def _caught(work: Callable[[], Awaitable[None]]) -> Exception | None:
     try:
         await work()
-    except Exception as error:  # noqa: BLE001  a conversation's fault stays in its conversation
+    except Exception as error:  # noqa: BLE001  a fault stays in its conversation or its channel
         return _first(error)
     return None
 

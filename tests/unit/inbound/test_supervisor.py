@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -222,3 +222,48 @@ async def test_one_conversations_fault_is_handed_back() -> None:
     assert isinstance(error, LookupError)
     assert await contain(work) is None
     assert fault_line(LookupError("secret")) == "a fault in its code (LookupError)"
+
+
+async def _fails_when_told_to_end() -> None:
+    """A task group that is cancelled, and whose task can't even end without a fault."""
+
+    async def holds() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            message = "x"
+            raise LookupError(message)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(holds())
+
+
+class Stubborn(Frail):
+    """Fails when it is told to end."""
+
+    async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
+        self.lives += 1
+        await _fails_when_told_to_end()
+
+
+async def ends_when_told(work: Callable[[], Coroutine[object, object, object]]) -> bool:
+    """Let work begin, tell it to end, and see that it does."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+    return task.cancelled()
+
+
+async def test_a_conversation_that_fails_when_it_is_told_to_end_ends() -> None:
+    """Else a daemon that gives up would wait for it for ever, and answer nobody."""
+    assert await ends_when_told(lambda: contain(_fails_when_told_to_end))
+
+
+async def test_a_channel_that_fails_when_it_is_told_to_end_is_not_started_again() -> None:
+    """Else a daemon that gives up would go on receiving."""
+    rig = Rig()
+    channel = Stubborn(rig.clock)
+    assert await ends_when_told(lambda: rig.keep(channel))
+    assert channel.lives == 1
