@@ -1,14 +1,15 @@
-"""Telegram: one bot account, received by long polling.
+"""Telegram: one bot account, received by long polling or by webhook.
 
 What an account may do is what Telegram publishes, taken a little short: two clocks and a network
 lie between a call and its count, and a call that comes too early is refused for seconds.
 """
 
+import re
 from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from zeroclaw import Budget, Capabilities, ChannelManifest, SecretReference
 
@@ -32,6 +33,13 @@ GROUP = Budget(per_s=19 / 60, burst=2)
 ACCOUNT = Budget(per_s=28, burst=20)
 
 
+API = "https://api.telegram.org"
+WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
+"""Bot API, setWebhook, notes, read 2026-11."""
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+"""What the public listener serves."""
+
+
 class TelegramSettings(BaseModel):
     """The keys of `[channels.telegram]` beside the common ones."""
 
@@ -39,8 +47,12 @@ class TelegramSettings(BaseModel):
 
     token: SecretReference
     """Of the bot, as BotFather gave it."""
-    api_base_url: str = Field(default="https://api.telegram.org", max_length=200)
+    api_base_url: str = Field(default=API, max_length=200)
     """Where the Bot API answers; another one for a Bot API server of your own."""
+    receive: Literal["polling", "webhook"] = "polling"
+    """How updates come: they are fetched, or Telegram calls the public listener."""
+    webhook_url: str = Field(default="", max_length=200)
+    """Where Telegram reaches the public listener, with the path that is served; for `webhook`."""
     groups: Literal["off", "mentioned", "all"] = "mentioned"
     """What is taken in groups: nothing, what is meant for the bot, or every message."""
     link_previews: bool = False
@@ -63,6 +75,41 @@ class TelegramSettings(BaseModel):
             raise ValueError(message)
         return url.rstrip("/")
 
+    @model_validator(mode="after")
+    def _can_be_called(self) -> "TelegramSettings":
+        """Refuse an address that Telegram would, or that gives what people write away."""
+        if self.receive == "webhook" or self.webhook_url:
+            is_own_server = self.api_base_url != API
+            if fault := _fault_of(self.webhook_url, is_own_server=is_own_server):
+                raise ValueError(fault)
+        return self
+
+
+def is_public(settings: BaseModel) -> bool:
+    """Whether Telegram calls the public listener; asked with the settings of one channel."""
+    return isinstance(settings, TelegramSettings) and settings.receive == "webhook"
+
+
+def _fault_of(url: str, *, is_own_server: bool) -> str:
+    """Return why an address can't be called, empty when it can."""
+    if not url:
+        return 'receive = "webhook" needs the key `webhook_url`, such as https://bot.example.org/telegram'
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if not host or _PATH.fullmatch(parts.path) is None or parts.query or parts.username:
+        return f"`{url}` must be an address with a path, such as https://bot.example.org/telegram"
+    if parts.scheme == "http" and is_own_server and _is_near(host):
+        return ""
+    if parts.scheme != "https":
+        return f"`{url}` needs https: what people write comes in there"
+    if not is_own_server and _is_near(host):
+        return (
+            f"Telegram can't reach `{host}`, which is a name or an address of a network of its own"
+        )
+    if not is_own_server and parts.port not in WEBHOOK_PORTS:
+        return f"Telegram calls the ports 443, 80, 88 and 8443, not {parts.port}"
+    return ""
+
 
 def _is_near(host: str) -> bool:
     """Whether a host is this machine or stands in its own network."""
@@ -77,4 +124,5 @@ MANIFEST = ChannelManifest(
     adapter="channels.telegram.opening:open_channel",
     settings="channels.telegram:TelegramSettings",
     check="channels.telegram.opening:check",
+    public="channels.telegram:is_public",
 )

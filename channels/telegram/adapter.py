@@ -17,10 +17,11 @@ from channels.telegram import (
 )
 from channels.telegram.calls import LONGEST_POLL_S, Calls
 from channels.telegram.decode import Me, Passed, Taken, newest_message
-from channels.telegram.polling import Poller
+from channels.telegram.polling import Poller, Take
 from channels.telegram.sending import Sending
 from channels.telegram.styled import Styled, from_body
 from channels.telegram.taking import Taking
+from channels.telegram.webhook import Webhook
 from zeroclaw import (
     Address,
     Admission,
@@ -92,7 +93,7 @@ class TelegramChannel:
     # --- inward ----------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Poll until cancelled; see `Channel.receive`."""
+        """Poll, or be called, until cancelled; see `Channel.receive`."""
         await self._meet()
         async with asyncio.TaskGroup() as group:
             answering = asyncio.Semaphore(MOST_ANSWERS)
@@ -102,20 +103,44 @@ class TelegramChannel:
                     group.create_task(self._answer(event, admission, answering))
 
             taking = Taking(admit=admit, then=then, me=self._me, log=self._context.log)
-            poller = Poller(
-                fetch=self._fetch,
-                take=taking.take,
-                clock=self._context.clock,
-                longest_s=LONGEST_POLL_S,
-            )
-            ready()
-            await poller.run()
+            if self._settings.receive == "webhook":
+                await self._be_called(taking.take, ready)
+            else:
+                await self._poll(taking.take, ready)
+
+    async def _poll(self, take: Take, ready: Callable[[], None]) -> None:
+        poller = Poller(
+            fetch=self._fetch, take=take, clock=self._context.clock, longest_s=LONGEST_POLL_S
+        )
+        ready()
+        await poller.run()
+
+    async def _be_called(self, take: Take, ready: Callable[[], None]) -> None:
+        async def seen(update: object) -> bool:
+            self._saw(update)
+            return await take(update)
+
+        webhook = Webhook(
+            name=self.name,
+            url=self._settings.webhook_url,
+            token=self._context.secrets["token"].strip(),
+            take=seen,
+            calls=self._calls,
+            clock=self._context.clock,
+            log=self._context.log,
+        )
+        await webhook.run(self._context.mount, ready)
 
     async def _fetch(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
         updates = await self._calls.updates(offset, allowed)
-        for newest in filter(None, map(newest_message, updates)):
-            self._sending.saw(*newest)
+        for update in updates:
+            self._saw(update)
         return updates
+
+    def _saw(self, update: object) -> None:
+        newest = newest_message(update)
+        if newest is not None:
+            self._sending.saw(*newest)
 
     async def _meet(self) -> None:
         """Learn who we are, and see that updates come here."""
@@ -124,7 +149,7 @@ class TelegramChannel:
             message = f"`{self.name}`: the server says that the token is of another bot"
             raise ChannelUnavailable(message)
         self._me = replace(self._me, username=user.username or "")
-        if (await self._calls.webhook()).url:
+        if self._settings.receive == "polling" and (await self._calls.webhook()).url:
             # Polling is what the configuration says; while a webhook is set every poll is refused.
             await self._calls.forget_webhook()
             self._context.log("webhook_removed", level="warning")

@@ -30,6 +30,7 @@ from zeroclaw import (
     Address,
     ChannelRejected,
     ChannelUnavailable,
+    ConfigError,
     DeliveryUnknown,
     MessageRef,
     OutgoingFile,
@@ -98,6 +99,34 @@ class Calls:
     async def webhook(self) -> WebhookInfo:
         """Return where updates are sent to, if they are."""
         return await self._read(self._bot.get_webhook_info)
+
+    async def set_webhook(
+        self, url: str, *, secret: str, allowed: tuple[str, ...], connections: int
+    ) -> None:
+        """Let updates be posted to an address; what waits stays.
+
+        Args:
+            url: The address.
+            secret: What Telegram shows with each post.
+            allowed: Which kinds of updates.
+            connections: Posts at once, of different chats.
+
+        Raises:
+            ConfigError: Telegram does not post there; the text says why.
+        """
+        try:
+            await self._read(
+                lambda: self._bot.set_webhook(
+                    url,
+                    secret_token=secret,
+                    allowed_updates=list(allowed),
+                    max_connections=connections,
+                    drop_pending_updates=False,
+                )
+            )
+        except ChannelRejected as error:
+            fault = f"channels.{self._name}.webhook_url: Telegram refuses `{url}`: {error}"
+            raise ConfigError((fault,)) from error
 
     async def forget_webhook(self) -> None:
         """Let updates be polled for; what waits stays."""

@@ -37,6 +37,7 @@ async def check(settings: BaseModel, secrets: Mapping[str, str]) -> str:
     """
     _needs_extra("telegram")
     from channels.telegram.calls import Calls
+    from channels.telegram.webhook import deliveries
 
     own = _settings(settings)
     token = secrets.get("token", "").strip()
@@ -58,10 +59,7 @@ async def check(settings: BaseModel, secrets: Mapping[str, str]) -> str:
     facts = [f"@{user.username} answers; in groups it hears {hears}"]
     if own.groups == "all" and not user.can_read_all_group_messages:
         facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
-    if hook.url:
-        facts.append("a webhook is set, and is removed when the daemon starts")
-    if hook.pending_update_count:
-        facts.append(f"{hook.pending_update_count} updates wait")
+    facts += deliveries(own, hook)
     return "; ".join(facts)
 
 

@@ -5,6 +5,7 @@ from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
 from tests.contract.loopback_harness import loopback
 from tests.contract.scripted_harness import BARE, FULL, scripted
 from tests.contract.telegram_harness import TELEGRAM
+from tests.contract.telegram_webhook_harness import TELEGRAM_BY_WEBHOOK
 from tests.contract.terminal_harness import TERMINAL, terminal_opened
 from tests.contract.web_harness import WEB, web_opened
 
@@ -12,6 +13,7 @@ ADAPTERS = (
     Adapter(name="terminal", capabilities=TERMINAL, opened=terminal_opened, carries_files=False),
     Adapter(name="web", capabilities=WEB, opened=web_opened),
     TELEGRAM,
+    TELEGRAM_BY_WEBHOOK,
     loopback("loopback"),
     loopback("loopback, of few capabilities", **BARE_LOOPBACK),
     loopback("loopback, buttons without edits", can_edit=False),

@@ -1,7 +1,7 @@
 """Telegram under the contract suite: the real library against our own Bot API server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +154,14 @@ def standing(message: Message) -> Standing:
 
 @asynccontextmanager
 async def telegram_opened(admit: Admit, directory: Path) -> AsyncGenerator[TelegramHarness]:
+    async with opened_with(admit, telegram_context) as harness:
+        yield harness
+
+
+@asynccontextmanager
+async def opened_with(
+    admit: Admit, context_of: Callable[[Emulator, ManualClock], ChannelContext]
+) -> AsyncGenerator[TelegramHarness]:
     clock = ManualClock()
     refused = asyncio.Event()
 
@@ -171,7 +179,7 @@ async def telegram_opened(admit: Admit, directory: Path) -> AsyncGenerator[Teleg
     async with Emulator(clock=clock) as telegram:
         ann = telegram.person("Ann")
         telegram.topic(ann.chat, "aside")
-        channel = open_channel(telegram_context(telegram, clock))
+        channel = open_channel(context_of(telegram, clock))
         async with receiving(channel, admitted):
             yield TelegramHarness(
                 telegram=telegram, ann=ann, channel=channel, clock=clock, refused=refused

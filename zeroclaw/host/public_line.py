@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from http.client import responses
 
 import h11
 
@@ -94,7 +95,8 @@ class Line:
             headers.append(("retry-after", str(answer.retry_after_s)))
         if not self.is_heard or answer.status >= SUCCESS:
             headers.append(("connection", "close"))
-        self._write(h11.Response(status_code=answer.status, headers=headers))
+        phrase = responses.get(answer.status, "")  # what Telegram tells of a failed call
+        self._write(h11.Response(status_code=answer.status, headers=headers, reason=phrase))
         self._write(h11.EndOfMessage())
         if not self.is_heard:
             await self._linger()

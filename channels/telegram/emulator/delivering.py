@@ -1,8 +1,14 @@
-"""Sends updates to a webhook, one after another, again and again until it takes them."""
+"""Sends updates to a webhook, each again and again until it is taken, and only then the next one.
+
+A chat is a queue of its own, and so is whoever presses buttons; queues don't wait for each other, as
+long as there are connections (tdlib/telegram-bot-api, WebhookActor.cpp, read 2026-11). A webhook that is
+set anew is tried at once.
+"""
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from channels.telegram.emulator.account import Account, Webhook
@@ -13,6 +19,15 @@ from zeroclaw import Clock
 
 ANSWERED_WITHIN_S = 60
 _SUCCESS = range(200, 300)
+_RETRY_AFTER = b"retry-after:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """Why an update was not taken, and when to try again, 0 where that was not said."""
+
+    why: str
+    retry_after_s: int = 0
 
 
 class Delivering:
@@ -27,6 +42,9 @@ class Delivering:
         self._clock = clock
         self._note = note
         self._woken = asyncio.Event()
+        self._posting: set[str] = set()
+        self._resting: dict[str, Webhook] = {}
+        self._delays: dict[str, float] = {}
 
     def wake(self) -> None:
         """Look again: an update came, or what holds has changed."""
@@ -34,41 +52,79 @@ class Delivering:
 
     async def run(self) -> None:
         """Deliver until cancelled."""
-        delay_s = 1.0
-        while True:
-            webhook, waiting = self._account.webhook, self._account.updates.waiting
-            if webhook is None or not waiting or self._polling.held:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                webhook = self._account.webhook
+                if webhook is not None and not self._polling.held:
+                    for update in self._due(webhook):
+                        self._posting.add(_queue(update))
+                        group.create_task(self._deliver(webhook, update))
                 await self._woken.wait()
                 self._woken.clear()
-                continue
-            update = waiting[0]
-            update.deliveries += 1
-            error = await _posted(webhook, update)
-            if not error:
-                self._account.updates.confirm_one(update)
-                delay_s = 1.0
-            else:
-                self._account.webhook_error = (int(self._clock.now().timestamp()), error)
+
+    def _due(self, webhook: Webhook) -> Iterator[Update]:
+        """Yield the first update of each queue that neither posts nor rests."""
+        seen: set[str] = set()
+        for update in list(self._account.updates.waiting):
+            queue = _queue(update)
+            is_first = queue not in seen
+            seen.add(queue)
+            is_free = queue not in self._posting and self._resting.get(queue) is not webhook
+            if is_first and is_free and len(self._posting) < webhook.connections:
+                yield update
+
+    async def _deliver(self, webhook: Webhook, update: Update) -> None:
+        queue = _queue(update)
+        update.deliveries += 1
+        failure = await _posted(webhook, update)
+        self._posting.discard(queue)
+        if failure is None:
+            self._account.updates.confirm_one(update)
+            self._delays.pop(queue, None)
             self._note()
-            if error:
-                await self._clock.sleep(delay_s)
-                delay_s = min(delay_s * 2, LONGEST_RETRY_S)
+            return
+        self._account.webhook_error = (int(self._clock.now().timestamp()), failure.why)
+        if self._account.webhook is webhook:
+            self._resting[queue] = webhook
+        delay_s = self._delays.get(queue, 1.0)
+        self._delays[queue] = min(delay_s * 2, LONGEST_RETRY_S)
+        self._note()
+        await self._clock.sleep(failure.retry_after_s or delay_s)
+        if self._resting.get(queue) is webhook:
+            del self._resting[queue]
+        self.wake()
 
 
-async def _posted(webhook: Webhook, update: Update) -> str:
-    """Post one update; return why it was not taken, empty when it was."""
+def _queue(update: Update) -> str:
+    """Return what an update stays in order with; a press with those of the same person."""
+    body = update.body
+    if update.kind == "callback_query":
+        return f"by {_id(body.get('from'))}"
+    chat = _id(body.get("chat"))
+    return f"in {chat}" if chat else f"alone {update.id}"
+
+
+def _id(value: object) -> object:
+    return value.get("id") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # of JSON
+
+
+async def _posted(webhook: Webhook, update: Update) -> _Failure | None:
+    """Post one update; return why it was not taken, None when it was."""
     try:
         async with asyncio.timeout(ANSWERED_WITHIN_S):
-            status = await _post(webhook, json.dumps(update.to_json()).encode())
+            status, retry_after_s = await _post(webhook, json.dumps(update.to_json()).encode())
     except TimeoutError:
-        return "Read timeout expired"
+        return _Failure(why="Read timeout expired")
     except (OSError, EOFError, ValueError) as error:
-        return f"Connection failed: {error}"
-    return "" if status in _SUCCESS else f"Wrong response from the webhook: {status}"
+        return _Failure(why=f"Connection failed: {error}")
+    if status in _SUCCESS:
+        return None
+    why = f"Wrong response from the webhook: {status}"
+    return _Failure(why=why, retry_after_s=retry_after_s)
 
 
-async def _post(webhook: Webhook, body: bytes) -> int:
-    """Post a body; return the status of the answer."""
+async def _post(webhook: Webhook, body: bytes) -> tuple[int, int]:
+    """Post a body; return the status of the answer, and after how many seconds to try again."""
     parts = urlsplit(webhook.url)
     is_safe = parts.scheme == "https"
     port = parts.port or (443 if is_safe else 80)
@@ -86,9 +142,10 @@ async def _post(webhook: Webhook, body: bytes) -> int:
     try:
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         await writer.drain()
-        first = (await reader.readuntil(b"\r\n")).split(b" ")
-        return int(first[1])
+        head = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+        wait = next((one for one in head if one.startswith(_RETRY_AFTER)), _RETRY_AFTER + b"0")
+        return int(head[0].split(b" ")[1]), int(wait.removeprefix(_RETRY_AFTER))
     except IndexError:
-        return 0
+        return 0, 0
     finally:
         writer.close()

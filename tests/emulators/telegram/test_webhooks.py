@@ -19,12 +19,14 @@ class Receiver:
     """A bot's public address, which answers with the statuses that it is told."""
 
     statuses: list[int] = field(default_factory=list[int])
+    retry_after_s: int = 0
     posted: list[Request] = field(default_factory=list[Request])
     url: str = ""
 
     async def take(self, request: Request) -> Answer:
         self.posted.append(request)
-        return Response(status=self.statuses.pop(0) if self.statuses else 200)
+        wait = (("retry-after", str(self.retry_after_s)),) if self.retry_after_s else ()
+        return Response(status=self.statuses.pop(0) if self.statuses else 200, headers=wait)
 
     @property
     def texts(self) -> list[str]:
@@ -74,6 +76,42 @@ async def test_an_update_that_is_not_taken_is_posted_again_later() -> None:
         await clock.advance(2)
         await telegram.confirmed(deed)
         assert (hook.texts, deed.update.deliveries) == (["hello"] * 3, 3)
+
+
+async def test_the_bot_says_when_to_try_again() -> None:
+    clock = ManualClock()
+    async with receiver(503) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
+        hook.retry_after_s = 7
+        await bot.set_webhook(hook.url)
+        deed = telegram.person("Ann").says("hello")
+        await telegram.until(lambda: clock.sleeping() == (7.0,))
+        await clock.advance(7)
+        await telegram.confirmed(deed)
+
+
+async def test_a_chat_waits_for_its_first_update_and_others_do_not() -> None:
+    clock = ManualClock()
+    async with receiver(500) as hook, telegram_and_bot(clock=clock) as (telegram, bot):
+        ann, bob = telegram.person("Ann"), telegram.person("Bob")
+        await bot.set_webhook(hook.url)
+        first = ann.says("one")
+        await telegram.until(clock.sleeping)
+        second = ann.says("two")
+        await telegram.confirmed(bob.says("three"))
+        assert hook.texts == ["one", "three"]
+        await clock.advance(1)
+        await telegram.confirmed(first, second)
+        assert hook.texts == ["one", "three", "one", "two"]
+
+
+async def test_a_webhook_that_is_set_anew_is_tried_at_once() -> None:
+    async with receiver(500) as hook, telegram_and_bot(clock=ManualClock()) as (telegram, bot):
+        await bot.set_webhook(hook.url)
+        deed = telegram.person("Ann").says("one")
+        await telegram.until(lambda: telegram.account.webhook_error)
+        await bot.set_webhook(hook.url, secret_token="another")
+        await telegram.confirmed(deed)
+        assert hook.texts == ["one", "one"]
 
 
 async def test_an_address_where_nobody_listens_is_told() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,13 @@ pytestmark = pytest.mark.slow
 
 CERTIFICATE = Path(__file__).with_name("certificate")
 """Made for these tests alone, for 127.0.0.1."""
-OK = b"http/1.1 200 \r\ncontent-length: 0\r\n\r\n"
+OK = b"http/1.1 200 ok\r\ncontent-length: 0\r\n\r\n"
 
 
 def ended(status: int) -> bytes:
     """The whole answer that ends a connection."""
-    return f"http/1.1 {status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
+    phrase = HTTPStatus(status).phrase.lower()
+    return f"http/1.1 {status} {phrase}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
 
 
 def post(body: bytes = b"{}", path: str = "/hook", **headers: object) -> bytes:

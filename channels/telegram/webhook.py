@@ -1,0 +1,244 @@
+"""Be called by Telegram with each update, told "received" once it is stored; and see that it calls.
+
+Telegram keeps a queue for each chat and posts the first of a queue again and again until it is taken,
+those of different chats at once (tdlib/telegram-bot-api, WebhookActor.cpp and `process_new_message_queue`
+in Client.cpp, read 2026-11; presses queue by person). So the order within a chat holds on any number of
+connections. As its documentation promises less, what is posted for a chat while another one of it is
+being stored waits here, and is sent back when that could not be stored.
+
+Now and then Telegram is asked where it posts to: a webhook that somebody moved or removed is set again,
+and what it says of deliveries that failed is logged.
+"""
+
+import asyncio
+import hmac
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import Protocol, cast
+from urllib.parse import urlsplit
+
+from telegram import WebhookInfo
+
+from channels.telegram import TelegramSettings
+from channels.telegram.decode import ALLOWED_UPDATES, chat_of
+from channels.telegram.polling import Take
+from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
+
+MOST_CONNECTIONS = 32
+"""Of Telegram to us; a quarter of what the public listener holds."""
+AGAIN_S = 1
+"""Seconds after which Telegram is asked to post again what could not be stored."""
+FIRST_LOOK_S = 20.0
+LOOK_S = 300.0
+MOST_MISSED = 3
+"""Looks that may fail one after another: updates can come while questions are not answered."""
+MOST_CHARS = 200
+_SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  its name; Bot API, setWebhook
+
+
+class Calls(Protocol):
+    """What is asked of Telegram."""
+
+    async def webhook(self) -> WebhookInfo:
+        """Return where updates are posted to."""
+        ...
+
+    async def set_webhook(
+        self, url: str, *, secret: str, allowed: tuple[str, ...], connections: int
+    ) -> None:
+        """Let updates be posted; what waits stays."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lane:
+    """The updates of one chat that are here now; `failed` counts those that were not stored."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    inside: int = 0
+    failed: int = 0
+
+
+class Webhook:
+    """Receives for one account.
+
+    Attributes:
+        refused: Requests that were not Telegram's.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        url: str,
+        token: str,
+        take: Take,
+        calls: Calls,
+        clock: Clock,
+        log: ChannelLog,
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            name: The channel's, for errors.
+            url: Where Telegram reaches us.
+            token: Of the bot; the secret that Telegram shows us is made from it.
+            take: Shows one update to the door; False when it must come again.
+            calls: Ask Telegram.
+            clock: For looks.
+            log: For facts.
+        """
+        self._name = name
+        self._url = url
+        self._secret = secret(token, url, clock.now())
+        self._take = take
+        self._calls = calls
+        self._clock = clock
+        self._log = log
+        self._lanes: dict[str, _Lane] = {}
+        self.refused: Counter[str] = Counter()
+
+    async def run(self, mount: Mount, ready: Callable[[], None]) -> None:
+        """Receive until cancelled.
+
+        Raises:
+            ConfigError: Nobody can call us at that address.
+            ChannelUnavailable: Telegram can't be asked, or is told otherwise by somebody else.
+        """
+        # Mounted before Telegram is told, so that its first post finds us.
+        with mount.public(urlsplit(self._url).path, self.answer):
+            await self._set()
+            ready()
+            await self._watch()
+
+    # --- inward ----------------------------------------------------------------------------------
+
+    async def answer(self, request: HookRequest) -> HookAnswer:
+        """Take one update; 200 says that it is stored, or of no use."""
+        shown = request.headers.get(_SECRET_HEADER, "")
+        if not hmac.compare_digest(shown.encode(), self._secret.encode()):
+            self._refuse("a wrong secret" if shown else "no secret")
+            return HookAnswer(status=401)
+        update = _parsed(await request.body())
+        if not await self._in_turn(update):
+            return HookAnswer(status=503, retry_after_s=AGAIN_S)
+        return HookAnswer()
+
+    def _refuse(self, why: str) -> None:
+        self.refused[why] += 1
+        count = self.refused[why]
+        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+            self._log("webhook_refused", why=why, count=count, level="warning")
+
+    async def _in_turn(self, update: object) -> bool:
+        """Show an update to the door after those of its chat that are here already."""
+        chat = chat_of(update)
+        lane = self._lanes.setdefault(chat, _Lane())
+        failed = lane.failed
+        lane.inside += 1
+        try:
+            async with lane.lock:
+                if lane.failed != failed:
+                    return False
+                stored = await self._take(update)
+                lane.failed += not stored
+                return stored
+        finally:
+            lane.inside -= 1
+            if not lane.inside:
+                del self._lanes[chat]
+
+    # --- the watch -------------------------------------------------------------------------------
+
+    async def _set(self) -> None:
+        await self._calls.set_webhook(
+            self._url,
+            secret=self._secret,
+            allowed=ALLOWED_UPDATES,
+            connections=MOST_CONNECTIONS,
+        )
+
+    async def _watch(self) -> None:
+        missed = moved = 0
+        told = (await self._calls.webhook()).last_error_date
+        await self._clock.sleep(FIRST_LOOK_S)
+        while True:
+            try:
+                found = await self._calls.webhook()
+                missed = 0
+                moved = 0 if found.url == self._url else moved + 1
+                if moved:
+                    await self._put_right(found, moved)
+                elif found.last_error_date != told:
+                    await self._tell(found)
+                told = found.last_error_date
+            except ChannelUnavailable as error:
+                missed += 1
+                if missed == MOST_MISSED or moved > 1:
+                    raise
+                self._log("webhook_not_looked_at", why=str(error), level="warning")
+            await self._clock.sleep(LOOK_S)
+
+    async def _put_right(self, found: WebhookInfo, times: int) -> None:
+        if times > 1:
+            message = (
+                f"`{self._name}`: another program sets or removes the webhook of the same token "
+                "again and again; stop it, or give this daemon a bot of its own"
+            )
+            raise ChannelUnavailable(message)
+        to = urlsplit(found.url).hostname if found.url else "nowhere"  # a path may hold a secret
+        self._log("webhook_set_again", it_went=to, level="warning")
+        await self._set()
+
+    async def _tell(self, found: WebhookInfo) -> None:
+        """Log why a delivery failed; where the secret is another by now, this sets ours again."""
+        waiting = found.pending_update_count
+        self._log(
+            "webhook_not_delivered",
+            why=(found.last_error_message or "")[:MOST_CHARS],
+            waiting=waiting,
+            level="error" if waiting else "info",
+        )
+        if waiting:
+            await self._set()
+
+
+def secret(token: str, url: str, since: datetime) -> str:
+    """Return what Telegram is to show with each post; nobody learns the token from it.
+
+    Another one after each start: a webhook that is set as it was before stays as it is, and what
+    failed while nobody was here would come only after minutes.
+    """
+    said = f"zeroclaw webhook {url} {since.isoformat()}"
+    return hmac.new(token.encode(), said.encode(), sha256).hexdigest()
+
+
+def deliveries(own: TelegramSettings, found: WebhookInfo) -> list[str]:
+    """Say in a few words where updates go, and what has become of them."""
+    facts: list[str] = []
+    if own.receive == "webhook":
+        is_ours = found.url == own.webhook_url
+        when = "" if is_ours else ", once the daemon starts"
+        facts.append(f"Telegram calls {own.webhook_url}{when}")
+        if found.last_error_date and found.last_error_message:
+            at = found.last_error_date.strftime("%Y-%m-%d %H:%M UTC")
+            facts.append(
+                f"its last call that failed, at {at}: {found.last_error_message[:MOST_CHARS]}"
+            )
+    elif found.url:
+        facts.append("a webhook is set, and is removed when the daemon starts")
+    if found.pending_update_count:
+        facts.append(f"{found.pending_update_count} updates wait")
+    return facts
+
+
+def _parsed(body: bytes) -> object:
+    """Read a body; what is no JSON is nothing, and is passed over like any odd update."""
+    try:
+        return cast("object", json.loads(body))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,66 @@
+"""Telegram under the contract suite, when it calls us: over the real public listener."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from channels.telegram.emulator import Emulator
+from tests.contract.loopback_harness import NoMount, no_log
+from tests.contract.telegram_harness import (
+    SETTINGS,
+    TELEGRAM,
+    TelegramHarness,
+    opened_with,
+    telegram_context,
+)
+from tests.fakes.manual_clock import ManualClock
+from zeroclaw import Admit, ChannelContext, Hook
+from zeroclaw.host.public import PublicListener, open_public
+
+PATH = "/telegram"
+
+
+class OnPublic(NoMount):
+    """The mount of a daemon that has a public listener and nothing else."""
+
+    def __init__(self, listener: PublicListener) -> None:
+        self._listener = listener
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
+        return self._listener.mount(path, hook)
+
+
+@asynccontextmanager
+async def public_listener() -> AsyncGenerator[PublicListener]:
+    listener = await open_public(host="127.0.0.1", port=0, cert_file="", key_file="", log=no_log)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(listener.serve())
+        try:
+            yield listener
+        finally:
+            serving.cancel()
+    await listener.aclose()
+
+
+def called_context(
+    listener: PublicListener, telegram: Emulator, clock: ManualClock
+) -> ChannelContext:
+    url = f"http://127.0.0.1:{listener.port}{PATH}"
+    called = SETTINGS.model_copy(update={"receive": "webhook", "webhook_url": url})
+    return replace(telegram_context(telegram, clock, called), mount=OnPublic(listener))
+
+
+@asynccontextmanager
+async def telegram_called(admit: Admit, directory: Path) -> AsyncGenerator[TelegramHarness]:
+    async with (
+        public_listener() as listener,
+        opened_with(
+            admit, lambda telegram, clock: called_context(listener, telegram, clock)
+        ) as harness,
+    ):
+        yield harness
+
+
+TELEGRAM_BY_WEBHOOK = replace(TELEGRAM, name="telegram, by webhook", opened=telegram_called)

@@ -1,0 +1,329 @@
+"""What Telegram posts: who may, in which order, what it is told; and whether it still does."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+
+import pytest
+from telegram import WebhookInfo
+
+from channels.telegram.decode import ALLOWED_UPDATES
+from channels.telegram.taking import Taking
+from channels.telegram.webhook import (
+    FIRST_LOOK_S,
+    LOOK_S,
+    MOST_CONNECTIONS,
+    Webhook,
+    deliveries,
+    secret,
+)
+from tests.contract.channel_suite import Desk
+from tests.contract.loopback_harness import NoMount
+from tests.contract.telegram_harness import SETTINGS
+from tests.fakes.house_parts import Facts
+from tests.fakes.manual_clock import ManualClock
+from tests.unit.channels.telegram.updates import BOB, GROUP, ME, new
+from zeroclaw import ChannelUnavailable, Hook, HookAnswer, Said
+
+URL = "https://bot.example.org/telegram"
+TOKEN = "42:token"
+HEADER = "x-telegram-bot-api-secret-token"
+AGAIN = HookAnswer(status=503, retry_after_s=1)
+
+
+class Post:
+    """One request; `is_read` tells whether its body was wanted."""
+
+    def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
+        self.headers = headers
+        self._body = body
+        self.is_read = False
+
+    async def body(self) -> bytes:
+        self.is_read = True
+        return self._body
+
+
+class Telegram:
+    """Says where it posts to as it is told; remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.waiting = 0
+        self.failed: tuple[datetime, str] | None = None
+        self.set: list[tuple[str, str]] = []
+        self.faults = 0
+        self.looks = 0
+
+    async def webhook(self) -> WebhookInfo:
+        self.looks += 1
+        if self.faults:
+            self.faults -= 1
+            message = "Telegram can't be reached"
+            raise ChannelUnavailable(message)
+        at, why = self.failed or (None, None)
+        return WebhookInfo(
+            self.url, False, self.waiting, last_error_date=at, last_error_message=why
+        )
+
+    async def set_webhook(
+        self, url: str, *, secret: str, allowed: tuple[str, ...], connections: int
+    ) -> None:
+        assert (allowed, connections) == (ALLOWED_UPDATES, MOST_CONNECTIONS)
+        self.url = url
+        self.set.append((url, secret))
+
+
+class Rig(NoMount):
+    """All that a webhook is handed."""
+
+    def __init__(self) -> None:
+        self.desk = Desk()
+        self.clock = ManualClock()
+        self.log = Facts()
+        self.telegram = Telegram()
+        self.mounted: dict[str, Hook] = {}
+        self.ready = asyncio.Event()
+        self.taking = Taking(
+            admit=self.desk.admit, then=lambda event, admission: None, me=ME, log=self.log
+        )
+        self.webhook = Webhook(
+            name="telegram",
+            url=URL,
+            token=TOKEN,
+            take=self.taking.take,
+            calls=self.telegram,
+            clock=self.clock,
+            log=self.log,
+        )
+        self.secret = secret(TOKEN, URL, self.clock.now())
+
+    def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
+        assert self.telegram.set == [], "somebody is there before Telegram is told"
+        self.mounted[path] = hook
+        return nullcontext()
+
+    def post(self, update: object = None, *, body: bytes = b"", shown: str | None = None) -> Post:
+        given = self.secret if shown is None else shown
+        headers = {HEADER: given} if given else {}
+        return Post(body or json.dumps(update).encode(), headers)
+
+    async def posts(self, update: object) -> HookAnswer:
+        return await self.webhook.answer(self.post(update))
+
+    async def run(self) -> None:
+        await self.webhook.run(self, self.ready.set)
+
+
+def numbered(number: int, **fields: object) -> dict[str, object]:
+    return {**new(message_id=number, **fields), "update_id": number}
+
+
+# --- inward --------------------------------------------------------------------------------------
+
+
+async def test_an_update_is_taken_once_it_is_stored() -> None:
+    """200 says that it is stored; until then nothing is said (P1, S2-01)."""
+    rig = Rig()
+    rig.desk.hold()
+    async with asyncio.TaskGroup() as group:
+        answer = group.create_task(rig.posts(numbered(5, text="a")))
+        await rig.desk.came.wait()
+        await rig.clock.settle()
+        assert not answer.done()
+        rig.desk.release()
+    assert answer.result() == HookAnswer()
+    assert [one.body for one in rig.desk.stored] == [Said(text="a")]
+
+
+async def test_what_comes_again_is_told_the_same_and_stored_once() -> None:
+    rig = Rig()
+    for _ in range(2):
+        assert await rig.posts(numbered(5, text="a")) == HookAnswer()
+    assert len(rig.desk.stored) == 1
+
+
+async def test_what_could_not_be_stored_is_asked_for_again_soon() -> None:
+    """Telegram keeps to the wait that it is told; by itself it would wait ever longer (P1)."""
+    rig = Rig()
+    rig.desk.fault = ChannelUnavailable("the store is away")
+    assert await rig.posts(numbered(5, text="a")) == AGAIN
+    rig.desk.fault = None
+    assert await rig.posts(numbered(5, text="a")) == HookAnswer()
+    assert len(rig.desk.stored) == 1
+
+
+async def test_updates_of_a_chat_take_turns_and_none_passes_one_that_failed() -> None:
+    """Should they ever come at once; other chats go on meanwhile (P2)."""
+    rig = Rig()
+    rig.desk.hold()
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(rig.posts(numbered(5, text="a")))
+        second = group.create_task(rig.posts(numbered(6, text="b")))
+        other = group.create_task(rig.posts(numbered(7, text="c", chat=GROUP, **{"from": BOB})))
+        await rig.clock.settle()
+        assert len(rig.desk.arrived) <= 2
+        rig.desk.fault = ChannelUnavailable("the store is away")
+        rig.desk.release()
+    assert (first.result(), second.result()) == (AGAIN, AGAIN)
+    assert Said(text="b") not in [one.body for one in rig.desk.arrived]
+    assert other.result() in {AGAIN, HookAnswer()}
+    rig.desk.fault = None
+    for number, text in ((5, "a"), (6, "b")):
+        assert await rig.posts(numbered(number, text=text)) == HookAnswer()
+    assert [one.body for one in rig.desk.stored][-2:] == [Said(text="a"), Said(text="b")]
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[" * 100_000, b"[]", b'"x"', b"\xff"])
+async def test_what_is_no_update_is_passed_over_as_when_it_is_fetched(body: bytes) -> None:
+    """Refused, it would come again for a day, and hold up the rest of its chat."""
+    rig = Rig()
+    assert await rig.webhook.answer(rig.post(body=body or b" ")) == HookAnswer()
+    assert rig.taking.passed == {"another kind of update": 1}
+
+
+@pytest.mark.parametrize("shown", ["", "guess", "ümlaut", "x" * 10_000])
+async def test_whoever_does_not_know_the_secret_gets_nowhere(shown: str) -> None:
+    """Their body is not even read; one counter is what they leave behind (P4)."""
+    rig = Rig()
+    post = rig.post(numbered(5, text="secret words"), shown=shown)
+    assert await rig.webhook.answer(post) == HookAnswer(status=401)
+    assert not post.is_read
+    assert sum(rig.webhook.refused.values()) == 1
+    assert rig.desk.arrived == []
+    assert "words" not in repr(rig.log.seen)
+
+
+async def test_a_flood_of_strangers_fills_no_log() -> None:
+    rig = Rig()
+    for _ in range(9):
+        await rig.webhook.answer(rig.post({}, shown="guess"))
+    assert [fields["count"] for _, fields in rig.log.seen] == [1, 2, 4, 8]
+    assert "guess" not in repr(rig.log.seen)
+
+
+def test_the_secret_is_another_one_for_each_bot_address_and_start() -> None:
+    """Telegram tries at once what is set anew; nothing of the token can be read from it (P8)."""
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    made = {secret(token, url, at) for token in "ab" for url in "cd" for at in (early, late)}
+    assert len(made) == 8
+    assert {len(one) for one in made} == {64}
+    assert all(one.isalnum() for one in made)
+
+
+# --- the watch -----------------------------------------------------------------------------------
+
+
+async def watching(rig: Rig, deeds: Callable[[int], None], looks: int) -> None:
+    """Run until Telegram was asked so often after the start; `deeds` come before each look."""
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(rig.run())
+        await rig.ready.wait()
+        for number in range(looks):
+            deeds(number)
+            await rig.clock.advance(LOOK_S if number else FIRST_LOOK_S)
+        running.cancel()
+
+
+async def test_telegram_is_told_where_and_asked_now_and_then() -> None:
+    rig = Rig()
+    await watching(rig, lambda _: None, looks=2)
+    assert list(rig.mounted) == ["/telegram"]
+    assert rig.telegram.set == [(URL, rig.secret)]
+    assert rig.telegram.looks == 3
+    assert rig.log.seen == []
+
+
+async def test_a_webhook_that_somebody_moved_is_set_again_and_told() -> None:
+    """Its path may be somebody's secret, so only the host is logged."""
+    rig = Rig()
+
+    def deeds(number: int) -> None:
+        if number == 0:
+            rig.telegram.url = "https://elsewhere.example.org/secret"
+        if number == 2:
+            rig.telegram.url = ""
+
+    await watching(rig, deeds, looks=4)
+    assert rig.telegram.set == [(URL, rig.secret)] * 3
+    told = [fields["it_went"] for event, fields in rig.log.seen if event == "webhook_set_again"]
+    assert told == ["elsewhere.example.org", "nowhere"]
+
+
+async def test_somebody_who_moves_it_again_and_again_is_reported() -> None:
+    """As a second poller is: the channel is not up, and the text says what to do (P10)."""
+    rig = Rig()
+
+    def deeds(_: int) -> None:
+        rig.telegram.url = "https://elsewhere.example.org/"
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await watching(rig, deeds, looks=2)
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ChannelUnavailable)
+    assert "another program sets or removes the webhook of the same token" in str(error)
+
+
+async def test_calls_that_fail_are_logged_once_each_and_put_right_where_that_helps() -> None:
+    rig = Rig()
+
+    def deeds(number: int) -> None:
+        if number == 0:
+            rig.telegram.failed = (datetime(2026, 1, 1, tzinfo=UTC), "Connection refused")
+            rig.telegram.waiting = 3
+        if number == 2:
+            rig.telegram.failed = (datetime(2026, 1, 2, tzinfo=UTC), "502 Bad Gateway")
+            rig.telegram.waiting = 0
+
+    await watching(rig, deeds, looks=4)
+    assert rig.log.seen == [
+        (
+            "webhook_not_delivered",
+            {"why": "Connection refused", "waiting": 3, "level": "error"},
+        ),
+        ("webhook_not_delivered", {"why": "502 Bad Gateway", "waiting": 0, "level": "info"}),
+    ]
+    assert len(rig.telegram.set) == 2
+
+
+async def test_what_failed_before_the_start_is_no_news() -> None:
+    rig = Rig()
+    rig.telegram.failed = (datetime(2026, 1, 1, tzinfo=UTC), "Connection refused")
+    await watching(rig, lambda _: None, looks=2)
+    assert rig.log.seen == []
+
+
+async def test_a_look_that_fails_ends_nothing_and_three_in_a_row_do() -> None:
+    """Updates can come while questions are not answered."""
+    rig = Rig()
+
+    def deeds(number: int) -> None:
+        rig.telegram.faults = {0: 2, 3: 3}.get(number, rig.telegram.faults)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await watching(rig, deeds, looks=6)
+    assert caught.group_contains(ChannelUnavailable, match="can't be reached")
+    assert rig.log.events() == ["webhook_not_looked_at"] * 4
+
+
+# --- for `zeroclaw doctor` -----------------------------------------------------------------------
+
+
+def test_where_updates_go_and_what_became_of_them_is_said() -> None:
+    called = SETTINGS.model_copy(update={"receive": "webhook", "webhook_url": URL})
+    at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    failing = WebhookInfo(URL, False, 2, last_error_date=at, last_error_message="timed out")
+    assert deliveries(called, failing) == [
+        f"Telegram calls {URL}",
+        "its last call that failed, at 2026-01-02 03:04 UTC: timed out",
+        "2 updates wait",
+    ]
+    assert deliveries(called, WebhookInfo("", False, 0)) == [
+        f"Telegram calls {URL}, once the daemon starts"
+    ]
+    assert deliveries(SETTINGS, WebhookInfo(URL, False, 0)) == [
+        "a webhook is set, and is removed when the daemon starts"
+    ]
+    assert deliveries(SETTINGS, WebhookInfo("", False, 0)) == []
