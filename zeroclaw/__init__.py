@@ -18,6 +18,8 @@ from zeroclaw.channel import (
     Ending,
     Outcome,
     SentFile,
+    Sighting,
+    Sought,
     TranscriptItem,
 )
 from zeroclaw.clock import Clock, Ids
@@ -177,6 +179,8 @@ __all__ = [
     "SecretReference",
     "Sender",
     "SentFile",
+    "Sighting",
+    "Sought",
     "Spawned",
     "StreamBroken",
     "StreamEvent",

@@ -53,6 +53,9 @@ class Capabilities:
         multi_message: A long reply may stream as a sequence of messages.
         idempotent_send: A repeated send with the same key shows one message.
         has_typing: `typing` shows something.
+        can_look: `mark` and `look` find a message whose answer was lost.
+        may_repeat: What may have arrived, and can't be looked for, is sent again and marked; else
+            it is given up, and the operator is told.
         max_file_bytes: The largest file that `send_file` takes; 0 where it takes none.
     """
 
@@ -68,6 +71,8 @@ class Capabilities:
     multi_message: bool = True
     idempotent_send: bool = False
     has_typing: bool = False
+    can_look: bool = False
+    may_repeat: bool = True
     max_file_bytes: int = 0
 
 
@@ -147,6 +152,24 @@ class Outcome:
 
 Admit = Callable[[Envelope], Awaitable[Admission]]
 
+Sought = Outgoing | OutgoingFile | Card
+"""What was to be posted when the answer was lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What one look has shown.
+
+    Attributes:
+        ref: Where it stands, None where it was not seen.
+        since: The mark from which to look on.
+        is_over: There is nothing more to look at now.
+    """
+
+    ref: MessageRef | None = None
+    since: str = ""
+    is_over: bool = True
+
 
 class Channel(Protocol):
     """One bot account on one platform.
@@ -193,6 +216,37 @@ class Channel(Protocol):
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file with its caption, as one message."""
+        ...
+
+    def mark(self, to: Address) -> str:
+        """Return where the newest message of a chat is known to stand, for `look`; never waits.
+
+        Opaque and short, and good for other processes of this account as well; empty where
+        nothing is known.
+        """
+        ...
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        """Make one call to find a message that may stand in a chat, or the next such call.
+
+        One that is found shows what is sought. Nothing else in the chat is changed, provided that
+        all the account's other messages there that are newer than the mark are named.
+
+        Args:
+            to: The chat that it was sent to.
+            sought: As it was sent.
+            since: The mark from before it was sent, or what the last look returned.
+            apart: The platform's ids of messages that are known to be others.
+            before: The platform's id of a message that was sent later, where there is one: what
+                has not been seen up to there does not stand. Without it the platform may have
+                put the message further on than anybody can tell.
+
+        Raises:
+            DeliveryUnknown: It can't be told; looking again is no use.
+            ChannelUnavailable: The look itself has failed; it may be made again.
+        """
         ...
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

@@ -6,7 +6,7 @@
     │   │   └── RateLimited           .retry_after_s
     │   ├── ProviderOverloaded        .retry_after_s
     │   └── ShuttingDown
-    ├── DeliveryUnknown               the outbox: it may have arrived, find out or say so
+    ├── DeliveryUnknown               the outbox: it may have arrived, find out or say so .late
     ├── Refused                       nobody: drop it, record it, tell the person
     │   ├── ChannelRejected           .gone (the message no longer exists) .markup
     │   ├── ProviderRejected
@@ -73,7 +73,15 @@ class ShuttingDown(TryAgain):
 
 
 class DeliveryUnknown(ZeroclawError):
-    """Raised when a send may or may not have arrived (the answer to it was lost)."""
+    """Raised when a send may or may not have arrived (the answer to it was lost).
+
+    Attributes:
+        late: The platform was only slow, and may carry it out yet.
+    """
+
+    def __init__(self, message: str, *, late: bool = False) -> None:
+        super().__init__(message)
+        self.late = late
 
 
 class Refused(ZeroclawError):

@@ -234,6 +234,10 @@ PLATFORM_REFUSED = Sentence(
     en="{what} in `{where}` was refused by the platform: {why}.",
     de="{what} in `{where}` wurde von der Plattform abgelehnt: {why}.",
 )
+MAY_HAVE_ARRIVED = Sentence(
+    en="{what} in `{where}` may stand there, or may not: {why}.",
+    de="{what} in `{where}` steht dort vielleicht, vielleicht auch nicht: {why}.",
+)
 A_MESSAGE = Sentence(en="A message", de="Eine Nachricht")
 AN_ANSWER = Sentence(en="An answer", de="Eine Antwort")
 AN_ANSWER_TO = Sentence(en="An answer to {who}", de="Eine Antwort an {who}")

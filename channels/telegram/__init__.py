@@ -57,8 +57,9 @@ class TelegramSettings(BaseModel):
     """What is taken in groups: nothing, what is meant for the bot, or every message."""
     link_previews: bool = False
     """Whether Telegram shows what links in answers lead to; it fetches each link for that."""
-    uncertain: Literal["probe", "resend"] = "probe"
-    """What follows a message whose answer was lost: it is looked for, or sent again and marked."""
+    uncertain: Literal["probe", "resend", "hold"] = "probe"
+    """What follows a message whose answer was lost: it is looked for; or sent again and marked as a
+    possible repeat; or neither, and the operator is told that it may have arrived."""
     limits: Literal["published", "off"] = "published"
     """Which limits are kept; `off` only for a server of your own that has none."""
 

@@ -17,9 +17,11 @@ from channels.telegram import (
 )
 from channels.telegram.calls import LONGEST_POLL_S, Calls
 from channels.telegram.decode import Me, Passed, Taken, newest_message
+from channels.telegram.looking import Looking
+from channels.telegram.numbers import Numbers
 from channels.telegram.polling import Poller, Take
 from channels.telegram.sending import Sending
-from channels.telegram.styled import Styled, from_body
+from channels.telegram.styled import Styled, from_outgoing
 from channels.telegram.taking import Taking
 from channels.telegram.webhook import Webhook
 from zeroclaw import (
@@ -35,11 +37,14 @@ from zeroclaw import (
     ChannelUnauthorized,
     ChannelUnavailable,
     MessageRef,
+    NotSupported,
     Outcome,
     Outgoing,
     OutgoingFile,
     Pressed,
     Rendered,
+    Sighting,
+    Sought,
     ZeroclawError,
 )
 
@@ -75,8 +80,10 @@ class TelegramChannel:
             base_url=settings.api_base_url,
             link_previews=settings.link_previews,
         )
-        self._sending = Sending(
-            calls=self._calls, looks=settings.uncertain == "probe", log=context.log
+        self._numbers = Numbers()
+        self._sending = Sending(calls=self._calls, numbers=self._numbers)
+        self._looking = Looking(
+            name=context.name, calls=self._calls, numbers=self._numbers, log=context.log
         )
         self._me = Me(channel=context.name, id=int(account), username="", groups=settings.groups)
 
@@ -140,7 +147,7 @@ class TelegramChannel:
     def _saw(self, update: object) -> None:
         newest = newest_message(update)
         if newest is not None:
-            self._sending.saw(*newest)
+            self._numbers.saw(*newest)
 
     async def _meet(self) -> None:
         """Learn who we are, and see that updates come here."""
@@ -191,7 +198,7 @@ class TelegramChannel:
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         """Post a message; in a group it shows what it answers."""
         reply_to = "" if to.direct else outgoing.reply_to or ""
-        return await self._sending.post(self._ours(to), _styled(outgoing), reply_to=reply_to)
+        return await self._sending.post(self._ours(to), from_outgoing(outgoing), reply_to=reply_to)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file; in a group it shows what it answers."""
@@ -202,9 +209,23 @@ class TelegramChannel:
         reply_to = "" if to.direct else file.reply_to or ""
         return await self._sending.post_file(self._ours(to), file, reply_to=reply_to)
 
+    def mark(self, to: Address) -> str:
+        """Return the newest number that is known of those that the chat shares."""
+        self._needs_look()
+        return self._looking.mark(self._ours(to))
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        """Try one number; see `looking.py`."""
+        self._needs_look()
+        return await self._looking.look(
+            self._ours(to), sought, since=since, apart=apart, before=before
+        )
+
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text."""
-        await self._calls.edit(self._known(ref), _styled(outgoing))
+        await self._calls.edit(self._known(ref), from_outgoing(outgoing))
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove a message."""
@@ -239,6 +260,11 @@ class TelegramChannel:
 
     # --- whose it is -----------------------------------------------------------------------------
 
+    def _needs_look(self) -> None:
+        if not self.capabilities.can_look:
+            message = f"`{self.name}` is told not to look for messages"
+            raise NotSupported(message)
+
     def _ours(self, place: Address) -> Address:
         chat, thread = place.chat.removeprefix("-"), place.thread
         if not chat.isdecimal() or not (thread is None or thread.isdecimal()):
@@ -256,17 +282,17 @@ class TelegramChannel:
 
 def capabilities(settings: TelegramSettings) -> Capabilities:
     """Return what an account can do, within the limits that are kept."""
-    if settings.limits == "off":
-        return replace(CAPABILITIES, min_edit_interval_s=FASTEST_EDIT_S)
-    return replace(
+    can = replace(
         CAPABILITIES,
+        can_look=settings.uncertain == "probe",
+        may_repeat=settings.uncertain != "hold",
+    )
+    if settings.limits == "off":
+        return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
+    return replace(
+        can,
         min_edit_interval_s=EDIT_INTERVAL_S,
         chat_budget=CHAT,
         group_budget=GROUP,
         account_budget=ACCOUNT,
     )
-
-
-def _styled(outgoing: Outgoing) -> Styled:
-    rendered = outgoing.rendered
-    return Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)

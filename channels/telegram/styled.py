@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import cast
 
+from zeroclaw import Outgoing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
@@ -74,6 +76,12 @@ def to_body(styled: Styled) -> str:
         return styled.text
     marks = [[one.kind, one.offset, one.length, one.url, one.language] for one in styled.marks]
     return f"{styled.text}\x00{json.dumps(marks)}"
+
+
+def from_outgoing(outgoing: Outgoing) -> Styled:
+    """Return what a message shows."""
+    rendered = outgoing.rendered
+    return Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)
 
 
 def from_body(body: str) -> Styled:

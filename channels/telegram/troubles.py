@@ -16,6 +16,7 @@ from telegram.error import (
     NetworkError,
     RetryAfter,
     TelegramError,
+    TimedOut,
 )
 
 from zeroclaw import (
@@ -35,21 +36,31 @@ _BEFORE_WRITING = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
 )
 # Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
-_GONE = ("message to edit not found", "message can't be edited", "message_id_invalid")
+_NOT_THERE = ("message to edit not found", "message_id_invalid")
+_NOT_OURS = ("message can't be edited",)
+_OTHER_KIND = ("no text in the message to edit", "no caption in the message to edit")
 _MARKUP = ("can't parse", "entity begins", "entity ends", "entity beginning", "entities")
 _NO_METHOD = "not found"
 _NOT_MODIFIED = "message is not modified"
-_NOT_THERE = "message to delete not found"
+_DELETED = "message to delete not found"
 
 
 class MethodUnknown(ChannelRejected):
     """Raised when the server is older than a method, or one that never had it."""
 
 
+class NotThere(ChannelRejected):
+    """Raised when no message of the chat has the number."""
+
+
+class NotOurs(ChannelRejected):
+    """Raised when the message of that number is somebody else's, or of another kind."""
+
+
 def is_as_wanted(error: TelegramError) -> bool:
     """Whether a refusal says that things are as the call wanted them already."""
     said = error.message.lower()
-    return isinstance(error, BadRequest) and (_NOT_MODIFIED in said or _NOT_THERE in said)
+    return isinstance(error, BadRequest) and (_NOT_MODIFIED in said or _DELETED in said)
 
 
 def translated(name: str, error: TelegramError) -> ZeroclawError:
@@ -116,15 +127,19 @@ def _seconds(error: RetryAfter) -> float:
 
 def _refused(name: str, error: TelegramError) -> ChannelRejected:
     said = error.message.lower()
-    return ChannelRejected(
-        f"`{name}`: {said[:MOST_CHARS]}",
-        gone=any(words in said for words in _GONE),
-        markup=any(words in said for words in _MARKUP),
-    )
+    message = f"`{name}`: {said[:MOST_CHARS]}"
+    if any(words in said for words in _NOT_THERE):
+        return NotThere(message, gone=True)
+    if any(words in said for words in _NOT_OURS):
+        return NotOurs(message, gone=True)
+    if any(words in said for words in _OTHER_KIND):
+        return NotOurs(message)
+    return ChannelRejected(message, markup=any(words in said for words in _MARKUP))
 
 
 def _network(name: str, error: NetworkError) -> ZeroclawError:
     cause = type(error.__cause__).__name__
+    late = isinstance(error, TimedOut)  # the server may be slow, and carry it out yet
     if cause in _BEFORE_WRITING:
         return ChannelUnavailable(f"`{name}`: Telegram can't be reached ({cause})")
     if error.__cause__ is None or isinstance(error.__cause__, TelegramError):
@@ -132,4 +147,5 @@ def _network(name: str, error: NetworkError) -> ZeroclawError:
         # whether the server behind it has done its work is not said.
         status = error.message.partition(". ")[0].lower()  # behind it the library puts the body
         return DeliveryUnknown(f"`{name}`: Telegram failed ({status[:MOST_CHARS]})")
-    return DeliveryUnknown(f"`{name}`: the connection ended without an answer ({cause})")
+    message = f"`{name}`: the connection ended without an answer ({cause})"
+    return DeliveryUnknown(message, late=late)

@@ -31,6 +31,8 @@ from zeroclaw import (
     OutgoingFile,
     Rendered,
     Said,
+    Sighting,
+    Sought,
     ZeroclawError,
 )
 
@@ -99,6 +101,21 @@ class TerminalChannel:
         """Refuse: a terminal shows text."""
         self._known(to)
         message = f"`{self.name}` takes no files, so `{file.name}` can't be sent there"
+        raise NotSupported(message)
+
+    def mark(self, to: Address) -> str:
+        """Refuse: a terminal shows a message once, however often it is sent."""
+        self._known(to)
+        message = f"`{self.name}` looks for no messages"
+        raise NotSupported(message)
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        """Refuse; see `mark`."""
+        del sought, since, apart, before
+        self._known(to)
+        message = f"`{self.name}` looks for no messages"
         raise NotSupported(message)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

@@ -31,6 +31,8 @@ from zeroclaw import (
     Outgoing,
     OutgoingFile,
     Rendered,
+    Sighting,
+    Sought,
 )
 
 PING_S = 15.0
@@ -112,6 +114,21 @@ class WebChannel:
         ref = MessageRef(address=self._known(to), message=outgoing.key)
         self._show(ref, outgoing)
         return ref
+
+    def mark(self, to: Address) -> str:
+        """Refuse: the page shows a message once, however often it is sent."""
+        self._known(to)
+        message = f"`{self.name}` looks for no messages"
+        raise NotSupported(message)
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        """Refuse; see `mark`."""
+        del sought, since, apart, before
+        self._known(to)
+        message = f"`{self.name}` looks for no messages"
+        raise NotSupported(message)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Show a link to a file; its id is its key, and the store keeps its bytes."""

@@ -3,7 +3,7 @@
 from tests.contract.channel_suite import Adapter
 from tests.contract.loopback_harness import BARE as BARE_LOOPBACK
 from tests.contract.loopback_harness import loopback
-from tests.contract.scripted_harness import BARE, FULL, scripted
+from tests.contract.scripted_harness import BARE, FULL, LOOKING, scripted
 from tests.contract.telegram_harness import TELEGRAM
 from tests.contract.telegram_webhook_harness import TELEGRAM_BY_WEBHOOK
 from tests.contract.terminal_harness import TERMINAL, terminal_opened
@@ -18,5 +18,6 @@ ADAPTERS = (
     loopback("loopback, of few capabilities", **BARE_LOOPBACK),
     loopback("loopback, buttons without edits", can_edit=False),
     scripted("scripted", FULL),
+    scripted("scripted, that looks", LOOKING),
     scripted("scripted, of few capabilities", BARE),
 )

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from zeroclaw import (
     Accepted,
@@ -128,6 +128,7 @@ class Desk:
         return Accepted()
 
 
+Losable = Literal["text", "card"]
 Opening = Callable[[Admit, Path], AbstractAsyncContextManager[Harness]]
 
 
@@ -139,6 +140,7 @@ class Adapter:
         capabilities: What it must say of itself, and prove.
         thread: A thread of the chat that exists, where there are threads.
         carries_files: People can send files.
+        loses: Lets the next message of this kind arrive, and its answer not; for those that look.
         opened: Starts the platform and the adapter, receiving; ends both.
     """
 
@@ -147,6 +149,7 @@ class Adapter:
     opened: Opening
     thread: str = ""
     carries_files: bool = True
+    loses: Callable[[Harness, Losable], None] | None = None
 
 
 @asynccontextmanager

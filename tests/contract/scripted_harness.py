@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.contract.channel_suite import Adapter, Standing, receiving
+from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving
 from tests.fakes.manual_clock import ManualClock
-from tests.fakes.scripted_channel import ScriptedChannel, Shown
+from tests.fakes.scripted_channel import Lost, ScriptedChannel, Shown
 from zeroclaw import (
     Address,
     Admit,
@@ -35,6 +35,7 @@ FULL = Capabilities(
     has_typing=True,
     max_file_bytes=1_000_000,
 )
+LOOKING = Capabilities(max_length=500, can_edit=True, can_delete=True, can_look=True)
 BARE = Capabilities(max_length=500, can_edit=False, can_delete=False)
 
 
@@ -116,6 +117,11 @@ class ScriptedHarness:
         )
 
 
+def lose(harness: Harness, kind: Losable) -> None:
+    assert isinstance(harness, ScriptedHarness)
+    harness.channel.will("ask" if kind == "card" else "send", Lost())
+
+
 def scripted(name: str, capabilities: Capabilities) -> Adapter:
     @asynccontextmanager
     async def opened(admit: Admit, directory: Path) -> AsyncGenerator[ScriptedHarness]:
@@ -123,4 +129,4 @@ def scripted(name: str, capabilities: Capabilities) -> Adapter:
         async with receiving(channel, admit):
             yield ScriptedHarness(channel=channel)
 
-    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1")
+    return Adapter(name=name, capabilities=capabilities, opened=opened, thread="t1", loses=lose)

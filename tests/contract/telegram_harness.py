@@ -9,11 +9,11 @@ from typing import cast
 
 from channels.telegram import TelegramSettings, buttons
 from channels.telegram.adapter import capabilities
-from channels.telegram.emulator import Actor, Deed, Emulator, Message
+from channels.telegram.emulator import Actor, Deed, Emulator, Lose, Message
 from channels.telegram.opening import open_channel
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
-from tests.contract.channel_suite import Adapter, Standing, receiving
+from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving
 from tests.contract.loopback_harness import NoMount, no_log, no_transcript
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -186,6 +186,15 @@ async def opened_with(
             )
 
 
+def lose(harness: Harness, _kind: Losable) -> None:
+    assert isinstance(harness, TelegramHarness)
+    harness.telegram.will("sendMessage", Lose(carried_out=True))
+
+
 TELEGRAM = Adapter(
-    name="telegram", capabilities=capabilities(SETTINGS), opened=telegram_opened, thread="1"
+    name="telegram",
+    capabilities=capabilities(SETTINGS),
+    opened=telegram_opened,
+    thread="1",
+    loses=lose,
 )

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from zeroclaw.channel import Admit, Capabilities, Card, Outcome
+from zeroclaw.channel import Admit, Capabilities, Card, Outcome, Sighting, Sought
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
     Address,
@@ -21,7 +21,9 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported, ZeroclawError
 
 T = TypeVar("T")
-CallName = Literal["send", "send_file", "edit", "delete", "ask", "settle", "typing", "fetch"]
+CallName = Literal[
+    "look", "send", "send_file", "edit", "delete", "ask", "settle", "typing", "fetch"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,8 @@ class ScriptedChannel:
         before: Awaited inside every call, before it is carried out; a test can hold calls here.
         files: What can be fetched, by reference.
         heeds_max_bytes: It reads no further than it is told.
+        reach: How many messages after a mark one look covers.
+        knows_marks: It has a mark to give.
     """
 
     def __init__(
@@ -103,6 +107,8 @@ class ScriptedChannel:
         self.before: Callable[[Call], Awaitable[None]] | None = None
         self.files: dict[str, bytes] = {}
         self.heeds_max_bytes = True
+        self.reach = 5
+        self.knows_marks = True
 
     @property
     def name(self) -> str:
@@ -130,6 +136,10 @@ class ScriptedChannel:
         """The messages that stand in a chat, in order of sending."""
         place = address.key()
         return [s for s in self._messages.values() if s.ref.address.key() == place]
+
+    def skip(self, count: int) -> None:
+        """Others wrote so many messages, which use up ids."""
+        self._made += count
 
     def lose(self, ref: MessageRef) -> None:
         """A person deleted the message."""
@@ -177,6 +187,37 @@ class ScriptedChannel:
 
         def carry_out() -> MessageRef:
             return self._post(to, text, outgoing.key, draft=outgoing.draft).ref
+
+        return await self._perform(call, carry_out)
+
+    def mark(self, to: Address) -> str:
+        if not self._capabilities.can_look:
+            message = "this platform looks for nothing"
+            raise NotSupported(message)
+        return str(self._made) if self.knows_marks else ""
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        if not self._capabilities.can_look:
+            message = "this platform looks for nothing"
+            raise NotSupported(message)
+        first = int(since) + 1
+        most = first + self.reach
+        last = min(most, _number(before)) if before else most
+        call = self._call("look", to, message=f"m{first}", key=sought.key)
+
+        def carry_out() -> Sighting:
+            over = not before or last == _number(before)
+            for number in range(first, last):
+                shown = self._messages.get(f"m{number}")
+                if shown is None or shown.ref.message in apart:
+                    continue
+                if shown.ref.address.key() == to.key() and shown.key == sought.key:
+                    if isinstance(sought, Outgoing):
+                        shown.text = self._text(sought)
+                    return Sighting(ref=shown.ref)
+            return Sighting(since=str(last - 1), is_over=over)
 
         return await self._perform(call, carry_out)
 
@@ -365,3 +406,7 @@ class ScriptedChannel:
         self._messages[ref.message] = shown
         self._by_key[key] = ref
         return shown
+
+
+def _number(message: str) -> int:
+    return int(message.removeprefix("m"))

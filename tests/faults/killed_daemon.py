@@ -22,6 +22,8 @@ from zeroclaw.channel import (
     Channel,
     ChannelLog,
     Outcome,
+    Sighting,
+    Sought,
 )
 from zeroclaw.cli.loading import load
 from zeroclaw.cli.starting import start_of
@@ -110,6 +112,15 @@ class WatchedChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         return await self._told("send", to, self._channel.send(to, outgoing))
+
+    def mark(self, to: Address) -> str:
+        return self._channel.mark(to)
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        call = self._channel.look(to, sought, since=since, apart=apart, before=before)
+        return await self._told("look", to, call)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         await self._told("edit", ref.address, self._channel.edit(ref, outgoing))

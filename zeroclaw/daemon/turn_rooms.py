@@ -29,6 +29,7 @@ from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.numbers import Numbers
+from zeroclaw.turn.open_turns import open_drafts
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.states import Limits
@@ -73,6 +74,7 @@ def turn_rooms(
         fence_of=leases.fence_of,
         hooks=Reminded(CardsOfStrangers(Deliveries(lambda: rooms), questions), reminding),
         jitter=parts.jitter,
+        drafts=lambda: open_drafts(parts.store),
     )
 
     async def has_room() -> bool:

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from zeroclaw import foreign, sentences
-from zeroclaw.channel import Capabilities, Card, Channel, Outcome
+from zeroclaw.channel import Capabilities, Card, Channel, Outcome, Sighting, Sought
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing, pacing_events
 from zeroclaw.delivery.pacing_events import Rank
@@ -68,10 +70,12 @@ class Lost:
     Attributes:
         why: One line.
         broken: The adapter raised what no channel may raise; it will hardly do better next time.
+        late: The platform was only slow, and may carry it out yet.
     """
 
     why: str
     broken: bool = False
+    late: bool = False
 
 
 Ending = Arrived[T] | NotArrived | TurnedDown | Lost
@@ -108,6 +112,7 @@ class Account:
         self._call_timeout_s = call_timeout_s
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
+        self._chats: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         limits = pacing.Limits(
             chat=channel.capabilities.chat_budget,
             group=channel.capabilities.group_budget,
@@ -175,6 +180,23 @@ class Account:
         finally:
             self.withdraw(name, for_good=True)
 
+    def alone(self, place: Address) -> AbstractAsyncContextManager[object]:
+        """Return what to hold while a message is posted in a chat: one after another.
+
+        So a message that must be looked for is the only one there that nobody knows. Held from
+        the mark on, for one call, and never while a grant is waited for.
+        """
+        if not self.capabilities.can_look:
+            return nullcontext()
+        lock = self._chats.get(place.chat)
+        if lock is None:
+            lock = self._chats[place.chat] = asyncio.Lock()
+        return lock
+
+    def mark(self, place: Address) -> str:
+        """Return the channel's mark of now, empty where it has none."""
+        return self.channel.mark(place) if self.capabilities.can_look else ""
+
     # --- calls that were granted -----------------------------------------------------------------
 
     def fits(self, markdown: str) -> bool:
@@ -219,6 +241,33 @@ class Account:
         if isinstance(ending, Arrived):
             self._answered(to.chat, ending.value.message)
         return ending
+
+    async def look(
+        self,
+        to: Address,
+        sought: Callable[[], Sought],
+        *,
+        since: str,
+        apart: frozenset[str],
+        before: str = "",
+    ) -> Ending[Sighting]:
+        """Make one look; see `Channel.look`."""
+
+        async def look() -> Sighting:
+            return await self.channel.look(to, sought(), since=since, apart=apart, before=before)
+
+        ending = await self._call(look, chat=to.chat)
+        if isinstance(ending, Arrived):
+            ref = ending.value.ref
+            self._answered(to.chat, "" if ref is None else ref.message)
+        return ending
+
+    def outgoing(
+        self, markdown: str, *, key: str, plain: bool = False, reply_to: str = ""
+    ) -> Outgoing:
+        """Return a text as `send` posts it."""
+        rendered = self.channel.render(markdown)
+        return Outgoing(rendered=rendered, key=key, plain=plain, reply_to=reply_to or None)
 
     async def edit(
         self, ref: MessageRef, markdown: str, *, key: str, draft: bool = False, plain: bool = False
@@ -280,7 +329,7 @@ class Account:
             async with self._slots, asyncio.timeout(timeout_s):
                 ending = _ending(await foreign.call(function))
         except TimeoutError:
-            ending = Lost(why=f"no answer within {timeout_s:.3g} s")
+            ending = Lost(why=f"no answer within {timeout_s:.3g} s", late=True)
         if isinstance(ending, NotArrived):
             wait_s, at = ending.retry_after_s or 0.0, self._clock.monotonic()
             self._feed(pacing_events.Refused(chat=chat, at=at, retry_after_s=wait_s))
@@ -344,6 +393,6 @@ def _ending(result: T | foreign.Raised) -> Ending[T]:
         case Refused() as error:
             return TurnedDown(why=str(error))
         case DeliveryUnknown() as error:
-            return Lost(why=str(error))
+            return Lost(why=str(error), late=error.late)
         case _:
             return Lost(why=result.line, broken=True)

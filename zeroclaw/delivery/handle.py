@@ -72,6 +72,7 @@ class DraftHandle:
             turn, fence, _traits(account), tuple(self._refs), resumed=resumed
         )
         self._name = f"draft {turn} {fence}"
+        self._mark = ""
         self._number = -1
         self._text = ""
         self._is_news = False
@@ -86,6 +87,11 @@ class DraftHandle:
     def uncertain(self) -> bool:
         """A message of the draft may stand in the chat without our knowing its id."""
         return self._draft.uncertain
+
+    @property
+    def mark(self) -> str:
+        """From where to look for that message; empty where that can't be done."""
+        return self._mark
 
     @property
     def inherited(self) -> bool:
@@ -240,16 +246,20 @@ class DraftHandle:
     async def _outcome(self, account: Account, call: draft_events.Call) -> draft_events.Event:
         match call:
             case Send():
-                ending = await account.send(
-                    self._address,
-                    call.text,
-                    key=call.key,
-                    draft=True,
-                    plain=call.plain,
-                    reply_to="" if self._refs else self._reply_to,
-                )
+                async with account.alone(self._address):
+                    mark = account.mark(self._address)
+                    ending = await account.send(
+                        self._address,
+                        call.text,
+                        key=call.key,
+                        draft=True,
+                        plain=call.plain,
+                        reply_to="" if self._refs else self._reply_to,
+                    )
                 if isinstance(ending, Arrived):
                     return await self._sent(call, ending.value)
+                if isinstance(ending, Lost):
+                    self._mark = mark
             case Edit():
                 ref = self._refs[call.message]
                 text = self._continued if call.text == machine.CONTINUED_ABOVE else call.text

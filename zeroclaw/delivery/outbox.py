@@ -26,7 +26,8 @@ from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
-PAGE = 1000
+# So many of an address, and of all, are read to tell which messages a lost one is not.
+NEIGHBOURS = 256
 # A hook's writes, or a fence, may be out of date by the time they are committed.
 MOST_TRIES = 5
 
@@ -75,6 +76,7 @@ class Outbox:
         fence_of: Callable[[ConversationId], Awaitable[Fence]],
         hooks: Hooks,
         jitter: Callable[[], float],
+        drafts: Callable[[], Awaitable[Iterable[MessageRef]]],
     ) -> None:
         """Begin with nothing to do; see `resume`.
 
@@ -87,7 +89,9 @@ class Outbox:
             fence_of: The newest fence of a conversation, taken when nobody holds it.
             hooks: What else to commit.
             jitter: A number from 0 to 1, another each time, that spreads retries.
+            drafts: The messages of turns that are not over, as far as they are recorded.
         """
+        self._drafts = drafts
         self._store = store
         self._account_of = account_of
         self._clock = clock
@@ -108,18 +112,17 @@ class Outbox:
         Returns:
             The conversations with an answer among them; see `caught_up`.
         """
+        left: dict[str, str] = {}
         for state in rows.OPEN_STATES:
-            after = ""
-            while page := await self._store.find(
-                RowKind.OUTBOX, state=state, after=after, limit=PAGE
-            ):
-                for row in page:
-                    if row.key not in self._known:
-                        self._found.add(row.key)
-                        if row.conversation is not None and rows.is_final(row):
-                            self._unsaid.setdefault(row.conversation, []).append(row.key)
-                    self._enqueue(row.key, row.place)
-                after = page[-1].key
+            async for row in find_all(self._store, RowKind.OUTBOX, state=state):
+                if row.key not in self._known:
+                    self._found.add(row.key)
+                    if row.conversation is not None and rows.is_final(row):
+                        self._unsaid.setdefault(row.conversation, []).append(row.key)
+                left[row.key] = row.place
+        # Only now, because whoever is known goes out at once, and one that was being sent is older.
+        for key in sorted(left):
+            self._enqueue(key, left[key])
         return tuple(self._unsaid)
 
     async def caught_up(self, conversation: ConversationId) -> None:
@@ -134,6 +137,7 @@ class Outbox:
         *,
         refs: tuple[MessageRef, ...] = (),
         uncertain: bool = False,
+        mark: str = "",
         posted: int | None = None,
         inherited: bool = False,
     ) -> None:
@@ -143,13 +147,14 @@ class Outbox:
             put: As it was committed.
             refs: For a final: what the draft's `close` returned.
             uncertain: For a final: the draft's, after its `close`.
+            mark: For a final: the draft's, after its `close`.
             posted: For a final: the draft's, after its `close`.
             inherited: For a final: the draft's, after its `close`.
         """
         if inherited:
             self._found.add(put.key)
         if refs or uncertain or posted:
-            self._left[put.key] = Left(refs=refs, uncertain=uncertain, posted=posted)
+            self._left[put.key] = Left(refs=refs, uncertain=uncertain, mark=mark, posted=posted)
         self._enqueue(put.key, put.place)
 
     def announce_written(self, writes: Iterable[Write]) -> None:
@@ -240,6 +245,7 @@ class Outbox:
             account=account,
             save=save,
             blob=self._store.blob,
+            others=self._others,
         )
         wait_s = FIRST_WAIT_S
         while True:
@@ -251,6 +257,26 @@ class Outbox:
                     wait_s = min(wait_s * 2, LONGEST_WAIT_S)
                 # Its channel may have been started anew meanwhile, with an adapter of its own.
                 posting.go_by(await self._account(rows.address_of(item)))
+
+    async def _others(self, to: Address) -> frozenset[str]:
+        """Return the ids of a chat's messages that are known to be ours; read when one is lost.
+
+        Those of any thread, because threads of a chat are numbered together.
+        """
+        found = [
+            *await self._store.find(
+                RowKind.OUTBOX, place=to.key(), newest_first=True, limit=NEIGHBOURS
+            ),
+            *await self._store.find(RowKind.OUTBOX, newest_first=True, limit=NEIGHBOURS),
+        ]
+        refs = [ref for row in found for ref in rows.messages(rows.read(row))]
+        refs += await self._drafts()
+        here = (to.channel, to.account, to.chat)
+        return frozenset(
+            ref.message
+            for ref in refs
+            if (ref.address.channel, ref.address.account, ref.address.chat) == here
+        )
 
     async def _account(self, address: Address) -> Account:
         """Return the account once its channel is there."""

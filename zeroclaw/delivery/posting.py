@@ -5,16 +5,19 @@ from dataclasses import replace
 from typing import Protocol, assert_never
 
 from zeroclaw import sentences
+from zeroclaw.channel import Sighting
 from zeroclaw.delivery.account import (
     Account,
     Arrived,
+    Ending,
     Lost,
     NotArrived,
     TurnedDown,
 )
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, State, Text, part_key, posted
+from zeroclaw.delivery.seeking import Parcel, seek, the_one
 from zeroclaw.delivery.split import split
-from zeroclaw.envelope import MessageRef, OutgoingFile
+from zeroclaw.envelope import Address, MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 
 # So often an answer may be lost before the row is given up, where each repeat may be seen, and
@@ -59,6 +62,7 @@ class Posting:
         account: Account,
         save: Save,
         blob: Callable[[str], Awaitable[bytes | None]],
+        others: Callable[[Address], Awaitable[frozenset[str]]],
     ) -> None:
         """Begin where the row stands.
 
@@ -71,8 +75,9 @@ class Posting:
             account: Where it goes out.
             save: Commits.
             blob: Reads the bytes of a digest, None where they are gone.
+            others: The platform's ids of the messages of a chat that are known to be ours.
         """
-        if was_sending and isinstance(item, Text | File):
+        if was_sending and not isinstance(item, Settle):
             item = replace(item, uncertain=True)
         self._key = key
         self._item = item
@@ -81,7 +86,11 @@ class Posting:
         self._account = account
         self._save = save
         self._blob = blob
+        self._others = others
         self._lost = 0
+        self._is_late = False
+        # What was sent again, and from where to look for the first one.
+        self._second: tuple[MessageRef, str] | None = None
 
     def go_by(self, account: Account) -> None:
         """Go on over this account; what was learned about the row stays."""
@@ -113,9 +122,9 @@ class Posting:
 
     async def _deliver_text(self, item: Text) -> None:
         parts = split(item.text, self._account.fits)
-        if self._is_lost(item) and 0 < len(parts) <= len(item.refs):
-            # Found by its key, one more message is there to be taken away.
-            self._item = item = await self._send_part(item, parts[-1])
+        if item.uncertain and 0 < len(parts) <= len(item.refs):
+            # Where it is found, one more message is there to be taken away.
+            self._item = item = await self._take_in(item, parts[-1])
         while item.done < len(parts):
             item = await self._show_part(item, parts[item.done])
             self._item = item
@@ -148,17 +157,7 @@ class Posting:
                 return self._plain_or_stop(item, ending)
 
     async def _send_part(self, item: Text, text: str) -> Text:
-        await self._begin_send()
-        await self._account.permit(item.address)
-        keyed = self._account.capabilities.idempotent_send
-        repeat = sentences.POSSIBLE_REPEAT.to(item.language)
-        ending = await self._account.send(
-            item.address,
-            text + repeat if item.uncertain and not keyed else text,
-            key=part_key(self._key, item),
-            plain=item.plain,
-            reply_to=item.reply_to if item.done == 0 else "",
-        )
+        ending = await self._sent(self._part(item, text))
         if isinstance(ending, Arrived):
             # One that its draft had begun shows the draft's text, so it is edited next.
             is_old = self._is_lost(item) or self._may_be_old(item)
@@ -169,9 +168,36 @@ class Posting:
                 done=item.done if is_old else item.done + 1,
                 posted=None if item.turn is None else posted(item) + 1,
                 uncertain=False,
+                mark="",
             )
         await self._after_send(ending)
         return self._plain_or_stop(item, ending)
+
+    def _part(self, item: Text, text: str) -> Parcel:
+        account, key, plain = self._account, part_key(self._key, item), item.plain
+        reply_to = item.reply_to if item.done == 0 else ""
+        repeat = text + sentences.POSSIBLE_REPEAT.to(item.language)
+        return Parcel(
+            to=item.address,
+            sought=lambda: account.outgoing(text, key=key, plain=plain, reply_to=reply_to),
+            send=lambda is_repeat: account.send(
+                item.address,
+                repeat if is_repeat else text,
+                key=key,
+                plain=plain,
+                reply_to=reply_to,
+            ),
+            admit=lambda ref: account.edit(ref, repeat, key=key, plain=plain),
+        )
+
+    async def _take_in(self, item: Text, text: str) -> Text:
+        """Return the item with the message of its draft that nobody recorded, if it is found."""
+        if self._may_have_draft(item):
+            return await self._send_part(item, text)
+        seen = await self._seek(self._part(item, text))
+        found = seen.value.ref if isinstance(seen, Arrived) else None
+        refs = item.refs if found is None else (*item.refs, found)
+        return replace(item, refs=refs, uncertain=False, mark="")
 
     def _is_lost(self, item: Text) -> bool:
         """Whether a message of the draft may stand that can be found by its key."""
@@ -214,36 +240,48 @@ class Posting:
         if content is None:
             message = "its bytes are no longer kept"
             raise _RefusedError(message)
-        await self._begin_send()
-        await self._account.permit(item.address)
-        keyed = self._account.capabilities.idempotent_send
         repeat = sentences.POSSIBLE_REPEAT.to(item.language).strip()
-        captions = (item.caption, repeat if item.uncertain and not keyed else "")
         file = OutgoingFile(
             name=item.name,
             media_type=item.media_type,
             content=content,
             key=self._key,
-            caption="\n\n".join(filter(None, captions)),
+            caption=item.caption,
             reply_to=item.reply_to or None,
         )
-        ending = await self._account.send_file(item.address, file)
+        again = replace(file, caption="\n\n".join(filter(None, (item.caption, repeat))))
+        account = self._account
+        ending = await self._sent(
+            Parcel(
+                to=item.address,
+                sought=lambda: file,
+                send=lambda is_repeat: account.send_file(
+                    item.address, again if is_repeat else file
+                ),
+            )
+        )
         if not isinstance(ending, Arrived):
             await self._after_send(ending)
             raise self._stop(ending)
-        self._item = replace(item, ref=ending.value, uncertain=False)
+        self._item = replace(item, ref=ending.value, uncertain=False, mark="")
         await self._put("delivered", DurablePoint.DELIVERED)
 
     # --- cards -----------------------------------------------------------------------------------
 
     async def _deliver_card(self, item: Ask) -> None:
-        await self._begin_send()
-        await self._account.permit(item.address)
-        ending = await self._account.ask(item.address, item.card)
+        account = self._account
+        ending = await self._sent(
+            Parcel(
+                to=item.address,
+                sought=lambda: item.card,
+                # A card says nothing of being a repeat; pressed on either, both are settled.
+                send=lambda _: account.ask(item.address, item.card),
+            )
+        )
         if not isinstance(ending, Arrived):
             await self._after_send(ending)
             raise self._stop(ending)
-        self._item = replace(item, ref=ending.value)
+        self._item = replace(item, ref=ending.value, uncertain=False, mark="")
         await self._put("delivered", DurablePoint.ASKED)
 
     async def _deliver_outcome(self, item: Settle) -> None:
@@ -255,12 +293,77 @@ class Posting:
             raise self._stop(ending)
         await self._put("delivered", DurablePoint.SETTLED)
 
+    # --- one message -----------------------------------------------------------------------------
+
+    async def _sent(self, one: Parcel) -> Ending[MessageRef]:
+        """Post a message, unless it is found to stand since an earlier try.
+
+        Raises:
+            LaterError: Whether it stands could not be looked for.
+        """
+        if self._second is None:
+            missed: Sighting | None = None
+            is_doubtful = self._is_doubtful()
+            if is_doubtful:
+                seen = await self._seek(one)
+                if isinstance(seen, Arrived) and seen.value.ref is not None:
+                    return Arrived(value=seen.value.ref)
+                missed = self._missed(seen)
+            await self._account.permit(one.to)
+            async with self._account.alone(one.to):
+                await self._begin_send(one.to)
+                ending = await one.send(is_doubtful and missed is None)
+            if missed is None or not isinstance(ending, Arrived):
+                return ending
+            self._second = (ending.value, missed.since)
+        new, since = self._second
+        apart = await self._others(one.to)
+        stands = await the_one(self._account, one, new, since=since, apart=apart)
+        if isinstance(stands, NotArrived):
+            raise self._stop(stands)
+        self._second = None
+        return Arrived(value=stands)
+
+    def _missed(self, seen: Arrived[Sighting] | Lost | None) -> Sighting | None:
+        """Return where the looking has ended without finding it, None where that says nothing."""
+        if isinstance(seen, Arrived) and not self._is_late:
+            return seen.value
+        # What is only late may come yet, however far was looked.
+        if self._is_sending and not self._account.capabilities.may_repeat:
+            message = "the answer was lost, and it is not sent again"
+            raise _RefusedError(message)
+        return None
+
+    async def _seek(self, one: Parcel) -> Arrived[Sighting] | Lost | None:
+        """Look for a message that may stand; None where that can't be done.
+
+        Raises:
+            LaterError: The looking itself has failed.
+        """
+        mark = _mark(self._item)
+        if not self._account.capabilities.can_look or not mark:
+            return None
+        apart = await self._others(one.to)
+        seen = await seek(self._account, one, since=mark, apart=apart)
+        if isinstance(seen, NotArrived):
+            raise self._stop(seen)
+        return seen
+
+    def _is_doubtful(self) -> bool:
+        """Whether the next message may stand already, and its key would not be known."""
+        keyed = self._account.capabilities.idempotent_send
+        return not isinstance(self._item, Settle) and self._item.uncertain and not keyed
+
     # --- what is kept between calls --------------------------------------------------------------
 
-    async def _begin_send(self) -> None:
-        """Record that a send begins that can't be repeated unseen."""
-        if not self._account.capabilities.idempotent_send and not self._is_sending:
-            await self._put("sending", DurablePoint.HOUSEKEEPING)
+    async def _begin_send(self, to: Address) -> None:
+        """Record that a send begins that can't be repeated unseen, and where it would stand."""
+        if self._account.capabilities.idempotent_send or self._is_sending:
+            return
+        item = self._item
+        if not isinstance(item, Settle) and not (item.uncertain and item.mark):
+            self._item = replace(item, mark=self._account.mark(to))
+        await self._put("sending", DurablePoint.HOUSEKEEPING)
 
     async def _after_send(self, ending: NotArrived | TurnedDown | Lost) -> None:
         """Record that a send did not arrive, or remember that it may have."""
@@ -268,7 +371,8 @@ class Posting:
             return
         if not isinstance(ending, Lost):
             await self._put("pending", DurablePoint.HOUSEKEEPING)
-        elif isinstance(self._item, Text | File):
+        elif not isinstance(self._item, Settle):
+            self._is_late = ending.late
             self._item = replace(self._item, uncertain=True)
 
     def _stop(self, ending: NotArrived | TurnedDown | Lost) -> Exception:
@@ -279,7 +383,8 @@ class Posting:
             case TurnedDown():
                 return _RefusedError(ending.why)
             case Lost():
-                self._lost += ending.broken or self._is_sending
+                is_seen = self._is_sending and (ending.late or not _mark(self._item))
+                self._lost += ending.broken or is_seen
                 return LaterError() if self._lost < MOST_LOST else _RefusedError(ending.why)
             case _:
                 assert_never(ending)
@@ -287,3 +392,7 @@ class Posting:
     async def _put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
         await self._save(self._item, state, point, why)
         self._is_sending = state == "sending"
+
+
+def _mark(item: Item) -> str:
+    return "" if isinstance(item, Settle) else item.mark

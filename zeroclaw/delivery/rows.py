@@ -7,7 +7,7 @@ are ulids, and idempotency keys come from them.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, assert_never
 
 from zeroclaw import record, sentences
 from zeroclaw.channel import Card, Outcome
@@ -37,8 +37,9 @@ class Text:
         done: How many parts stand as they should.
         plain: The platform could not read the markup.
         uncertain: The next send, or one of the draft, may have arrived already. Where the
-            platform knows our keys the message is found by its key; elsewhere the text says that
-            it may be a repeat.
+            platform knows our keys the message is found by its key, where it can be looked for it
+            is; elsewhere the text says that it may be a repeat.
+        mark: From where to look for the one that is uncertain, empty where that can't be done.
         posted: How many messages the turn has posted, those that are gone included; None: as many
             as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when this is refused; for what is said to the operator about that.
@@ -53,6 +54,7 @@ class Text:
     done: int = 0
     plain: bool = False
     uncertain: bool = False
+    mark: str = ""
     posted: int | None = None
     quiet: bool = False
     reply_to: str = ""
@@ -71,6 +73,7 @@ class File:
         turn: Whose file this is.
         ref: Where it stands, None until it was sent.
         uncertain: As in `Text`; the caption says that it may be a repeat.
+        mark: As in `Text`.
         reply_to: As in `Text`.
         language: As in `Text`.
     """
@@ -84,6 +87,7 @@ class File:
     caption: str = ""
     ref: MessageRef | None = None
     uncertain: bool = False
+    mark: str = ""
     reply_to: str = ""
     language: Language = "en"
 
@@ -96,12 +100,16 @@ class Ask:
         address: The approver's chat.
         approvals: The keys of the approval rows that it shows.
         ref: Where it stands, None until it was sent.
+        uncertain: It may have been sent already.
+        mark: As in `Text`.
     """
 
     address: Address
     card: Card
     approvals: tuple[str, ...]
     ref: MessageRef | None = None
+    uncertain: bool = False
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +127,13 @@ class Left:
     Attributes:
         refs: The messages that stand, in order.
         uncertain: One more may stand that nobody knows.
+        mark: From where to look for that one.
         posted: How many it posted, those that are gone included; None: as many as stand.
     """
 
     refs: tuple[MessageRef, ...]
     uncertain: bool = False
+    mark: str = ""
     posted: int | None = None
 
 
@@ -287,6 +297,19 @@ def address_of(item: Item) -> Address:
     return item.ref.address if isinstance(item, Settle) else item.address
 
 
+def messages(item: Item) -> tuple[MessageRef, ...]:
+    """Return the messages that are known to carry it."""
+    match item:
+        case Text():
+            return item.refs
+        case Settle():
+            return (item.ref,)
+        case File() | Ask():
+            return () if item.ref is None else (item.ref,)
+        case _:
+            assert_never(item)
+
+
 def changed(row: Row, item: Item, state: State) -> Put:
     """Return the write that moves a row on, if nobody else did meanwhile."""
     return Put(
@@ -344,7 +367,13 @@ def with_draft(item: Text, left: Left) -> Text:
     """Return the final with what was learned about its draft after it was committed."""
     refs = (*left.refs, *(ref for ref in item.refs if ref not in left.refs))
     counted = None if left.posted is None or left.posted == len(refs) else left.posted
-    return replace(item, refs=refs, uncertain=item.uncertain or left.uncertain, posted=counted)
+    return replace(
+        item,
+        refs=refs,
+        uncertain=item.uncertain or left.uncertain,
+        mark=item.mark or left.mark,
+        posted=counted,
+    )
 
 
 def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:

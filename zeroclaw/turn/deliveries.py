@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from zeroclaw import sentences
-from zeroclaw.delivery.rows import Ask, File, Item, Text, address_of, note_row
+from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, note_row
 from zeroclaw.envelope import ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
 from zeroclaw.language import Says
@@ -64,9 +64,12 @@ class Deliveries:
             what = sentences.A_CARD
         elif isinstance(item, File):
             what = sentences.A_FILE
-            writes.append(self._not_sent(row, item, why))
+            if not item.uncertain:
+                writes.append(self._not_sent(row, item, why))
         where = address_of(item).channel
         says = sentences.PLATFORM_REFUSED.about(what=what, where=where, why=why)
+        if not isinstance(item, Settle) and item.uncertain:
+            says = sentences.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
         told = self._rooms.failed(
             Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
         )

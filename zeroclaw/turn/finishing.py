@@ -103,6 +103,7 @@ class Finishing:
             final,
             refs=left,
             uncertain=draft.uncertain,
+            mark=draft.mark,
             posted=draft.posted,
             inherited=draft.inherited,
         )

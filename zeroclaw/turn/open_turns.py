@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.record import decode, encode
-from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.store import Put, Row, RowKind, Rows, find_all
 from zeroclaw.turn.inbox import Item
 
 
@@ -55,6 +55,12 @@ def turn_put(
         place=row.address.key(),
         expect=expect,
     )
+
+
+async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
+    """Return the messages of all turns that are not over, as far as they are recorded."""
+    found = find_all(rows, RowKind.TURN, state="open")
+    return tuple([ref async for row in found for ref in turn_of(row).refs])
 
 
 def turn_of(row: Row) -> TurnRow:

@@ -87,7 +87,10 @@ async def commit(
 
 @asynccontextmanager
 async def running(
-    *channels: ScriptedChannel, store: MemoryStore | None = None, calls_at_once: int = 8
+    *channels: ScriptedChannel,
+    store: MemoryStore | None = None,
+    calls_at_once: int = 8,
+    open_drafts: tuple[MessageRef, ...] = (),
 ) -> AsyncGenerator[Rig]:
     """One process over a store; leaving it ends all that still waits, like a kill."""
     clock, kept = LoopClock(), store or MemoryStore()
@@ -95,6 +98,9 @@ async def running(
 
     async def fence_of(conversation: ConversationId) -> Fence:
         return await kept.lease(conversation)
+
+    async def drafts() -> tuple[MessageRef, ...]:
+        return open_drafts
 
     async with asyncio.TaskGroup() as owner:
         done = asyncio.Event()
@@ -119,6 +125,7 @@ async def running(
                     fence_of=fence_of,
                     hooks=hooks,
                     jitter=lambda: 1.0,
+                    drafts=drafts,
                 )
                 rig = Rig(
                     clock=clock,

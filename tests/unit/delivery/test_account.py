@@ -58,7 +58,7 @@ async def test_a_call_that_hangs_ends_as_lost() -> None:
     async with running(platform()) as rig:
         rig.channel.will("send", Hang())
         ending = await rig.accounts["chat"].send(rig.channel.address(), "a", key="k")
-        assert ending == Lost(why="no answer within 20 s")
+        assert ending == Lost(why="no answer within 20 s", late=True)
         assert rig.clock.monotonic() == CALL_TIMEOUT_S
 
 

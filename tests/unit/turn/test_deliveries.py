@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
+from tests.fakes.scripted_channel import Lost
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint, RowKind
@@ -65,6 +66,21 @@ async def test_a_final_that_was_refused_fails_its_message(world: World) -> None:
         await house.say("hello", "ben")
         assert await house.states() == ["failed"]
         assert house.texts() == ["An answer to Ben in `chat` was refused by the platform: blocked."]
+
+
+async def test_an_answer_that_may_have_arrived_is_told_as_that(world: World) -> None:
+    """Where the operator chose that it is held back, nobody reads that it was refused (P1)."""
+    held = replace(CAPABILITIES, can_edit=False, idempotent_send=False, may_repeat=False)
+    world.add_platform("chat", held)
+    async with world.running() as house:
+        world.platforms["chat"].will("send", Lost())
+        await house.say("hello", "ben")
+        await house.advance(60)
+        assert house.texts() == [
+            "An answer to Ben in `chat` may stand there, or may not: "
+            "the answer was lost, and it is not sent again."
+        ]
+        assert await house.states() == ["failed"]
 
 
 async def test_an_approval_that_is_gone_is_passed_over(world: World) -> None:

@@ -30,6 +30,8 @@ from zeroclaw import (
     OutgoingFile,
     RateLimited,
     Rendered,
+    Sighting,
+    Sought,
     ZeroclawError,
 )
 from zeroclaw_test_platform import LoopbackSettings, decode, render
@@ -124,6 +126,19 @@ class LoopbackChannel:
         """Post a message."""
         answer = await self._call("send", to, _outgoing(outgoing))
         return MessageRef(address=to, message=text_of(answer, "message"))
+
+    def mark(self, to: Address) -> str:
+        """Refuse: repeats are known by their keys, or not at all."""
+        message = f"`{self.name}` looks for no messages in `{to.chat}`"
+        raise NotSupported(message)
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> Sighting:
+        """Refuse; see `mark`."""
+        del sought, since, apart, before
+        message = f"`{self.name}` looks for no messages in `{to.chat}`"
+        raise NotSupported(message)
 
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Post a file with its caption."""

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from channels.telegram import TelegramSettings
 from channels.telegram.emulator import Emulator
 from channels.telegram.opening import open_channel
 from tests.contract.telegram_harness import SETTINGS, telegram_context
@@ -16,6 +17,12 @@ class Stage:
     telegram: Emulator
     clock: ManualClock
     channel: Channel
+    settings: TelegramSettings
+
+    def restarted(self) -> "Stage":
+        """The same account in another process, which knows nothing yet; its channel is to be closed."""
+        context = telegram_context(self.telegram, self.clock, self.settings)
+        return replace(self, channel=open_channel(context))
 
     def place(self, chat: int) -> Address:
         account = str(self.telegram.account.me.id)
@@ -29,9 +36,10 @@ class Stage:
 async def stage(**settings: object) -> AsyncGenerator[Stage]:
     clock = ManualClock()
     async with Emulator(clock=clock) as telegram:
-        context = telegram_context(telegram, clock, SETTINGS.model_copy(update=settings))
+        wanted = SETTINGS.model_copy(update=settings)
+        context = telegram_context(telegram, clock, wanted)
         channel = open_channel(context)
         try:
-            yield Stage(telegram=telegram, clock=clock, channel=channel)
+            yield Stage(telegram=telegram, clock=clock, channel=channel, settings=wanted)
         finally:
             await channel.aclose()

@@ -1,76 +1,205 @@
-"""A message whose answer was lost is found, or known not to stand, or said to be unknown."""
+"""A message whose answer was lost is found where it stands, or known not to, or said to be unknown."""
 
 import asyncio
 
 import pytest
 
-from channels.telegram import sending as sending_room
-from channels.telegram.emulator import BadGateway, Hang, Lose, TooMany
+from channels.telegram import looking
+from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD
 from tests.unit.channels.telegram.stage import Stage, stage
-from zeroclaw import Address, ChannelUnavailable, DeliveryUnknown
+from zeroclaw import (
+    Address,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    MessageRef,
+    NotSupported,
+    RateLimited,
+    Sighting,
+    Sought,
+)
 
 # All open real sockets.
 pytestmark = pytest.mark.slow
 
-CARRIED_OUT = [BadGateway(carried_out=True), Lose(carried_out=True)]
-NOT_CARRIED_OUT = [BadGateway(), Lose(carried_out=False)]
+NONE: frozenset[str] = frozenset()
 
 
 async def begun(on: Stage) -> int:
-    """Let Ann's chat begin with a message of the bot, so that an id is known."""
+    """Let Ann's chat begin with a message of the bot, so that a number is known."""
     ann = on.telegram.person("Ann")
     await on.channel.send(on.place(ann.id), on.outgoing("first"))
     return ann.id
 
 
-@pytest.mark.parametrize("fault", CARRIED_OUT, ids=repr)
+async def lost(on: Stage, to: Address, text: str = "hello") -> str:
+    """Send a message whose answer is lost; return the mark of before."""
+    mark = on.channel.mark(to)
+    on.telegram.will("sendMessage", Lose(carried_out=True))
+    with pytest.raises(DeliveryUnknown):
+        await on.channel.send(to, on.outgoing(text))
+    return mark
+
+
+async def looked(
+    on: Stage,
+    to: Address,
+    sought: Sought,
+    since: str,
+    *,
+    apart: frozenset[str] = NONE,
+    before: str = "",
+) -> Sighting:
+    """Look to the end, as the outbox does."""
+    seen = Sighting(since=since, is_over=False)
+    while not seen.is_over:
+        seen = await on.channel.look(to, sought, since=seen.since, apart=apart, before=before)
+    return seen
+
+
+@pytest.mark.parametrize("fault", [BadGateway(carried_out=True), Lose(carried_out=True)], ids=repr)
 async def test_one_that_stands_is_found(fault: BadGateway | Lose) -> None:
-    """Others wrote meanwhile, in this chat and elsewhere; nothing is sent again (P1)."""
+    """Others wrote meanwhile elsewhere; what people see is not changed (P1)."""
     async with stage() as on:
         chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = on.channel.mark(here)
         on.telegram.skip_ids(2)
         on.telegram.will("sendMessage", fault)
-        ref = await on.channel.send(on.place(chat.id), on.outgoing("*hello*"))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send(here, on.outgoing("*hello*"))
+        seen = await looked(on, here, on.outgoing("*hello*"), mark)
+        assert seen.ref == MessageRef(address=here, message=str(chat.from_bot[-1].id))
         assert chat.texts == ["first", "hello"]
-        assert ref.message == str(chat.from_bot[-1].id)
         assert len(chat.from_bot[-1].versions) == 1
-        await on.channel.edit(ref, on.outgoing("bye"))
-        assert chat.texts == ["first", "bye"]
 
 
-@pytest.mark.parametrize("fault", NOT_CARRIED_OUT, ids=repr)
-async def test_one_that_does_not_stand_may_be_sent_again(fault: BadGateway | Lose) -> None:
+async def test_another_process_finds_it_by_the_mark() -> None:
+    """It knows nothing but what was stored (P1)."""
     async with stage() as on:
         chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = await lost(on, here)
+        again = on.restarted()
+        assert again.channel.mark(here) == ""
+        seen = await looked(again, here, on.outgoing("hello"), mark)
+        await again.channel.aclose()
+        assert seen.ref is not None
+        assert seen.ref.message == str(chat.from_bot[-1].id)
+
+
+@pytest.mark.parametrize("fault", [BadGateway(), Lose(carried_out=False)], ids=repr)
+async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) -> None:
+    async with stage() as on:
+        chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = on.channel.mark(here)
         on.telegram.will("sendMessage", fault)
-        with pytest.raises(ChannelUnavailable, match="did not arrive"):
-            await on.channel.send(on.place(chat.id), on.outgoing("hello"))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send(here, on.outgoing("hello"))
+        seen = await looked(on, here, on.outgoing("hello"), mark)
+        assert seen.ref is None
+        assert len(on.telegram.called("editMessageText")) == looking.LOOK_AHEAD
         assert chat.texts == ["first"]
+
+
+async def test_sent_again_its_number_tells_how_far_to_look() -> None:
+    """Numbers ran further than anybody looked, and the first one is found after all (P1)."""
+    async with stage() as on:
+        chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = on.channel.mark(here)
+        on.telegram.skip_ids(looking.LOOK_AHEAD + 2)
+        await lost(on, here)
+        seen = await looked(on, here, on.outgoing("hello"), mark)
+        assert seen.ref is None
+        new = await on.channel.send(here, on.outgoing("hello"))
+        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
+        assert seen.ref is not None
+        assert int(seen.ref.message) == int(new.message) - 1
+
+
+async def test_sent_again_without_a_gap_nothing_is_left_to_look_at() -> None:
+    """It takes no call to know that."""
+    async with stage() as on:
+        chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        seen = await looked(on, here, on.outgoing("hello"), on.channel.mark(here))
+        calls = len(on.telegram.called("editMessageText"))
+        new = await on.channel.send(here, on.outgoing("hello"))
+        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
+        assert seen.ref is None
+        assert len(on.telegram.called("editMessageText")) == calls
 
 
 async def test_a_lost_card_is_found_with_its_buttons() -> None:
     async with stage() as on:
         chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = on.channel.mark(here)
         on.telegram.will("sendMessage", Lose(carried_out=True))
-        ref = await on.channel.ask(on.place(chat.id), CARD)
-        assert ref.message == str(chat.from_bot[-1].id)
-        assert len(chat.from_bot) == 2
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.ask(here, CARD)
+        buttons = chat.from_bot[-1].buttons
+        seen = await looked(on, here, CARD, mark)
+        assert seen.ref is not None
+        assert seen.ref.message == str(chat.from_bot[-1].id)
+        assert buttons
+        assert chat.from_bot[-1].buttons == buttons
+        assert len(chat.from_bot[-1].versions) == 1
 
 
-async def test_what_people_write_counts_as_known() -> None:
-    """Their newer messages are no place to look at."""
+async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
+    """Even with the same words, and though this process did not send it."""
+    async with stage() as on:
+        chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = on.channel.mark(here)
+        await on.channel.send(here, on.outgoing("hello"))
+        known = str(chat.from_bot[-1].id)
+        await lost(on, here)
+        for adapter in (on, on.restarted()):
+            seen = await looked(adapter, here, on.outgoing("hello"), mark, apart=frozenset({known}))
+            assert seen.ref is not None
+            assert seen.ref.message == str(chat.from_bot[-1].id)
+            await adapter.channel.aclose()
+
+
+async def test_an_old_update_that_comes_again_moves_no_mark_back() -> None:
+    """Else an answer of ours above it would be taken for the one that is sought."""
+    desk = Desk()
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        async with receiving(on.channel, desk.admit):
+            deed = ann.says("hi")
+            await on.telegram.confirmed(deed)
+            here = on.place(ann.id)
+            await on.channel.send(here, on.outgoing("the first answer"))
+            on.telegram.redeliver(deed)
+            await on.telegram.confirmed(deed)
+            mark = await lost(on, here)
+            seen = await looked(on, here, on.outgoing("hello"), mark)
+            assert seen.ref is not None
+            assert ann.chat.texts[-2:] == ["the first answer", "hello"]
+
+
+async def test_what_people_write_is_no_place_to_look_at() -> None:
     desk = Desk()
     async with stage() as on:
         ann = on.telegram.person("Ann")
         async with receiving(on.channel, desk.admit):
             await on.telegram.confirmed(ann.says("hi"))
+            here = on.place(ann.id)
+            mark = on.channel.mark(here)
+            await on.telegram.confirmed(ann.says("are you there?"))
             on.telegram.will("sendMessage", Lose(carried_out=True))
-            ref = await on.channel.send(on.place(ann.id), on.outgoing("hello"))
-            assert [call.message for call in on.telegram.called("editMessageText")] == [
-                int(ref.message)
-            ]
+            with pytest.raises(DeliveryUnknown):
+                await on.channel.send(here, on.outgoing("hello"))
+            seen = await looked(on, here, on.outgoing("hello"), mark)
+            assert seen.ref is not None
+            called = [call.message for call in on.telegram.called("editMessageText")]
+            assert called == [int(seen.ref.message)]
 
 
 @pytest.mark.parametrize("is_super", [True, False])
@@ -80,29 +209,62 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
         ann = on.telegram.person("Ann")
         open_group = on.telegram.supergroup if is_super else on.telegram.group
         team = open_group("Team", ann)
-        await on.channel.send(on.place(team.id), on.outgoing("first"))
+        here = on.place(team.id)
+        await on.channel.send(here, on.outgoing("first"))
         for _ in range(4):
             await on.channel.send(on.place(ann.id), on.outgoing("elsewhere"))
-        on.telegram.will("sendMessage", Lose(carried_out=True))
-        await on.channel.send(on.place(team.id), on.outgoing("hello"))
+        mark = await lost(on, here)
+        seen = await looked(on, here, on.outgoing("hello"), mark)
+        assert seen.ref is not None
         assert team.texts == ["first", "hello"]
+
+
+async def test_what_others_write_unheard_leads_further() -> None:
+    """In a group where the bot hears only what is meant for it, the numbers run all the same."""
+    async with stage(groups="mentioned") as on:
+        ann = on.telegram.person("Ann")
+        team = on.telegram.supergroup("Team", ann)
+        here = on.place(team.id)
+        await on.channel.send(here, on.outgoing("first"))
+        mark = on.channel.mark(here)
+        for number in range(looking.LOOK_AHEAD + 3):
+            ann.says(f"unheard {number}", chat=team)
+        await lost(on, here)
+        seen = await looked(on, here, on.outgoing("hello"), mark)
+        assert seen.ref is not None
+        assert seen.ref.message == str(team.from_bot[-1].id)
 
 
 async def test_where_too_much_lies_between_it_stays_unknown() -> None:
     """Each look is a call, and the account has others to make."""
     async with stage() as on:
         ann = on.place(await begun(on))
+        on.telegram.skip_ids(looking.MOST_LOOKS)
+        mark = await lost(on, ann)
+        new = await on.channel.send(ann, on.outgoing("hello"))
+        with pytest.raises(DeliveryUnknown):
+            await looked(on, ann, on.outgoing("hello"), mark, before=new.message)
+        assert len(on.telegram.called("editMessageText")) == looking.MOST_LOOKS
+
+
+async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
+    """They use up the numbers that private chats share, and are known."""
+    async with stage() as on:
+        ann = on.place(await begun(on))
         bob = on.place(on.telegram.person("Bob").id)
         hang = Hang(carried_out=True)
         on.telegram.will("sendMessage", hang, chat=on.telegram.account.chats[int(ann.chat)])
+        mark = on.channel.mark(ann)
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(unknown(on, ann))
             await hang.reached()
-            for number in range(sending_room.MOST_LOOKS):
+            for number in range(looking.MOST_LOOKS):
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
-        assert on.telegram.called("editMessageText") == []
+        seen = await looked(on, ann, on.outgoing("hello"), mark)
+        assert seen.ref is not None
+        assert len(on.telegram.called("editMessageText")) == 1
 
 
 async def unknown(on: Stage, place: Address) -> None:
@@ -110,29 +272,47 @@ async def unknown(on: Stage, place: Address) -> None:
         await on.channel.send(place, on.outgoing("hello"))
 
 
-async def test_where_nothing_is_known_it_stays_unknown() -> None:
+@pytest.mark.parametrize("mark", ["", "7", "a/b/c", "1/2"])
+async def test_where_nothing_is_known_it_stays_unknown(mark: str) -> None:
     """Then the outbox sends it again, and says that it may be a repeat."""
     async with stage() as on:
-        ann = on.telegram.person("Ann")
-        on.telegram.will("sendMessage", Lose(carried_out=True))
+        here = on.place(on.telegram.person("Ann").id)
+        assert on.channel.mark(here) == ""
         with pytest.raises(DeliveryUnknown):
-            await on.channel.send(on.place(ann.id), on.outgoing("hello"))
+            await on.channel.look(here, on.outgoing("hello"), since=mark, apart=NONE)
         assert on.telegram.called("editMessageText") == []
 
 
-async def test_a_look_that_is_refused_leaves_it_unknown() -> None:
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (TooMany(retry_after_s=9), RateLimited),
+        (BadGateway(), ChannelUnavailable),
+        (Lose(carried_out=False), ChannelUnavailable),
+        (Refuse(code=403, description="Forbidden: bot was blocked by the user"), DeliveryUnknown),
+    ],
+    ids=repr,
+)
+async def test_a_look_that_fails_may_be_made_again_and_one_that_is_refused_may_not(
+    fault: TooMany | BadGateway | Lose | Refuse, kind: type[Exception]
+) -> None:
+    """It changes nothing the second time."""
     async with stage() as on:
         chat = on.telegram.account.chats[await begun(on)]
-        on.telegram.will("sendMessage", Lose(carried_out=True))
-        on.telegram.will("editMessageText", TooMany(retry_after_s=9))
-        with pytest.raises(DeliveryUnknown):
-            await on.channel.send(on.place(chat.id), on.outgoing("hello"))
+        mark = await lost(on, on.place(chat.id))
+        on.telegram.will("editMessageText", fault)
+        with pytest.raises(kind) as caught:
+            await looked(on, on.place(chat.id), on.outgoing("hello"), mark)
+        assert type(caught.value) is kind
 
 
-async def test_looking_can_be_switched_off() -> None:
-    async with stage(uncertain="resend") as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        on.telegram.will("sendMessage", Lose(carried_out=True))
-        with pytest.raises(DeliveryUnknown):
-            await on.channel.send(on.place(chat.id), on.outgoing("hello"))
-        assert on.telegram.called("editMessageText") == []
+@pytest.mark.parametrize("uncertain", ["resend", "hold"])
+async def test_looking_can_be_switched_off(uncertain: str) -> None:
+    async with stage(uncertain=uncertain) as on:
+        here = on.place(await begun(on))
+        assert not on.channel.capabilities.can_look
+        assert on.channel.capabilities.may_repeat is (uncertain == "resend")
+        with pytest.raises(NotSupported):
+            on.channel.mark(here)
+        with pytest.raises(NotSupported):
+            await on.channel.look(here, on.outgoing("hello"), since="1/1/0", apart=NONE)

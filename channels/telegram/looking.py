@@ -1,0 +1,153 @@
+"""Look for a message that may stand, though nobody heard of it.
+
+Telegram takes no key by which a repeated send is known. But its numbers grow (`numbers.py`). So a
+message whose answer was lost, or whose sender died, stands above the newest number known when it
+was sent, and editing the same content onto the numbers up there finds it: "not modified", or a
+success, is ours; "can't be edited" is somebody else's; "not found" is nobody's, or of another chat.
+Nothing that a person sees is changed, because our own other messages up there are known.
+
+What is rested on are documented answers of the Bot API, and numbers that grow within a counter
+(read 2026-11); it has a switch, `uncertain`.
+"""
+
+from dataclasses import dataclass
+
+from channels.telegram import cards
+from channels.telegram.calls import Calls
+from channels.telegram.numbers import Numbers
+from channels.telegram.styled import from_outgoing
+from channels.telegram.troubles import NotOurs, NotThere
+from zeroclaw import (
+    Address,
+    Card,
+    ChannelLog,
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    MessageRef,
+    Outcome,
+    Outgoing,
+    OutgoingFile,
+    Sighting,
+    Sought,
+)
+
+LOOK_AHEAD = 5
+"""Numbers beyond the newest known one that are looked at: others may have written meanwhile."""
+MOST_LOOKS = 30
+"""Each look is a call, in a group one of 19 a minute; what lies further away can't be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How far the numbers of a chat's counter were looked at.
+
+    Attributes:
+        at: Up to here nothing is sought.
+        taken: The highest number that is known to be given.
+        looks: Calls that were made since the message was sent.
+    """
+
+    at: int
+    taken: int
+    looks: int = 0
+
+
+def written(mark: Mark) -> str:
+    """Return a mark as others keep it."""
+    return f"{mark.at}/{mark.taken}/{mark.looks}"
+
+
+def read(mark: str) -> Mark | None:
+    """Return what `written` wrote, None for anything else."""
+    parts = mark.split("/")
+    if len(parts) != 3 or not all(part.isdecimal() for part in parts):  # noqa: PLR2004
+        return None
+    at, taken, looks = map(int, parts)
+    return Mark(at=at, taken=taken, looks=looks)
+
+
+class Looking:
+    """Finds what one account has sent."""
+
+    def __init__(self, *, name: str, calls: Calls, numbers: Numbers, log: ChannelLog) -> None:
+        """Hold what is needed.
+
+        Args:
+            name: The channel's, for errors.
+            calls: The account's.
+            numbers: The account's.
+            log: For facts.
+        """
+        self._name = name
+        self._calls = calls
+        self._numbers = numbers
+        self._log = log
+
+    def mark(self, to: Address) -> str:
+        """See `Channel.mark`."""
+        newest = self._numbers.newest(to.chat)
+        return written(Mark(at=newest, taken=newest)) if newest else ""
+
+    async def look(
+        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str
+    ) -> Sighting:
+        """See `Channel.look`."""
+        mark = read(since)
+        if mark is None:
+            why = "it is not known where to look"
+            raise self._unknown(why)
+        newest = max(mark.taken, self._numbers.newest(to.chat))
+        last = int(before) - 1 if before.isdecimal() else newest + LOOK_AHEAD
+        number = self._next(to, mark.at, last, apart)
+        if number > last:
+            return Sighting(since=written(Mark(at=last, taken=newest, looks=mark.looks)))
+        if mark.looks >= MOST_LOOKS:
+            why = "it may stand further on than can be looked"
+            raise self._unknown(why)
+        ref = MessageRef(address=to, message=str(number))
+        if await self._is_sought(ref, sought):
+            self._numbers.saw(to.chat, number)
+            self._log("lost_message_found", looks=mark.looks + 1)
+            return Sighting(ref=ref)
+        newest = max(newest, self._numbers.newest(to.chat))
+        last = last if before else newest + LOOK_AHEAD
+        left = Mark(at=number, taken=newest, looks=mark.looks + 1)
+        return Sighting(since=written(left), is_over=number >= last)
+
+    def _next(self, to: Address, at: int, last: int, apart: frozenset[str]) -> int:
+        """Return the next number that may be the one that is sought, `last` + 1 for none."""
+        others = self._numbers.known(to.chat)
+        numbers = range(at + 1, last + 1)
+        free = (one for one in numbers if one not in others and str(one) not in apart)
+        return next(free, last + 1)
+
+    async def _is_sought(self, ref: MessageRef, sought: Sought) -> bool:
+        """Whether a message is ours; then it shows what is sought."""
+        try:
+            await self._show(ref, sought)
+        except NotThere:
+            return False
+        except NotOurs:
+            # Somebody's all the same, so the numbers have run at least as far.
+            self._numbers.saw(ref.address.chat, int(ref.message))
+            return False
+        except ChannelRejected as refused:
+            why = f"it can't be looked for: {refused}"
+            raise self._unknown(why) from refused
+        except DeliveryUnknown as lost:
+            # Whether or not it was carried out, it may be made again.
+            raise ChannelUnavailable(str(lost)) from lost
+        return True
+
+    def _unknown(self, why: str) -> DeliveryUnknown:
+        return DeliveryUnknown(f"`{self._name}`: {why}")
+
+    async def _show(self, ref: MessageRef, sought: Sought) -> None:
+        match sought:
+            case Outgoing():
+                await self._calls.edit(ref, from_outgoing(sought))
+            case OutgoingFile():
+                await self._calls.edit_caption(ref, sought.caption)
+            case Card():
+                await self._calls.edit_card(ref, cards.view(Outcome(card=sought, endings=())))

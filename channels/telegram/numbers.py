@@ -1,0 +1,43 @@
+"""Which numbers messages have: the newest of each counter, and the newest ones that are known.
+
+Telegram numbers the messages of private chats and basic groups by one counter of the account, those
+of a supergroup by its own. A number is never given twice by a counter, so one that is known to be
+somebody's message is nobody else's (read 2026-11, in the Bot API's notes on message identifiers).
+"""
+
+from collections import deque
+
+KNOWN_OF_ALL = 2048
+"""Numbers that are remembered of the counter that many chats share."""
+KNOWN_OF_ONE = 128
+"""Numbers that are remembered of one supergroup."""
+_SUPERGROUP = "-100"  # what the ids of supergroups begin with
+
+
+class Numbers:
+    """All counters of one account."""
+
+    def __init__(self) -> None:
+        """Begin knowing none."""
+        self._newest: dict[str, int] = {}
+        self._known: dict[str, deque[int]] = {}
+
+    def saw(self, chat: str, number: int) -> None:
+        """Take note of a message of anybody's; an old one may come again."""
+        counter = _counter(chat)
+        self._newest[counter] = max(number, self.newest(chat))
+        most = KNOWN_OF_ONE if counter else KNOWN_OF_ALL
+        self._known.setdefault(counter, deque(maxlen=most)).append(number)
+
+    def newest(self, chat: str) -> int:
+        """Return the newest known number of a chat's counter, 0 for none."""
+        return self._newest.get(_counter(chat), 0)
+
+    def known(self, chat: str) -> frozenset[int]:
+        """Return the numbers that are known to be messages, those seen last."""
+        return frozenset(self._known.get(_counter(chat), ()))
+
+
+def _counter(chat: str) -> str:
+    """Return the name of the counter that numbers a chat's messages."""
+    return chat if chat.startswith(_SUPERGROUP) else ""

@@ -1,0 +1,108 @@
+"""What every channel promises of a message whose answer was lost: found where it stands, or not."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.channel_suite import Adapter, Desk, Harness
+from tests.contract.channel_words import CARD, channels_that, channels_without, outgoing, texts
+from zeroclaw import DeliveryUnknown, NotSupported, Sighting, Sought
+
+# Most open real sockets.
+pytestmark = pytest.mark.slow
+
+NONE: frozenset[str] = frozenset()
+
+
+async def looked(
+    harness: Harness, sought: Sought, since: str, *, apart: frozenset[str] = NONE, before: str = ""
+) -> Sighting:
+    """Look to the end."""
+    seen = Sighting(since=since, is_over=False)
+    while not seen.is_over:
+        seen = await harness.channel.look(
+            harness.address, sought, since=seen.since, apart=apart, before=before
+        )
+    return seen
+
+
+async def begun(harness: Harness) -> str:
+    """Let the chat begin, so that there is a mark."""
+    await harness.channel.send(harness.address, outgoing(harness, "first", "k0"))
+    mark = harness.channel.mark(harness.address)
+    assert mark
+    return mark
+
+
+@channels_that("can_look")
+async def test_a_message_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path: Path) -> None:
+    """As it stands, and people see nothing of it (P1)."""
+    assert adapter.loses is not None
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        mark = await begun(harness)
+        message = outgoing(harness, "*hello*")
+        adapter.loses(harness, "text")
+        with pytest.raises(DeliveryUnknown):
+            await harness.channel.send(harness.address, message)
+        stood = await texts(harness)
+        seen = await looked(harness, message, mark)
+        assert seen.ref is not None
+        assert await texts(harness) == stood
+        await harness.channel.edit(seen.ref, outgoing(harness, "bye"))
+        assert await texts(harness) == ["first", "bye"]
+
+
+@channels_that("can_look")
+async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path: Path) -> None:
+    """With its buttons as they were (P5)."""
+    assert adapter.loses is not None
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        mark = await begun(harness)
+        adapter.loses(harness, "card")
+        with pytest.raises(DeliveryUnknown):
+            await harness.channel.ask(harness.address, CARD)
+        stood = await harness.messages()
+        seen = await looked(harness, CARD, mark)
+        assert seen.ref is not None
+        assert await harness.messages() == stood
+
+
+@channels_that("can_look")
+async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: Path) -> None:
+    """Before and after it was sent again."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        mark = await begun(harness)
+        message = outgoing(harness, "hello")
+        seen = await looked(harness, message, mark)
+        assert seen.ref is None
+        new = await harness.channel.send(harness.address, message)
+        apart = frozenset({new.message})
+        seen = await looked(harness, message, seen.since, apart=apart, before=new.message)
+        assert seen.ref is None
+        assert await texts(harness) == ["first", "hello"]
+
+
+@channels_that("can_look")
+async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path: Path) -> None:
+    """Nor is it changed, though it has the same words."""
+    assert adapter.loses is not None
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        mark = await begun(harness)
+        first = await harness.channel.send(harness.address, outgoing(harness, "hello"))
+        message = outgoing(harness, "hello")
+        adapter.loses(harness, "text")
+        with pytest.raises(DeliveryUnknown):
+            await harness.channel.send(harness.address, message)
+        seen = await looked(harness, message, mark, apart=frozenset({first.message}))
+        assert seen.ref not in {None, first}
+
+
+@channels_without("can_look")
+async def test_what_looks_for_nothing_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        with pytest.raises(NotSupported):
+            harness.channel.mark(harness.address)
+        with pytest.raises(NotSupported):
+            await harness.channel.look(
+                harness.address, outgoing(harness, "hello"), since="1", apart=NONE
+            )

@@ -1,0 +1,439 @@
+"""A message whose answer or whose record was lost is looked for, so that it does not stand twice."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.manual_clock import LoopClock
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.scripted_channel import Hang, Lost, ScriptedChannel
+from tests.unit.delivery.outbox_rows import LONG, final, note, seen, turn_of
+from tests.unit.delivery.rig import (
+    HERE,
+    PLAIN_SENDS,
+    card,
+    commit,
+    outcome,
+    platform,
+    running,
+)
+from zeroclaw.channel import Budget
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Text, ask_row, settle_rows
+from zeroclaw.delivery.split import split
+from zeroclaw.envelope import MessageRef
+from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
+from zeroclaw.store import Commit, DurablePoint, Put
+
+LOOKING = replace(PLAIN_SENDS, can_look=True)
+HOLDING = replace(PLAIN_SENDS, may_repeat=False)
+MARKED = "done" + POSSIBLE_REPEAT
+
+
+class Kill:
+    """Ends the process at a commit or a call, once."""
+
+    def __init__(self, store: MemoryStore, at: int) -> None:
+        self.dead = asyncio.Event()
+        self._left = at
+        store.before = store.after = self._step
+
+    def _step(self, _: Commit) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            self.dead.set()
+            raise asyncio.CancelledError
+
+
+async def test_a_lost_answer_is_looked_for_and_the_message_found() -> None:
+    """It is not sent again (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert [call.name for call in rig.channel.calls] == ["send", "look"]
+
+
+async def test_one_that_did_not_arrive_is_sent_again_without_a_word_of_repeats() -> None:
+    """Once it has a number it is known that there is no other (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", DeliveryUnknown("cut before it was read"))
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert [call.name for call in rig.channel.calls] == ["send", "look", "send", "look"]
+
+
+@pytest.mark.parametrize("point", [DurablePoint.HOUSEKEEPING, DurablePoint.DELIVERED])
+async def test_after_a_kill_between_a_send_and_its_record_it_is_looked_for(
+    point: DurablePoint,
+) -> None:
+    """Whether it was killed before the send or after it (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    dead = asyncio.Event()
+
+    def stop(found: Commit) -> None:
+        if found.point is point:
+            dead.set()
+            raise asyncio.CancelledError
+
+    async with running(channel, store=store) as rig:
+        earlier = note(rig, "earlier")
+        await rig.commit(earlier)
+        await rig.outbox.ended(earlier.key)
+        put = final(rig, "done")
+        await commit(store, put)
+        if point is DurablePoint.HOUSEKEEPING:
+            store.after = stop
+        else:
+            store.before = stop
+        rig.outbox.announce(put)
+        await dead.wait()
+    store.before = store.after = None
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["earlier", "done"]
+
+
+async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
+    """Its own id tells how far to look, and the first one is found after all (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.reach = 1
+
+        async def others_write(_: object) -> None:
+            rig.channel.before = None
+            rig.channel.skip(3)
+
+        rig.channel.before = others_write
+        rig.channel.will("send", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        (shown,) = rig.channel.standing(rig.channel.address())
+        item = rows.read(await rig.row(put))
+        assert isinstance(item, Text)
+        assert item.refs == (shown.ref,)
+        assert rig.channel.called("delete")
+
+
+async def test_one_that_was_sent_again_says_so_where_it_can_not_be_told_after_it() -> None:
+    """The message that stands is changed (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", DeliveryUnknown("cut"))
+        rig.channel.will("look", None, DeliveryUnknown("too far"))
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == [MARKED]
+
+
+async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
+    """The second look may fail as well, and the second message may be hard to take away (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.reach = 1
+
+        async def others_write(_: object) -> None:
+            rig.channel.before = None
+            rig.channel.skip(3)
+
+        rig.channel.before = others_write
+        rig.channel.will("send", Lost())
+        rig.channel.will("look", None, None, ChannelUnavailable("no route"))
+        rig.channel.will("delete", ChannelUnavailable("no route"))
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert len(rig.channel.called("send")) == 2
+
+
+async def test_where_it_can_not_be_told_the_repeat_says_that_it_may_be_one() -> None:
+    """The window that the platform leaves (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", Lost())
+        rig.channel.will("look", DeliveryUnknown("ids ran too far"))
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done", MARKED]
+
+
+async def test_where_nothing_is_known_to_look_from_the_repeat_says_so() -> None:
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.knows_marks = False
+        rig.channel.will("send", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done", MARKED]
+        assert rig.channel.called("look") == []
+
+
+async def test_what_is_only_late_may_come_after_the_look_so_the_repeat_says_so() -> None:
+    """A platform that was slow may carry it out whenever it likes (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", Hang())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == [MARKED]
+
+
+async def test_a_look_that_fails_is_made_again_before_anything_is_sent() -> None:
+    """However long the platform is away (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", Lost())
+        rig.channel.will("look", *[ChannelUnavailable("no route")] * 20, Hang())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert len(rig.channel.called("send")) == 1
+
+
+async def test_looks_are_paced_like_every_call_and_obey_a_wait() -> None:
+    """The platform counts them (P6)."""
+    limited = replace(LOOKING, chat_budget=Budget(per_s=0.1, burst=1))
+    async with running(platform(limited)) as rig:
+        rig.channel.will("send", Lost())
+        rig.channel.will("look", RateLimited("slow down", retry_after_s=30))
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        starts = [call.at for call in rig.channel.calls]
+        assert starts[1] - starts[0] >= 10
+        assert starts[2] - starts[1] >= 30
+        assert seen(rig.channel) == ["done"]
+
+
+async def test_each_part_of_a_long_text_is_found_as_itself() -> None:
+    """Parts that stand are not looked at (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", None, Lost(), Lost())
+        put = final(rig, LONG)
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == list(split(LONG, rig.accounts["chat"].fits))
+
+
+async def test_messages_that_are_known_are_not_taken_for_it() -> None:
+    """Those of other rows, and those of drafts of an earlier process (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    known: list[MessageRef] = []
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done")
+        await commit(store, put)
+        # A draft of another turn of that chat, and a note, both under keys that look the same.
+        key = rows.part_key(put.key, _text(put))
+        account = rig.accounts["chat"]
+        for said in ("a draft", "a note"):
+            await account.send(channel.address(), said, key=key, draft=True)
+        known += [shown.ref for shown in channel.standing(channel.address())]
+        row = await rig.row(put)
+        item = replace(_text(put), mark="0")
+        await commit(store, rows.changed(row, item, "sending"))
+        told = rows.changed(row, replace(item, refs=(known[1],)), "delivered")
+        await commit(store, replace(told, key=rig.ids.ulid(), expect=0))
+    async with running(channel, store=store, open_drafts=(known[0],)) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["a draft", "a note", "done"]
+
+
+def _text(put: Put) -> Text:
+    item = rows.read(rows.stored(put, 1))
+    assert isinstance(item, Text)
+    return item
+
+
+# --- cards and drafts -----------------------------------------------------------------------------
+
+
+async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
+    """Nobody has two cards to press (P5)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("ask", Lost())
+        put = ask_row(
+            key=rig.ids.ulid(),
+            conversation=HERE,
+            address=rig.channel.address("approver", direct=True),
+            card=card(),
+            approvals=("a1",),
+        )
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        item = rows.read(await rig.row(put))
+        assert isinstance(item, Ask)
+        assert rig.hooks.asked_refs == [item.ref]
+        assert [call.name for call in rig.channel.calls] == ["ask", "look"]
+        settled = settle_rows(
+            keys=(rig.ids.ulid(),),
+            conversation=HERE,
+            refs=tuple(rig.hooks.asked_refs),
+            outcome=outcome(),
+        )
+        await rig.commit(*settled)
+        await rig.outbox.ended(settled[0].key)
+        (shown,) = rig.channel.standing(rig.channel.address("approver", direct=True))
+        assert shown.outcome == outcome()
+
+
+async def shown_as_draft(
+    store: MemoryStore, channel: ScriptedChannel, draft: str, answer: str
+) -> Iterable[str]:
+    """Let a draft lose its only answer, and its final come."""
+    async with running(channel, store=store) as rig:
+        put = final(rig, answer)
+
+        async def on_ref(ref: MessageRef) -> None:
+            raise AssertionError(ref)
+
+        handle = rig.live.open(
+            turn=turn_of(put.key), fence=1, address=channel.address(), on_ref=on_ref
+        )
+        channel.will("send", Lost())
+        handle.show(0, draft)
+        await handle.at_rest()
+        await commit(store, put)
+        refs = await handle.close()
+        rig.outbox.announce(
+            put, refs=refs, uncertain=handle.uncertain, mark=handle.mark, posted=handle.posted
+        )
+        await rig.outbox.ended(put.key)
+        return seen(channel)
+
+
+async def test_the_final_takes_the_message_that_its_draft_has_lost() -> None:
+    """The beginning of an answer is not left behind (P1, P6)."""
+    assert await shown_as_draft(MemoryStore(), platform(LOOKING), "do", "done") == ["done"]
+
+
+async def test_where_it_can_not_be_looked_for_the_final_says_that_it_may_be_a_repeat() -> None:
+    shown = await shown_as_draft(MemoryStore(), platform(PLAIN_SENDS), "do", "done")
+    assert shown == ["do", MARKED]
+
+
+async def test_a_final_that_needs_fewer_messages_takes_the_lost_one_away() -> None:
+    """Its draft had begun another message, and lost it (P6)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done")
+        refs: list[MessageRef] = []
+
+        async def on_ref(ref: MessageRef) -> None:
+            refs.append(ref)
+
+        handle = rig.live.open(
+            turn=turn_of(put.key), fence=1, address=channel.address(), on_ref=on_ref
+        )
+        channel.will("send", None, Lost())
+        handle.show(0, LONG)
+        await handle.at_rest()
+        await commit(store, put)
+        left = await handle.close()
+        rig.outbox.announce(
+            put, refs=left, uncertain=handle.uncertain, mark=handle.mark, posted=handle.posted
+        )
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["done"]
+
+
+# --- held -----------------------------------------------------------------------------------------
+
+
+async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_told() -> None:
+    """S2-19, as the operator chose."""
+    async with running(platform(HOLDING)) as rig:
+        rig.channel.will("send", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done"]
+        assert rig.hooks.reasons == ["the answer was lost, and it is not sent again"]
+        item = rows.read(await rig.row(put))
+        assert isinstance(item, Text)
+        assert item.uncertain
+
+
+async def test_held_after_a_kill_it_is_not_repeated_either() -> None:
+    store, channel = MemoryStore(), platform(HOLDING)
+    async with running(channel, store=store) as rig:
+        put = final(rig, "done")
+        await commit(store, put)
+        kill = Kill(store, 3)
+        rig.outbox.announce(put)
+        await kill.dead.wait()
+    store.before = store.after = None
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        assert seen(channel) == ["done"]
+        assert (await rig.row(put)).state == "refused"
+
+
+async def test_held_a_final_still_comes_after_a_draft_that_was_lost() -> None:
+    """What may stand is a beginning, and the answer itself was never sent."""
+    shown = await shown_as_draft(MemoryStore(), platform(HOLDING), "do", "done")
+    assert shown == ["do", MARKED]
+
+
+# --- any order ------------------------------------------------------------------------------------
+
+SENDS = st.sampled_from(["arrives", "lost", "cut", "away"])
+LOOKS = st.sampled_from(["seen", "away", "limited"])
+
+
+def _sends(kind: str) -> Exception | Lost | None:
+    faults: dict[str, Exception | Lost] = {
+        "lost": Lost(),
+        "cut": DeliveryUnknown("cut before it was read"),
+        "away": ChannelUnavailable("no route"),
+        "limited": RateLimited("slow down", retry_after_s=5),
+    }
+    return faults.get(kind)
+
+
+@pytest.mark.slow
+@given(
+    sends=st.lists(SENDS, max_size=6),
+    looks=st.lists(LOOKS, max_size=6),
+    kills=st.lists(st.integers(1, 12), max_size=3),
+)
+async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
+    sends: list[str], looks: list[str], kills: list[int]
+) -> None:
+    """In order, whole, and unmarked: here every look can tell (P1, P2)."""
+    store = MemoryStore()
+    channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
+    channel.reach = 50
+    channel.will("send", *map(_sends, sends))
+    channel.will("look", *map(_sends, looks))
+    async with running(channel, store=store) as rig:
+        puts = [final(rig, LONG), final(rig, "done"), note(rig, "after it")]
+        await commit(store, puts[0], puts[1])
+        await commit(store, puts[2])
+    for at in kills:
+        kill = Kill(store, at)
+        async with running(channel, store=store) as rig, asyncio.TaskGroup() as group:
+            await rig.outbox.resume()
+            ended = group.create_task(rig.outbox.ended(puts[2].key))
+            dead = group.create_task(kill.dead.wait())
+            await asyncio.wait((ended, dead), return_when=asyncio.FIRST_COMPLETED)
+            ended.cancel()
+            dead.cancel()
+        store.before = store.after = None
+    async with running(channel, store=store) as rig:
+        await rig.outbox.resume()
+        for put in puts:
+            await rig.outbox.ended(put.key)
+        parts = split(LONG, rig.accounts["chat"].fits)
+        assert seen(channel) == [*parts, "done", "after it"]
