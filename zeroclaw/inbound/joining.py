@@ -26,7 +26,7 @@ from zeroclaw.inbound.runs import Run, continued, opened, takes
 from zeroclaw.store import Expect, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Ask, Item, item_of
 
-AFTER_START_S = 5.0
+AFTER_START_S = 10.0
 """Seconds from a start until no more is waited for: the platform has to be reached first."""
 
 

@@ -3,9 +3,10 @@
 The texts of an album are captions, and stand apart. Those of a long text were one; what its client
 has cut away between two of them is told from where it cut:
 
-    the message was full        in the middle of a word or a line: nothing is lost
-    the next word had no room   between two words
-    it had                      earlier, where a paragraph, a line or a sentence ended
+    the message was full              in the middle of a word or a line: nothing is lost
+    the next word had no room         between two words
+    nor had the next sentence         between two sentences
+    it had                            earlier, where a paragraph or a line ended
 
 For Telegram Desktop cuts in the second half of a full message, the app for Android in its last 300
 characters, both at the end of a paragraph rather than of a line, a sentence or a word; the one for
@@ -13,12 +14,15 @@ iOS where a line or a sentence ends; and each trims the pieces, as the server do
 sources, read 2026-11). Older ones cut where the message is full.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from zeroclaw.turn.inbox import Ask, Item, Piece
 
 _PARAGRAPH, _LINE, _WORD = "\n\n", "\n", " "
+_STOPS = ".!?…"
+_SENTENCE_END = re.compile(rf"[{_STOPS}]\s|\n")
 
 
 def run_of(item: Item) -> str:
@@ -67,7 +71,8 @@ def seam(before: str, after: str, *, room: int) -> str:
         return ""  # nobody has trimmed them
     if room < _units(after[0]):
         return ""
-    if room <= _units(after.split(maxsplit=1)[0]):
+    is_sentence = before[-1] in _STOPS and room <= _units(_first_sentence(after))
+    if is_sentence or room <= _units(after.split(maxsplit=1)[0]):
         return _WORD
     return next((one for one in (_PARAGRAPH, _LINE) if one in before or one in after), _WORD)
 
@@ -75,6 +80,11 @@ def seam(before: str, after: str, *, room: int) -> str:
 def _without(lead: str, text: str) -> str:
     """Return a text without what stands before its words; without words that is trimmed."""
     return "" if text == lead.rstrip() else text.removeprefix(lead)
+
+
+def _first_sentence(text: str) -> str:
+    end = _SENTENCE_END.search(text)
+    return text if end is None else text[: end.end() - 1]
 
 
 def _units(text: str) -> int:

@@ -83,9 +83,19 @@ class Actor:
         """Press Start in the private chat."""
         return self.says(f"/start {payload}".rstrip())
 
-    def pastes(self, text: str, *, chat: Chat | None = None, thread: int = 0) -> list[Deed]:
+    def pastes(
+        self,
+        text: str,
+        *,
+        chat: Chat | None = None,
+        thread: int = 0,
+        reply_to: Message | None = None,
+    ) -> list[Deed]:
         """Paste a long text, which the client sends as several messages at once."""
-        return [self.says(piece, chat=chat, thread=thread) for piece in people.pieces(text)]
+        return [
+            self.says(piece, chat=chat, thread=thread, reply_to=reply_to)
+            for piece in people.pieces(text)
+        ]
 
     def sends(
         self,
@@ -120,14 +130,18 @@ class Actor:
         )
 
     def sends_album(
-        self, photos: Mapping[str, bytes], *, caption: str = "", chat: Chat | None = None
+        self,
+        photos: Mapping[str, bytes] | Iterable[tuple[str, bytes]],
+        *,
+        caption: str = "",
+        chat: Chat | None = None,
     ) -> list[Deed]:
         """Send several pictures as one album; the caption stands under the first."""
         self._account.albums += 1
         album = {"media_group_id": f"album-{self._account.albums}"}
         kept = [
             media(self._account.files.keep("photo", Upload(name=name, content=content)))
-            for name, content in photos.items()
+            for name, content in (photos.items() if isinstance(photos, Mapping) else photos)
         ]
         captions = [caption, *("" for _ in kept[1:])]
         return [

@@ -3,6 +3,7 @@
 POST do    {"do": "say", "person": 1000001, "text": "hello"}
 say     person, text; chat, thread, reply_to       also long ones, which are sent in pieces
 file    person, kind, name, base64; caption, chat
+album   person, photos; caption, chat              photos: 2 to 10 of {name, base64}
 edit    person, chat, message, text
 delete  person, chat, message
 press   person, chat, message, data
@@ -23,10 +24,14 @@ from channels.telegram.emulator.chats import Chat, Message
 from channels.telegram.emulator.emulator import Emulator
 from channels.telegram.emulator.faults import BadGateway, Fault, Hang, Lose, Refuse, TooMany
 from channels.telegram.emulator.files import FOLDERS
-from channels.telegram.emulator.wire import Json, number_of, text_of
+from channels.telegram.emulator.wire import Json, is_array, is_object, number_of, text_of
 
 _USUAL_WAIT_S = 5
 _USUAL_CODE = 400
+
+
+# Bot API, sendMediaGroup, read 2026-11; clients keep to the same.
+_LEAST_PHOTOS, _MOST_PHOTOS = 2, 10
 
 
 class Unusable(Exception):
@@ -43,6 +48,7 @@ class Control:
         self._deeds: Mapping[str, Callable[[Json], object]] = {
             "say": self._say,
             "file": self._file,
+            "album": self._album,
             "edit": self._edit,
             "delete": self._delete,
             "press": self._press,
@@ -69,24 +75,30 @@ class Control:
         text = text_of(asked, "text")
         if not text.strip():
             raise Unusable("there is no text")
-        answered = number_of(asked, "reply_to")
-        if not answered:
-            return actor.pastes(text, chat=chat, thread=thread)
-        return actor.says(text, chat=chat, thread=thread, reply_to=self._message(chat, answered))
+        number = number_of(asked, "reply_to")
+        answered = self._message(chat, number) if number else None
+        return actor.pastes(text, chat=chat, thread=thread, reply_to=answered)
 
     def _file(self, asked: Json) -> object:
         kind = text_of(asked, "kind") or "document"
         if kind not in FOLDERS:
             raise Unusable(f"`kind` is one of {', '.join(FOLDERS)}")
-        try:
-            content = base64.b64decode(text_of(asked, "base64"), validate=True)
-        except binascii.Error as error:
-            raise Unusable("`base64` can't be read") from error
         return self._actor(asked).sends(
             kind,
-            content,
+            _content(asked),
             name=text_of(asked, "name") or "file.bin",
             media_type=text_of(asked, "media_type") or "application/octet-stream",
+            caption=text_of(asked, "caption"),
+            chat=self._chat(asked),
+        )
+
+    def _album(self, asked: Json) -> object:
+        given = asked.get("photos")
+        photos = [one for one in given if is_object(one)] if is_array(given) else []
+        if not _LEAST_PHOTOS <= len(photos) <= _MOST_PHOTOS:
+            raise Unusable(f"an album has {_LEAST_PHOTOS} to {_MOST_PHOTOS} `photos`")
+        return self._actor(asked).sends_album(
+            [(text_of(one, "name") or "photo.jpg", _content(one)) for one in photos],
             caption=text_of(asked, "caption"),
             chat=self._chat(asked),
         )
@@ -153,3 +165,10 @@ class Control:
         if message is None:
             raise Unusable(f"there is no message {id_} in {chat!r}")
         return message
+
+
+def _content(asked: Json) -> bytes:
+    try:
+        return base64.b64decode(text_of(asked, "base64"), validate=True)
+    except binascii.Error as error:
+        raise Unusable("`base64` can't be read") from error

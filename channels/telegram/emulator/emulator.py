@@ -12,6 +12,8 @@ in it waits for time to pass but what Telegram itself waits for, by the clock th
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -44,6 +46,7 @@ class Emulator:
     Attributes:
         account: All that the bot sees; read it, and act by `person`.
         token: The bot's token.
+        ago: What people write is dated as long ago as this, as where nobody fetched it for a while.
         site: What answers requests that are not the Bot API's, such as a page.
     """
 
@@ -88,6 +91,7 @@ class Emulator:
         )
         self._server = Server(self._handle, port)
         self.site: Handle | None = None
+        self.ago = timedelta()
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
@@ -158,7 +162,7 @@ class Emulator:
         """
         person = self.account.add_person(name, username=username, id_=id_)
         person.started = started
-        return Actor(self.account, person, now=self._api.moment, happened=self._happened)
+        return Actor(self.account, person, now=self._then, happened=self._happened)
 
     def group(self, title: str, *members: Actor) -> Chat:
         """Open a basic group with the bot in it."""
@@ -269,6 +273,10 @@ class Emulator:
     def now(self) -> Moment:
         """Return this instant, on both clocks."""
         return self._api.moment()
+
+    def _then(self) -> Moment:
+        now = self._api.moment()
+        return replace(now, wall=now.wall - self.ago)
 
     def transcript(self) -> str:
         """Return all that stands in the chats, for the message of a failure."""

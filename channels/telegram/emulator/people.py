@@ -13,6 +13,9 @@ from channels.telegram.emulator.updates import Update
 from channels.telegram.emulator.wire import Json
 
 LONGEST_TEXT = 4096
+LOOKED_BACK = 300
+"""Characters before a full message's end in which the client for Android looks for a place to cut."""
+_ENDS = ("\n\n", "\n", ". ", " ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +45,26 @@ def marked(text: str, entities: Iterable[Entity] = ()) -> Formatted:
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a long text as clients do when it is pasted: where a message is full, at a word."""
+    """Cut a long text as the client for Android does when it is pasted.
+
+    Where a message is full, or not far before: where a paragraph ends, else a line, a sentence or a
+    word. What is blank at the ends of a piece goes.
+    """
     cut: list[str] = []
     while utf16(text) > LONGEST_TEXT:
-        end = _fitting(text)
-        at_word = max(text.rfind(" ", 0, end), text.rfind("\n", 0, end))
-        end = at_word if at_word > 0 else end
-        cut.append(text[:end])
-        text = text[end:].lstrip(" \n")
+        end = _end_of_piece(text)
+        cut.append(text[:end].strip())
+        text = text[end:].strip()
     return [*cut, text]
+
+
+def _end_of_piece(text: str) -> int:
+    full = _fitting(text)
+    for mark in _ENDS:
+        place = text.rfind(mark, full - LOOKED_BACK, full)
+        if place > 0:
+            return place + len(mark.rstrip())  # a full stop stays
+    return full
 
 
 def _fitting(text: str) -> int:

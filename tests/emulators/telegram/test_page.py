@@ -142,6 +142,18 @@ async def test_a_button_is_pressed_and_its_toast_is_shown() -> None:
         assert state["toasts"] == [{"id": "press-1", "person": OLGA, "text": "noted"}]
 
 
+async def test_an_album_comes_as_messages_of_one_group() -> None:
+    """Whatever its pictures are called; the caption stands under the first. S2-01."""
+    async with page() as (here, bot):
+        photo = {"name": "a.jpg", "base64": b64encode(b"picture").decode()}
+        await here.done(do="album", person=ANN, photos=[photo, photo], caption="two")
+        updates = await bot.get_updates(timeout=5)
+        came = [one.message for one in updates if one.message]
+        assert [one.caption for one in came] == ["two", None]
+        assert len({one.media_group_id for one in came}) == 1
+        assert all(one.photo for one in came)
+
+
 async def test_files_go_both_ways() -> None:
     """They are saved, never shown: what a bot sends could be a page of its own."""
     async with page() as (here, bot):
@@ -200,13 +212,15 @@ async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> N
 @pytest.mark.parametrize(
     ("deed", "why"),
     [
-        ({}, "`do` is one of say, file, edit"),
+        ({}, "`do` is one of say, file, album, edit"),
         ({"do": "say", "person": 5, "text": "x"}, "`person` is one of 1000001, 1000002"),
         ({"do": "say", "person": ANN, "text": " "}, "there is no text"),
         ({"do": "say", "person": ANN, "chat": 5, "text": "x"}, "`chat` is none"),
         ({"do": "edit", "person": ANN, "message": 5}, "there is no message 5 in private"),
         ({"do": "file", "person": ANN, "kind": "poem"}, "`kind` is one of document"),
         ({"do": "file", "person": ANN, "base64": "?"}, "`base64` can't be read"),
+        ({"do": "album", "person": ANN, "photos": "?"}, "an album has 2 to 10 `photos`"),
+        ({"do": "album", "person": ANN, "photos": [{"name": "a.jpg"}]}, "an album has 2 to 10 `photos`"),
         ({"do": "fail", "how": "sadly"}, "`how` is one of too_many"),
     ],
 )

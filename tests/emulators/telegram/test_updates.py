@@ -1,6 +1,7 @@
 """Updates reach the bot as Telegram lets them: by long polls, until they are confirmed."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from telegram import Update
@@ -166,9 +167,19 @@ async def test_a_long_paste_comes_in_pieces() -> None:
         ann = telegram.person("Ann")
         ann.pastes("😀" * 3000)
         ann.pastes("word " * 1000)
+        ann.pastes("x" * 3900 + "\n\n" + "y. " * 300)
         updates = await bot.get_updates(timeout=5)
         lengths = [len(one.message.text or "") for one in updates if one.message]
-        assert lengths == [2048, 952, 4094, 904]
+        assert lengths == [2048, 952, 4094, 904, 3900, 899]
+
+
+async def test_what_people_wrote_while_nobody_fetched_is_dated_then() -> None:
+    async with telegram_and_bot() as (telegram, bot):
+        telegram.ago = timedelta(hours=2)
+        telegram.person("Ann").says("early")
+        [update] = await bot.get_updates(timeout=5)
+        assert update.message is not None
+        assert telegram.now().wall - update.message.date >= timedelta(hours=2)
 
 
 async def test_a_wrong_token_is_unauthorized() -> None:

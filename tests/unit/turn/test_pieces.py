@@ -60,6 +60,10 @@ WORDS = " ".join(["word"] * 819)  # 4,094 units
         ("one\n" + "a b " * 1000 + "end", "next\nlast", "\n"),
         ("a b " * 900 + "end.", "Next sentence goes on.", " "),
         ("a b " * 900 + "end.", "Next.\n\nAnd more.", "\n\n"),
+        # Between two sentences of a paragraph: the next one had no room.
+        ("One.\n\n" + "a b " * 1000 + "end.", "Next " * 30 + "is it.\n\nMore.", " "),
+        ("One.\n\n" + "a b " * 1000 + "end.", "Next " * 30, " "),
+        ("One\n" + "a b " * 1000 + "end", "Next " * 30, "\n"),
         # Nothing was trimmed.
         ("x" * 4000 + "\n", "next", ""),
         ("x" * 4000, "\n  next", ""),

@@ -16,6 +16,16 @@ async function post(deed) {
   if (!answer.ok) throw new Error((await answer.json()).error);
 }
 
+function isPicture(file) {
+  return file.type.startsWith("image/");
+}
+
+async function base64(file) {
+  let binary = "";
+  for (const byte of new Uint8Array(await file.arrayBuffer())) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
 class Phone {
   constructor(person, room) {
     this.person = person;
@@ -76,14 +86,21 @@ class Phone {
   }
 
   async attach(input) {
-    const [file] = input.files;
-    if (!file) return;
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    let binary = "";
-    for (const byte of bytes) binary += String.fromCharCode(byte);
-    const kind = file.type.startsWith("image/") ? "photo" : "document";
-    const deed = { do: "file", person: this.person.id, chat: this.chat, kind, name: file.name };
-    await this.act({ ...deed, media_type: file.type, base64: btoa(binary), caption: this.field.value });
+    const files = [...input.files];
+    if (files.length === 0) return;
+    const deed = { person: this.person.id, chat: this.chat, caption: this.field.value };
+    if (files.length > 1 && files.every(isPicture)) {
+      const photos = [];
+      for (const file of files) photos.push({ name: file.name, base64: await base64(file) });
+      await this.act({ ...deed, do: "album", photos });
+    } else {
+      for (const file of files) {
+        const kind = isPicture(file) ? "photo" : "document";
+        const sent = { kind, name: file.name, media_type: file.type, base64: await base64(file) };
+        await this.act({ ...deed, ...sent, do: "file" });
+        deed.caption = "";
+      }
+    }
     this.field.value = "";
     input.value = "";
   }

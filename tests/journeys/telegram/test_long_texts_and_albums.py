@@ -1,0 +1,73 @@
+"""What a person sends at once is one message, however many their client makes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.telegram.bot import Bot, bot
+
+pytestmark = pytest.mark.slow
+
+SENTENCES = "All work and no play makes a long text, and few read it to its end. " * 12
+LONG = "\n\n".join(f"{number}. {SENTENCES.strip()}" for number in range(1, 12))
+"""Some 9,000 characters in paragraphs of 800, of which a client makes three messages."""
+WORDS = " ".join(f"word{number}" for number in range(1_100))
+"""Some 9,000 characters without a line's end."""
+
+
+def asked(here: Bot) -> list[str]:
+    """What each request was about."""
+    return [request.last_user for request in here.model.requests]
+
+
+@pytest.mark.parametrize("text", [WORDS, "x" * 9_000, LONG])
+async def test_a_long_paste_is_one_message(tmp_path: Path, text: str) -> None:
+    """Read as it was pasted, and answered once. S2-01, P1."""
+    async with bot(tmp_path) as here:
+        here.model.say("That was long.")
+        pieces = here.ann.pastes(text)
+        assert len(pieces) == 3
+        await here.answered(here.ann.chat, "That was long.")
+        for piece in pieces:
+            await here.telegram.confirmed(piece)
+        (question,) = asked(here)
+        assert question == text
+
+
+async def test_a_kill_between_the_pieces_loses_none(tmp_path: Path) -> None:
+    """What was confirmed waits for the rest, which comes after the restart. S2-01, P1."""
+    async with bot(tmp_path) as here:
+        here.model.say("That was long.")
+        first, *others = WORDS[:4_090], WORDS[4_090:8_000], WORDS[8_000:]
+        await here.telegram.confirmed(here.ann.says(first))
+        await here.daemon.kill()
+        for piece in others:
+            here.ann.says(piece)
+        await here.daemon.start()
+        await here.answered(here.ann.chat, "That was long.")
+        (question,) = asked(here)
+        assert question.replace(" ", "") == WORDS.replace(" ", "")
+
+
+async def test_an_album_is_one_message_with_its_pictures(tmp_path: Path) -> None:
+    """One answer to all of them, in their order. S2-01."""
+    async with bot(tmp_path) as here:
+        here.model.say("Nice pictures.")
+        here.ann.sends_album({"a.jpg": b"a", "b.jpg": b"bb", "c.jpg": b"ccc"}, caption="my cats")
+        await here.answered(here.ann.chat, "Nice pictures.")
+        (question,) = asked(here)
+        assert question.startswith("my cats\n\n[Files that came with this message")
+        listed = [
+            line.split(":")[1] for line in question.splitlines() if line[:2] in ("1.", "2.", "3.")
+        ]
+        assert len(listed) == 3
+
+
+async def test_an_ordinary_message_is_not_joined(tmp_path: Path) -> None:
+    """Two short ones are two, however fast they come. S2-01."""
+    async with bot(tmp_path) as here:
+        here.model.say("to one", key="one")
+        here.model.say("to two", key="two")
+        here.ann.says("one")
+        here.ann.says("two")
+        await here.answered(here.ann.chat, "to one", "to two")
