@@ -1,6 +1,6 @@
 """A person on the emulator, through whom a test acts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from channels.telegram.emulator import people, shapes
 from channels.telegram.emulator.account import Account, Toast
@@ -131,17 +131,17 @@ class Actor:
 
     def sends_album(
         self,
-        photos: Mapping[str, bytes] | Iterable[tuple[str, bytes]],
+        photos: Iterable[tuple[str, bytes]],
         *,
         caption: str = "",
         chat: Chat | None = None,
     ) -> list[Deed]:
-        """Send several pictures as one album; the caption stands under the first."""
+        """Send several pictures, by name, as one album; the caption stands under the first."""
         self._account.albums += 1
         album = {"media_group_id": f"album-{self._account.albums}"}
         kept = [
             media(self._account.files.keep("photo", Upload(name=name, content=content)))
-            for name, content in (photos.items() if isinstance(photos, Mapping) else photos)
+            for name, content in photos
         ]
         captions = [caption, *("" for _ in kept[1:])]
         return [

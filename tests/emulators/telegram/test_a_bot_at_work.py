@@ -177,7 +177,7 @@ async def test_every_kind_of_file_is_sent_and_received() -> None:
 async def test_an_album_goes_both_ways() -> None:
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
-        ann.sends_album({"a.jpg": b"a", "b.jpg": b"b"}, caption="two")
+        ann.sends_album({"a.jpg": b"a", "b.jpg": b"b"}.items(), caption="two")
         first, second = await bot.get_updates(timeout=5)
         assert first.message is not None
         assert second.message is not None

@@ -53,7 +53,9 @@ async def test_an_album_is_one_message_with_its_pictures(tmp_path: Path) -> None
     """One answer to all of them, in their order. S2-01."""
     async with bot(tmp_path) as here:
         here.model.say("Nice pictures.")
-        here.ann.sends_album({"a.jpg": b"a", "b.jpg": b"bb", "c.jpg": b"ccc"}, caption="my cats")
+        here.ann.sends_album(
+            {"a.jpg": b"a", "b.jpg": b"bb", "c.jpg": b"ccc"}.items(), caption="my cats"
+        )
         await here.answered(here.ann.chat, "Nice pictures.")
         (question,) = asked(here)
         assert question.startswith("my cats\n\n[Files that came with this message")
