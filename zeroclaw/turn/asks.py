@@ -188,28 +188,43 @@ class Asks:
     ) -> tuple[Write, ...]:
         """Return the writes that show on every card of these approvals how far it has ended.
 
+        A card shows all that was asked with it. Of one whose send was not recorded only the call
+        that was pressed on it may know where it stands.
+
         Args:
             changed: As they stand now.
             only: One card, for one that has just become known.
         """
-        known = (ref for one in changed for ref in one.refs)
-        refs = tuple(dict.fromkeys(known)) if only is None else (only,)
-        if not refs:
+        if not changed:
             # Most turns end without a question: then nothing is read.
             return ()
-        cards = frozenset(one.card for one in changed)
-        shown = await on_cards(self._rooms.store, self._conversation, cards)
+        cards = dict.fromkeys(one.card for one in changed)
+        shown = await on_cards(self._rooms.store, self._conversation, frozenset(cards))
         family = {one.id: one for one in shown}
         family.update({one.id: one for one in changed})
-        return tuple(write for ref in refs for write in self._settle(ref, list(family.values())))
+        return tuple(
+            write
+            for card in cards
+            for write in self._settle([one for one in family.values() if one.card == card], only)
+        )
 
-    def _settle(self, ref: MessageRef, family: list[Approval]) -> tuple[Put, ...]:
-        shown = [one for one in family if ref in one.refs]
-        return settle_rows(
-            keys=(self._rooms.ids.ulid(),),
-            conversation=self._conversation,
-            refs=(ref,),
-            outcome=approvals.outcome_of(shown, ref.address.key()),
+    def _settle(self, card: list[Approval], only: MessageRef | None) -> tuple[Put, ...]:
+        """Settle the messages of one card.
+
+        Args:
+            card: All approvals of it.
+            only: The one message that is settled, None for all.
+        """
+        known = dict.fromkeys(ref for one in card for ref in one.refs)
+        return tuple(
+            put
+            for ref in (known if only is None else (only,))
+            for put in settle_rows(
+                keys=(self._rooms.ids.ulid(),),
+                conversation=self._conversation,
+                refs=(ref,),
+                outcome=approvals.outcome_of(card, ref.address.key()),
+            )
         )
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:

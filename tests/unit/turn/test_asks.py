@@ -8,7 +8,7 @@ from tests.fakes.house import World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.gate import approval as approvals
-from zeroclaw.store import RowKind
+from zeroclaw.store import Commit, DurablePoint, RowKind
 
 
 @pytest.mark.slow
@@ -24,3 +24,24 @@ async def test_a_card_is_settled_whole_behind_a_page_of_questions(world: World) 
         outcome = house.outcome()
         assert outcome is not None
         assert len(outcome.card.calls) == 2
+
+
+async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: World) -> None:
+    """It keeps what was not pressed, and shows how that ends, wherever it is answered (P5)."""
+    world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
+    async with world.running() as house:
+        await house.say("poke both")
+        rows = await house.rows(RowKind.APPROVAL)
+        asked = [approvals.decode(row.body) for row in rows]
+        unknown = tuple(
+            approvals.to_put(replace(one, refs=()), expect=row.version)
+            for row, one in zip(rows, asked, strict=True)
+        )
+        await world.store.commit(Commit(point=DurablePoint.ANSWERED, writes=unknown))
+        await house.press(call=1)
+        outcome = house.outcome()
+        assert outcome is not None
+        assert [call.approval for call in outcome.card.calls] == [one.id for one in asked]
+        assert house.endings() == [("approved", "Ada")]
+        await house.say("/approve 1")
+        assert house.endings() == [("approved", "Ada"), ("approved", "Ada")]
