@@ -191,10 +191,10 @@ def test_the_channel_can_be_configured(installed: Path) -> None:
 
 def test_the_lines_of_the_guide_are_configurations() -> None:
     """They can be pasted as they stand."""
-    model, telegram = [parse(text) for kind, text in BLOCKS.findall(GUIDE) if kind == "toml"]
+    model, *bots = [parse(text) for kind, text in BLOCKS.findall(GUIDE) if kind == "toml"]
     assert model.provider.kind == "openai"
-    settings, faults = channel_settings(telegram, {"telegram": TelegramSettings})
-    assert (list(settings), faults) == (["telegram"], ())
+    told = [channel_settings(one, {"telegram": TelegramSettings}) for one in bots]
+    assert [(list(settings), faults) for settings, faults in told] == [(["telegram"], ())] * 2
 
 
 def test_links_lead_somewhere() -> None:

@@ -76,6 +76,7 @@ class Delivering:
     async def _deliver(self, webhook: Webhook, update: Update) -> None:
         queue = _queue(update)
         update.deliveries += 1
+        self._note()
         failure = await _posted(webhook, update)
         self._posting.discard(queue)
         if failure is None:
