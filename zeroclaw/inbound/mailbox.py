@@ -15,7 +15,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.inbound.collecting import Collecting
-from zeroclaw.inbound.supervisor import contain, fault_line
+from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.store import Store
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk, Desks
@@ -162,7 +162,7 @@ class Mailboxes:
                     "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
                 )
                 await self._fail(conversation)
-                await self._clock.sleep(wait_s)
+                await pause(wait_s, clock=self._clock, group=self._group)
                 wait_s = min(wait_s * 2, LONGEST_WAIT_S)
         finally:
             del self._open[conversation]

@@ -120,19 +120,17 @@ class Supervisor:
         self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None], admit: Admit
     ) -> Exception:
         channel: Channel | None = None
-
-        async def receive() -> None:
-            nonlocal channel
+        try:
             channel = make()
             up(channel)
             await channel.receive(admit, lambda: self._note(name, "up"))
-
-        try:
-            error = await contain(receive)
+        except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
+            return _first(error)
         finally:
             if channel is not None:
                 await self._close(name, channel)
-        return error or RuntimeError("it stopped receiving by itself")
+        message = "it stopped receiving by itself"
+        return RuntimeError(message)
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; one that can't even do that is left behind."""
@@ -150,23 +148,31 @@ class Supervisor:
 
 
 async def contain(work: Callable[[], Awaitable[None]]) -> Exception | None:
-    """Await one conversation's, or one channel's, work, so that its fault ends nobody else's (P9).
-
-    The work is a task of its own. Before Python 3.13 a task group that fails while it is cancelled
-    forgets that it was (github.com/python/cpython/issues/116720, read 2026-11), and whoever tried
-    such work again would never end; so the one that is cancelled is here, where nothing fails.
-    """
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(_caught(work))
-    return task.result()
-
-
-async def _caught(work: Callable[[], Awaitable[None]]) -> Exception | None:
+    """Await one conversation's work, so that its fault ends nobody else's (P9)."""
     try:
         await work()
-    except Exception as error:  # noqa: BLE001  a fault stays in its conversation or its channel
+    except Exception as error:  # noqa: BLE001  a conversation's fault stays in its conversation
         return _first(error)
     return None
+
+
+async def pause(seconds: float, *, clock: Clock, group: asyncio.TaskGroup) -> None:
+    """Wait before something is tried again, unless `group`, which owns who waits, is ending.
+
+    Before Python 3.13 a task group that fails while it is cancelled forgets that it was
+    (github.com/python/cpython/issues/116720, read 2026-11); whoever tried such work again would
+    never end. But a group that is ending takes no more tasks.
+
+    Raises:
+        CancelledError: The group is ending.
+    """
+    waiting = clock.sleep(seconds)
+    try:
+        task = group.create_task(waiting)
+    except RuntimeError as error:
+        waiting.close()
+        raise asyncio.CancelledError from error
+    await task
 
 
 def _first(error: Exception) -> Exception:
