@@ -20,6 +20,7 @@ from zeroclaw.envelope import (
     Rendered,
 )
 from zeroclaw.language import Language
+from zeroclaw.menu import NO_MENU, Menu
 from zeroclaw.mount import Mount
 
 
@@ -359,6 +360,7 @@ class ChannelContext:
             else. None where there is no such place.
         sent_file: A file that was sent to a chat, by its key; None for what was not sent there, or
             is no longer kept.
+        menu: The commands, for platforms that list them; those of the start.
     """
 
     name: str
@@ -371,6 +373,7 @@ class ChannelContext:
     transcript: Callable[[Address, str], Awaitable[tuple[TranscriptItem, ...]]]
     directory: Path | None = None
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
+    menu: Menu = NO_MENU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

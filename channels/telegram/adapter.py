@@ -13,6 +13,7 @@ from channels.telegram import (
     TelegramSettings,
     buttons,
     cards,
+    menus,
     render,
 )
 from channels.telegram.calls import LONGEST_POLL_S, Calls
@@ -104,6 +105,8 @@ class TelegramChannel:
         await self._meet()
         async with asyncio.TaskGroup() as group:
             answering = asyncio.Semaphore(MOST_ANSWERS)
+            # Nobody waits for it: without a menu everything else works.
+            group.create_task(menus.offer(self._calls, self._context.menu, self._context.log))
 
             def then(event: Taken | Passed, admission: Admission | None) -> None:
                 if (event.query or isinstance(admission, Answered)) and not answering.locked():

@@ -46,10 +46,8 @@ mimetypes.init()
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
 MOST_CONNECTIONS = 64
-_CONNECT_S, _READ_S, _WRITE_S = 10.0, 20.0, 20.0
+_CONNECT_S, _READ_S, _WRITE_S, _SLOWEST_BYTES_PER_S = 10.0, 20.0, 20.0, 100_000
 _POLL_SLACK_S = 10.0
-_SLOWEST_BYTES_PER_S = 100_000
-"""Of a file on its way out; without this a line that is slow would end it half-way."""
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
 """Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
 MOST_TOAST_CHARS = 200
@@ -95,6 +93,10 @@ class Calls:
     async def me(self) -> User:
         """Return the bot."""
         return await self._read(self._bot.get_me, told=about_the_token)
+
+    async def read(self, call: Callable[[Bot], Awaitable[T]]) -> T:
+        """Make another call that may be made twice."""
+        return await self._read(lambda: call(self._bot))
 
     async def webhook(self) -> WebhookInfo:
         """Return where updates are sent to, if they are."""
@@ -205,7 +207,6 @@ class Calls:
                 caption=file.caption or None,
                 message_thread_id=_thread(to),
                 reply_parameters=_answering(reply_to),
-                # A picture stays the file that it is.
                 disable_content_type_detection=True,
                 write_timeout=_WRITE_S + upload_s,
                 read_timeout=_READ_S + upload_s,

@@ -14,6 +14,7 @@ from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.menu import Menu
 from zeroclaw.mount import Hook, LineStream
 from zeroclaw.record import decode
 from zeroclaw.store import RowKind, find_all
@@ -31,8 +32,13 @@ class Serving:
         self._group = group
         self._accounts: dict[str, Account] = {}
 
-    async def start(self, supervisor: Supervisor, transcript: Transcript) -> None:
-        """Start every channel, each where it had stopped reading; waits for none of them."""
+    async def start(
+        self, supervisor: Supervisor, transcript: Transcript, menu: Callable[[str], Menu]
+    ) -> None:
+        """Start every channel, each where it had stopped reading; waits for none of them.
+
+        `menu` makes the menu of commands of a channel, by its name.
+        """
         parts = self._parts
         positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
         data, channels = parts.start.places.data, parts.start.checked.channels
@@ -54,6 +60,7 @@ class Serving:
                 transcript=transcript.read,
                 directory=directories[part.name],
                 sent_file=transcript.sent_file,
+                menu=menu(part.name),
             )
             self._group.create_task(
                 supervisor.keep(part.name, self._maker(part, context), self._up),

@@ -32,6 +32,7 @@ from zeroclaw.inbound.forget import ForgetCommand
 from zeroclaw.inbound.joining import Joining
 from zeroclaw.inbound.limits import limits_of
 from zeroclaw.inbound.mailbox import Mailboxes
+from zeroclaw.inbound.menu import menu_of
 from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.overdue import Overdue
 from zeroclaw.inbound.plan import Plan
@@ -45,6 +46,7 @@ from zeroclaw.keeping.disk import DiskWatch
 from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
 from zeroclaw.language import Says
+from zeroclaw.menu import Menu
 from zeroclaw.provider import Preloading
 from zeroclaw.store import Put
 from zeroclaw.turn.inbox import Item
@@ -277,7 +279,7 @@ class Wired:
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.forgetting.keep(), name="forgetting")
         self.page.start()
-        await self.serving.start(self.supervisor, self.transcript)
+        await self.serving.start(self.supervisor, self.transcript, self._menu)
         # Last, because what is wrong with a model is told by the channels.
         if isinstance(parts.provider, Preloading):
             self._group.create_task(self._preload(parts.provider), name="model")
@@ -306,6 +308,9 @@ class Wired:
     async def _look_again(self) -> None:
         """Let a stop see that a turn has come to wait for a person."""
         await self.mailboxes.look_again()
+
+    def _menu(self, channel: str) -> Menu:
+        return menu_of(channel, self.policy(), self.people.operators(), self._parts.clock.now())
 
     def _remind_s(self) -> float:
         approvals = self._parts.settings.config.approvals

@@ -56,6 +56,11 @@ _OF_RIFF = {
     b"AVI ": Format(reader="none", label="AVI video"),
 }
 _MEDIA = Format(reader="none", label="MP4 video or audio")  # also HEIC and AVIF images
+_HEARD = frozenset(
+    one.label
+    for one in (*(found for _, found in _STARTS), *_OF_RIFF.values(), _MEDIA)
+    if "audio" in one.label or "video" in one.label
+)
 _TABLES = (".csv", ".tsv", ".tab")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # C0 controls that no text has; tab, line ends, form feed, backspace and escape may be there.
@@ -84,6 +89,11 @@ def recognise(data: bytes, name: str) -> Format:
     if not _is_text(start):
         return UNKNOWN
     return TABLE if name.strip().lower().endswith(_TABLES) else TEXT
+
+
+def is_heard(label: str) -> bool:
+    """Tell whether what is called so is listened to, which takes a transcriber."""
+    return label in _HEARD
 
 
 def _is_text(start: bytes) -> bool:

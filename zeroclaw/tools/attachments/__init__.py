@@ -22,7 +22,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.processes import Ended, OutputCaps
-from zeroclaw.readers.formats import recognise
+from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
@@ -190,7 +190,8 @@ class ReadAttachment:
         found = recognise(content, file.name)
         head = f"{which}, {found.label}, {counted(len(content), 'byte')}"
         if found.reader == "none":
-            return ToolOutput(text=f"{head}: there is no reader for it", is_error=True)
+            what = "transcriber" if is_heard(found.label) else "reader"
+            return ToolOutput(text=f"{head}: there is no {what} for it", is_error=True)
         # Of a table the limit counts rows; what fits into an answer bounds its characters as well.
         chars = 0 if found.reader == "table" else asked.limit
         question = Asked(

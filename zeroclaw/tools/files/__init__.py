@@ -171,6 +171,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
                 effects={"read"},
                 # Nothing is sent before its result is recorded, so a run in vain sends nothing.
                 idempotent=True,
+                in_order=True,
             ),
             model=SendArguments,
             path=lambda asked: asked.path,
@@ -189,6 +190,7 @@ def _spec(
     effects: set[Effect],
     idempotent: bool = True,
     risk: Risk = "low",
+    in_order: bool = False,
 ) -> ToolSpec:
     return ToolSpec(
         name=name,
@@ -199,8 +201,8 @@ def _spec(
         cancellable=True,
         risk=risk,
         timeout_s=_TIMEOUT_S,
-        # Writes of one batch mean their order.
-        execution="sequential" if "write" in effects else "parallel",
+        # Writes of one batch mean their order, and so do files that people get.
+        execution="sequential" if in_order or "write" in effects else "parallel",
     )
 
 
