@@ -245,6 +245,7 @@ class Envelope:
         continues: What it is about very likely goes on in another event; None for all others, which
             wait for nothing.
         alone: It is never the rest of a text that was cut before it, for example forwarded words.
+        overheard: It was not said to the bot, and is taken only as the rest of what was.
     """
 
     address: Address
@@ -257,6 +258,7 @@ class Envelope:
     sent_at: datetime | None = None
     continues: Continues | None = None
     alone: bool = False
+    overheard: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

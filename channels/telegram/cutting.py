@@ -44,6 +44,13 @@ def continues(message: Json, said: str, bot: int) -> Continues | None:
     )
 
 
+def may_be_rest(message: Json) -> bool:
+    """Whether a message may belong to one before it that named the bot, and itself does not."""
+    return bool(text(message, "media_group_id")) or (
+        bool(text(message, "text")) and not stands_alone(message)
+    )
+
+
 def stands_alone(message: Json) -> bool:
     """Whether its sender did not write it: they pass it on, or let another bot write it.
 

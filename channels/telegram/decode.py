@@ -21,7 +21,7 @@ from channels.telegram.contents import (
     with_context,
     words,
 )
-from channels.telegram.cutting import continues, stands_alone
+from channels.telegram.cutting import continues, may_be_rest, stands_alone
 from channels.telegram.fields import Json, array, as_object, flag, inner, text, whole
 from zeroclaw import (
     Address,
@@ -152,7 +152,8 @@ def _message(message: Json, me: Me) -> Taken | Passed:
     command = None if files or stands_alone(message) else _command(said, me)
     if command is not None and command[1] not in {"", me.username.lower()}:
         return Passed(why="a command for another bot")
-    if not address.direct and (why := _unasked(message, me, is_command=command is not None)):
+    why = "" if address.direct else _unasked(message, me, is_command=command is not None)
+    if why and (me.groups == "off" or not may_be_rest(message)):
         return Passed(why=why)
     body = command[0] if command else Said(text=_composed(message, said, me))
     envelope = Envelope(
@@ -165,6 +166,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         sent_at=_at(message),
         continues=continues(message, said, me.id) if isinstance(body, Said) else None,
         alone=stands_alone(message),
+        overheard=bool(why),
     )
     return Taken(envelope=envelope)
 

@@ -126,6 +126,8 @@ class Door:
         if not self.open:
             message = "zeroclaw is shutting down; the event is taken after the next start"
             raise ShuttingDown(message)
+        if envelope.overheard and not self._joining.expects(envelope):
+            return Ignored()
         principal = self._people.admit(channel, envelope.sender)
         if principal is None:
             return await self._stranger(envelope)
@@ -151,8 +153,10 @@ class Door:
         """Plan and commit what an event does; it counts only if it was none that was known."""
         for _ in range(TRIES):
             # The rest of a message was counted with its beginning.
-            if (sequel := await self._joining.sequel(envelope, principal)) is not None:
+            if (sequel := await self._joining.sequel(envelope)) is not None:
                 plan = self._joined(envelope, principal, sequel)
+            elif envelope.overheard:
+                plan = None
             else:
                 plan = await self._counted(envelope, principal, passage)
             if plan is None:

@@ -80,11 +80,13 @@ class Joining:
         finally:
             self._coming.pop(run, None)
 
-    async def sequel(self, envelope: Envelope, principal: Principal) -> Sequel | None:
+    def expects(self, envelope: Envelope) -> bool:
+        """Whether an event's sender has begun something there that it could be the rest of."""
+        return _where(envelope) in self._newest
+
+    async def sequel(self, envelope: Envelope) -> Sequel | None:
         """Return what an event is the rest of, None for what stands for itself."""
-        group = "" if envelope.continues is None else envelope.continues.group
-        key = (envelope.address.key(), principal.sender, group)
-        run = self._runs.get(self._newest.get(key, ItemId("")))
+        run = self._runs.get(self._newest.get(_where(envelope), ItemId("")))
         if run is None or not takes(run, envelope, now=self._clock.monotonic()):
             return None
         row = await self._store.get(RowKind.INBOX, run.last)
@@ -141,6 +143,11 @@ class Joining:
         """Forget what nobody waits for any more."""
         self._runs = {one.id: one for one in self._runs.values() if one.until > now}
         self._newest = {key: run for key, run in self._newest.items() if run in self._runs}
+
+
+def _where(envelope: Envelope) -> tuple[str, str, str]:
+    group = "" if envelope.continues is None else envelope.continues.group
+    return envelope.address.key(), envelope.sender.id, group
 
 
 def _key(run: Run) -> tuple[str, str, str]:

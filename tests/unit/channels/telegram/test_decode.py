@@ -175,9 +175,26 @@ def test_in_a_group_the_bot_takes_what_is_meant_for_it(update: dict[str, object]
     ],
     ids=["to all", "to another", "reply to another", "in a topic the bot opened", "odd entities"],
 )
-def test_in_a_group_the_bot_leaves_the_rest(update: dict[str, object]) -> None:
-    assert passed(update) == "in a group, to somebody else"
-    assert isinstance(taken(update, replace(ME, groups="all")).body, Said)
+def test_in_a_group_the_bot_overhears_the_rest(update: dict[str, object]) -> None:
+    """The door takes it only as the rest of what was meant for the bot."""
+    assert taken(update).overheard
+    assert passed(update, replace(ME, groups="off")) == "in a group"
+    meant = taken(update, replace(ME, groups="all"))
+    assert isinstance(meant.body, Said)
+    assert not meant.overheard
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"photo": [{"file_id": "f"}]},
+        {"text": "hello", "forward_origin": {"sender_user_name": "Eve"}},
+        {"sticker": {"emoji": "x"}},
+    ],
+)
+def test_in_a_group_the_bot_leaves_what_is_no_rest(fields: dict[str, object]) -> None:
+    assert passed(new(chat=GROUP, **fields)) == "in a group, to somebody else"
+    assert taken(new(chat=GROUP, media_group_id="7", **fields)).overheard
 
 
 @pytest.mark.parametrize(
