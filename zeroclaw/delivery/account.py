@@ -28,6 +28,10 @@ T = TypeVar("T")
 # Whatever language a text is read in, its parts are cut alike.
 _LONGEST_REPEAT = max((sentences.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
 
+MOST_MARKUP = 2
+"""A part has at most so many characters for each that the platform takes, markup included."""
+ALWAYS_RENDERED = 4096
+"""Characters, markup included, that are always tried, however little a platform takes."""
 SLOWEST_BYTES_PER_S = 100_000
 """A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
 FETCHES_AT_ONCE = 4
@@ -200,7 +204,12 @@ class Account:
     # --- calls that were granted -----------------------------------------------------------------
 
     def fits(self, markdown: str) -> bool:
-        """Whether the platform can carry this much, and its note that it may be a repeat."""
+        """Whether the platform can carry this much, and its note that it may be a repeat.
+
+        What is so long that only its markup could make room for it is not even rendered.
+        """
+        if len(markdown) > max(MOST_MARKUP * self.capabilities.max_length, ALWAYS_RENDERED):
+            return False
         if not self.capabilities.idempotent_send:
             markdown += _LONGEST_REPEAT
         return self.channel.measure(self.channel.render(markdown)) <= self.capabilities.max_length

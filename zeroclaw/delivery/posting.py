@@ -14,9 +14,9 @@ from zeroclaw.delivery.account import (
     NotArrived,
     TurnedDown,
 )
+from zeroclaw.delivery.parting import parted
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, State, Text, part_key, posted
 from zeroclaw.delivery.seeking import Parcel, seek, the_one
-from zeroclaw.delivery.split import split
 from zeroclaw.envelope import Address, MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 
@@ -121,7 +121,7 @@ class Posting:
     # --- texts -----------------------------------------------------------------------------------
 
     async def _deliver_text(self, item: Text) -> None:
-        parts = split(item.text, self._account.fits)
+        parts = await parted(item.text, self._account.fits)
         if item.uncertain and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
             self._item = item = await self._take_in(item, parts[-1])

@@ -11,18 +11,23 @@ text stay as they are, all but the last; whoever needs that for certain starts a
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import IntEnum
 
 from zeroclaw.delivery.characters import after_character, between_characters
 
 Fits = Callable[[str], bool]
+Cutting = Generator[str, bool, tuple["Piece", ...]]
 
 # A part shorter than this share of the room is passed over when a later, plainer cut exists:
 # one short line before a long block should not become a message of its own.
 SMALLEST_SHARE = 4
 FIRST_GUESS_CHARS = 1024
+# The first step from a guess, as a share of it.
+FIRST_STEP = 8
+# Ends are told apart to so many binary digits: below 128 characters each, of long parts one in 64.
+RULER_BITS = 7
 # A language's name is repeated in every part; what is longer is no language.
 LONGEST_LANGUAGE_CHARS = 32
 WORD_TRIES = 8
@@ -108,7 +113,7 @@ def split(markdown: str, fits: Fits) -> tuple[str, ...]:
     Args:
         markdown: The whole text.
         fits: Whether a channel can carry this much, measured after rendering. It need not be
-            monotone. It is asked about ten times for each part, with texts of about the size
+            monotone. It is asked about eight times for each part, with texts of about the size
             of a part.
 
     Returns:
@@ -125,15 +130,30 @@ def pieces(markdown: str, fits: Fits, *, start: int = 0) -> tuple[Piece, ...]:
         fits: As for `split`.
         start: An earlier piece's `end`; parts before it are not made again.
     """
+    work = cutting(markdown, start=start)
+    try:
+        asked = next(work)
+        while True:
+            asked = work.send(fits(asked))
+    except StopIteration as done:
+        found: tuple[Piece, ...] = done.value
+        return found
+
+
+def cutting(markdown: str, *, start: int = 0) -> Cutting:
+    """Cut as `pieces` does, one question at a time: yields a text, and is sent whether it fits.
+
+    So whoever asks a channel may let others go on between two questions.
+    """
     outline = _outline(markdown)
     found: list[Piece] = []
     guess = FIRST_GUESS_CHARS
     while start < len(markdown):
         whole = _show(outline, start, len(markdown))
-        if not found and fits(whole):
+        if not found and (yield whole):
             end, text = len(markdown), whole
         else:
-            end, text = _next_cut(outline, start, fits, guess)
+            end, text = yield from _next_cut(outline, start, guess)
         found.append(Piece(end=end, content=markdown[start:end], text=text))
         guess, start = end - start, end
     return tuple(found)
@@ -266,49 +286,69 @@ def _without_indent(outline: _Outline, content: str, first: _Line, take: int) ->
 # --- finding a cut -------------------------------------------------------------------------------
 
 
-def _next_cut(outline: _Outline, start: int, fits: Fits, guess: int) -> tuple[int, str]:
+def _next_cut(outline: _Outline, start: int, guess: int) -> Generator[str, bool, tuple[int, str]]:
     """Return where to cut, and what is then shown."""
-    room = _room(outline, start, lambda end: fits(_show(outline, start, end)), guess)
-    if room == len(outline.text):
+    text = outline.text
+    room = yield from _room(text, start, lambda end: _show(outline, start, end), guess)
+    if room == len(text):
         return room, _show(outline, start, room)
     if room > start:
         for end in _good_cuts(outline, start, room):
-            text = _show(outline, start, end)
-            if end == room or fits(text):
-                return end, text
+            shown = _show(outline, start, end)
+            if end == room or (yield shown):
+                return end, shown
         return room, _show(outline, start, room)
     # Not even one character fits with its fences around it, so it goes without them.
-    text = outline.text
-    room = _room(outline, start, lambda end: fits(text[start:end].strip()), guess)
+    room = yield from _room(text, start, lambda end: text[start:end].strip(), guess)
     room = max(room, start + 1)
     return room, text[start:room].strip()
 
 
-def _room(outline: _Outline, start: int, fits: Callable[[int], bool], guess: int) -> int:
-    """Return the furthest end that fits, `start` when none does.
+def _room(
+    text: str, start: int, show: Callable[[int], str], guess: int
+) -> Generator[str, bool, int]:
+    """Return the furthest end that fits, `start` when none does; of long parts nearly.
 
-    Gallops from the guess and then halves, so that no text much longer than the answer is ever
-    shown. What fits up to where is not changed by what comes after it, so neither is the answer.
+    Walks from the guess with longer and longer steps and then halves, so that no text much longer
+    than the answer is ever shown. Ends are tried on a ruler that is coarser where parts are long,
+    because each question costs as much as the part is long, and the cut is put between blocks
+    anyway. The ruler begins at the start and what fits up to where is not changed by what comes
+    after it, so neither is the answer.
     """
-    text = outline.text
-    low, high, size = start, len(text) + 1, guess
-    while high > len(text) > low:
-        end = between_characters(text, start, min(start + size, len(text)))
-        if fits(end):
-            low, size = end, size * 2
+    low, high = start, len(text) + 1
+    size, step = guess, max(guess // FIRST_STEP, 1)
+    while (low == start or high > len(text)) and size > 0:
+        end = _on_ruler(text, start, size)
+        if not (yield show(end)):
+            high, size = end, size - step
+        elif end == len(text):
+            return end
         else:
-            high = end
+            low, size = end, size + step
+        step *= 2
     while high - low > 1:
-        end = between_characters(text, start, (low + high) // 2)
+        end = _on_ruler(text, start, (low + high) // 2 - start)
+        if end <= low:
+            end = _on_ruler(text, start, low - start + _tick(low - start))
         if end <= low:
             end = after_character(text, start, low)
         if end >= high:
             break
-        if fits(end):
+        if (yield show(end)):
             low = end
         else:
             high = end
     return low
+
+
+def _on_ruler(text: str, start: int, size: int) -> int:
+    """Return the last end on the ruler that is no further away than that."""
+    return between_characters(text, start, min(start + size - size % _tick(size), len(text)))
+
+
+def _tick(size: int) -> int:
+    """Return how far apart two ends are there."""
+    return 1 << max(size.bit_length() - RULER_BITS, 0)
 
 
 def _good_cuts(outline: _Outline, start: int, room: int) -> tuple[int, ...]:

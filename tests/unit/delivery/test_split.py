@@ -285,3 +285,30 @@ def test_work_grows_with_the_text_and_no_faster(text: str) -> None:
     parts = split(text, fits)
     assert all(len(part) <= 4096 for part in parts)
     assert measured < 30 * len(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("**dense** _markup_ `here` [link](https://example.org) and ~~more~~ " * 450),
+        pytest.param("word " * 6000),
+        pytest.param("- item with **one** mark\n" * 1200),
+        pytest.param("```python\n" + "print(1)  # and so on\n" * 1300 + "```"),
+    ],
+    ids=["dense", "words", "items", "code"],
+)
+def test_a_long_answer_is_rendered_a_few_times_over_and_never_all_at_once(text: str) -> None:
+    """Rendering 30 KB full of markup takes too long for others to wait, and for itself (P9)."""
+    measured: list[int] = []
+
+    def fits(part: str) -> bool:
+        measured.append(len(part))
+        return len(re.sub(r"[*_`~\[\]]|\(.*?\)", "", part)) <= 4096
+
+    found = split(text, fits)
+    assert all(fits(part) for part in found)
+    assert sum(sorted(measured)[:-1]) < 10 * len(text)
+    assert len(measured) < 10 * len(found)
+    # The whole is asked once, and whoever renders it may say no unseen.
+    assert sorted(measured)[-2] < 2 * 1.5 * max(map(len, found))

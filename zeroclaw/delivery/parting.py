@@ -1,0 +1,23 @@
+"""Cut a text into messages while others go on."""
+
+import asyncio
+
+from zeroclaw.delivery.split import Fits, Piece, cutting
+
+
+async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
+    """Return what `split` does; between two texts that are measured others have their turn.
+
+    A channel renders what it measures, which for a long answer full of markup takes longer than a
+    press of a button should wait.
+    """
+    work = cutting(markdown)
+    try:
+        asked = next(work)
+        while True:
+            is_room = fits(asked)
+            await asyncio.sleep(0)
+            asked = work.send(is_room)
+    except StopIteration as done:
+        found: tuple[Piece, ...] = done.value
+        return tuple(piece.text for piece in found if piece.text)
