@@ -35,7 +35,11 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A call that showed a text, or was to."""
+    """A call that showed a text, or was to.
+
+    Attributes:
+        refused: It was one too many (429); any other answer counts against the limits.
+    """
 
     kind: Kind
     at: float
@@ -106,7 +110,7 @@ class _Round:
 
     def _take(self, call: Call, kind: Kind) -> None:
         told = self.told[call.chat]
-        told.calls.append(Shown(kind=kind, at=call.at, refused=not call.is_done))
+        told.calls.append(Shown(kind=kind, at=call.at, refused=call.refusal.startswith("Too Many")))
         newest = self._telegram.account.chats[call.chat].messages[-1]
         if newest.is_from_bot and self._ends in newest.text and call.chat in self._unanswered:
             told.final, told.text = call.at, newest.text

@@ -117,11 +117,14 @@ class Account:
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
         self._chats: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        budget = channel.capabilities.account_budget
         limits = pacing.Limits(
             chat=channel.capabilities.chat_budget,
             group=channel.capabilities.group_budget,
-            account=channel.capabilities.account_budget,
+            account=budget,
             edit_interval_s=channel.capabilities.min_edit_interval_s,
+            # Late calls arrive with a whole burst behind them, and a platform bears little more.
+            under_way=budget.burst // 2 if budget.per_s else 0,
         )
         self._pacing = pacing.fresh(limits, clock.monotonic())
         self._granted: dict[str, Callable[[], None]] = {}
@@ -295,9 +298,9 @@ class Account:
         return await self._about(ref, lambda: self.channel.delete(ref))
 
     async def typing(self, to: Address) -> None:
-        """Show that the bot is at work, where the platform can; how it went does not matter."""
-        if self.capabilities.has_typing:
-            await self._call(lambda: self.channel.typing(to), chat=to.chat)
+        """Show that the bot is at work, where the platform can and nothing waits to be called."""
+        if self.capabilities.has_typing and not self._slots.locked():
+            await self._made(lambda: self.channel.typing(to), chat=to.chat)
 
     async def ask(self, to: Address, card: Card) -> Ending[MessageRef]:
         """Post a card."""
@@ -331,6 +334,15 @@ class Account:
         return ending
 
     async def _call(
+        self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
+    ) -> Ending[T]:
+        """Make a call that was granted."""
+        try:
+            return await self._made(function, chat=chat, more_s=more_s)
+        finally:
+            self._feed(pacing_events.Ended(at=self._clock.monotonic()))
+
+    async def _made(
         self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
     ) -> Ending[T]:
         timeout_s = self._call_timeout_s + more_s

@@ -20,6 +20,9 @@ account the one that was served longest ago is next, so when the budget is short
 out evenly. After a start each bucket counts as spent, because nobody knows what the process before
 used.
 
+A platform counts a call when it arrives, not when it was granted. On a busy machine calls pile up
+on their way and arrive together, so no more are granted while too many are under way.
+
 Instants are monotonic seconds of one clock.
 """
 
@@ -31,6 +34,7 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery.pacing_events import (
     Answered,
     Effect,
+    Ended,
     Event,
     Forgotten,
     Grant,
@@ -59,6 +63,8 @@ LEFT_TO_FINALS = 4
 # state what is left of a wait in whole seconds, and answers take their time.
 ACCOUNTS_CHATS = 3
 TOGETHER_S = 2.0
+# A call that is under way for longer has arrived, or its platform hangs, and must not hold up all.
+LATE_S = 5.0
 # When so many chats or messages are remembered, those that nothing holds back are forgotten.
 REMEMBERED = 256
 
@@ -70,12 +76,14 @@ class Limits:
     Attributes:
         edit_interval_s: Seconds between two calls about one message.
         group: Of a chat that several people read, None where that makes no difference.
+        under_way: So many calls may be under way, and so arrive at once; 0 for any number.
     """
 
     chat: Budget
     account: Budget
     edit_interval_s: float = 0.0
     group: Budget | None = None
+    under_way: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +115,8 @@ class Pacing:
         messages: When each message was last touched.
         served: By request id, the number of the grant that served it last.
         waiting: In order of arrival.
+        under_way: When calls were granted, oldest first, of which so many have not ended. One
+            that was granted and never made is among them until it is late.
         grants: How many were granted.
     """
 
@@ -118,6 +128,7 @@ class Pacing:
     messages: Mapping[str, float] = field(default_factory=dict[str, float])
     served: Mapping[str, int] = field(default_factory=dict[str, int])
     waiting: tuple[Request, ...] = ()
+    under_way: tuple[float, ...] = ()
     grants: int = 0
 
 
@@ -136,6 +147,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
                 state = replace(state, groups=state.groups | {event.request.chat})
         case Withdrawn():
             state = _without(state, event.id)
+        case Ended():
+            state = replace(state, under_way=state.under_way[1:])
         case Answered():
             state = _after_answer(state, event)
         case Refused():
@@ -238,6 +251,7 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     ready = max(
         _lane_ready_at(state.account, state.limits.account, request.rank, at),
         _lane_ready_at(lane, budget, request.rank, at),
+        _room_at(state, at),
     )
     if request.message:
         last = state.messages.get(_name(request.chat, request.message), state.started)
@@ -246,6 +260,12 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
         interval_s = 0.0 if is_free else state.limits.edit_interval_s
         ready = max(ready, last + max(interval_s, lane.gap_s))
     return ready
+
+
+def _room_at(state: Pacing, at: float) -> float:
+    """Return when few enough calls are under way, at or after `at`."""
+    most, under_way = state.limits.under_way, state.under_way
+    return max(at, under_way[-most] + LATE_S) if 0 < most <= len(under_way) else at
 
 
 def _lane_ready_at(lane: Lane, budget: Budget, rank: Rank, at: float) -> float:
@@ -283,6 +303,7 @@ def _grant(state: Pacing, request: Request, at: float) -> Pacing:
         },
         messages=messages,
         served=served,
+        under_way=(*(one for one in state.under_way if one + LATE_S > at), at),
         grants=state.grants + 1,
     )
 

@@ -46,6 +46,13 @@ class Withdrawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A granted call is under way no longer, however it went."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """A granted call was carried out.
 
@@ -86,7 +93,7 @@ class Forgotten:
     at: float
 
 
-Event = Wanted | Withdrawn | Answered | Refused | Ticked | Forgotten
+Event = Wanted | Withdrawn | Ended | Answered | Refused | Ticked | Forgotten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from zeroclaw.delivery.pacing import (
 from zeroclaw.delivery.pacing_events import (
     Answered,
     Effect,
+    Ended,
     Event,
     Forgotten,
     Grant,
@@ -313,3 +314,20 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
         )
     assert len(state.groups) <= pacing.REMEMBERED + 1
     assert state.groups <= state.chats.keys()
+
+
+def test_while_too_many_calls_are_under_way_none_is_granted() -> None:
+    """They would arrive together on a busy machine, where each was granted in its time (P6)."""
+    limits = Limits(chat=Budget(), account=Budget(per_s=100, burst=9), under_way=2)
+    three = [Wanted(request=final(name), at=5) for name in ("a", "b", "c")]
+    state, effects = play(fresh(limits, 0), *three)
+    assert effects == [WakeAt(at=5 + pacing.LATE_S)]
+    _, effects = play(state, Ended(at=6))
+    assert effects == [Grant(id="c")]
+
+
+def test_a_call_that_hangs_or_was_never_made_holds_up_the_others_for_a_moment_only() -> None:
+    limits = Limits(chat=Budget(), account=Budget(per_s=100, burst=9), under_way=1)
+    two = [Wanted(request=final(name), at=5) for name in ("a", "b")]
+    _, effects = play(fresh(limits, 0), *two, Ticked(at=5 + pacing.LATE_S))
+    assert effects == [Grant(id="b")]
