@@ -197,6 +197,7 @@ class Wired:
                 max_age_s=self._max_age_s,
                 clock=parts.clock,
                 ids=parts.ids,
+                log=EventLog("door"),
             ),
             turnstile=self.turnstile,
             commands=Commands(

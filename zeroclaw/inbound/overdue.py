@@ -8,6 +8,7 @@ run out of it.
 from collections.abc import Callable
 
 from zeroclaw import sentences
+from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Command, ConversationId, Envelope, ItemId, Principal, Said
@@ -33,6 +34,7 @@ class Overdue:
         max_age_s: Callable[[str], float],
         clock: Clock,
         ids: Ids,
+        log: ChannelLog,
     ) -> None:
         """Hold what is needed; `max_age_s` is a channel's bound in seconds, 0 for none."""
         self._store = store
@@ -40,6 +42,7 @@ class Overdue:
         self._max_age_s = max_age_s
         self._clock = clock
         self._ids = ids
+        self._log = log
 
     async def refusal(self, envelope: Envelope, principal: Principal) -> Plan | None:
         """Return how a message ends that is too old; None for what is not, or starts no turn."""
@@ -48,8 +51,12 @@ class Overdue:
         if not said or not age_s or envelope.sent_at is None:
             return None
         now = self._clock.now()
-        if (now - envelope.sent_at).total_seconds() <= age_s:
+        waited_s = (now - envelope.sent_at).total_seconds()
+        if waited_s <= age_s:
             return None
+        # Where it is all of them, the clock of this machine may be wrong.
+        channel = envelope.address.channel
+        self._log("message_too_old", channel=channel, age_s=round(waited_s), level="warning")
         address = envelope.address
         found = await self._conversations.find(address, principal)
         here = found.conversation

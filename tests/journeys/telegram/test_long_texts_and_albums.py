@@ -65,6 +65,25 @@ async def test_an_album_is_one_message_with_its_pictures(tmp_path: Path) -> None
         assert len(listed) == 3
 
 
+async def test_in_a_group_only_the_first_piece_names_the_bot(tmp_path: Path) -> None:
+    """The rest is taken with it, and other talk is not. S2-01, P4."""
+    async with bot(tmp_path) as here:
+        group = here.telegram.supergroup("Team", here.ann, here.bob)
+        here.model.say("That was long.", key="word0")
+        here.model.say("Nice pictures.", key="cats")
+        here.bob.says("hello all", chat=group)
+        here.ann.pastes(f"@zero_bot {WORDS}", chat=group)
+        await here.answered(group, "That was long.")
+        here.bob.says("really?", chat=group)
+        pictures = {"a.jpg": b"a", "b.jpg": b"bb"}
+        here.ann.sends_album(pictures.items(), caption="@zero_bot my cats", chat=group)
+        await here.answered(group, "That was long.", "Nice pictures.")
+        text, album = asked(here)
+        assert text == f"Ann: {WORDS}"
+        assert album.startswith("Ann: my cats\n\n[Files that came")
+        assert "\n2. " in album
+
+
 async def test_an_ordinary_message_is_not_joined(tmp_path: Path) -> None:
     """Two short ones are two, however fast they come. S2-01."""
     async with bot(tmp_path) as here:
