@@ -14,7 +14,6 @@ from zeroclaw.channel import (
     Channel,
     ChannelContext,
     ChannelLog,
-    ChannelManifest,
     Ending,
     Outcome,
     SentFile,
@@ -75,6 +74,7 @@ from zeroclaw.errors import (
     ZeroclawError,
 )
 from zeroclaw.language import Language
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.message import (
     AssistantMessage,

@@ -9,12 +9,13 @@ from typing import ParamSpec, TypeVar
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import Capabilities, Channel, ChannelContext, ChannelManifest
+from zeroclaw.channel import Capabilities, Channel, ChannelContext
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
 from zeroclaw.daemon.checked import ChannelPart, Checked
 from zeroclaw.gate.statement import configured
 from zeroclaw.host.control import Answer, Control, Serve
 from zeroclaw.host.places import Places
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 
 P = ParamSpec("P")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.changing import changed
 from zeroclaw.cli.composing import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.faults import faults_in
@@ -20,6 +19,7 @@ from zeroclaw.daemon.choice import AUTO
 from zeroclaw.daemon.choosing import look
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.language import Language
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.reference import SecretReference
 
 

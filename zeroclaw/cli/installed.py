@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import ChannelManifest
 from zeroclaw.host.shelves import CHANNELS, load, names, resolve
+from zeroclaw.manifest import ChannelManifest
 
 
 def channel_manifests() -> Mapping[str, ChannelManifest]:

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import click
 from pydantic import BaseModel
 
-from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.changing import value_of
 from zeroclaw.cli.composing import Answers, Autonomy, ChosenChannel
 from zeroclaw.cli.further import ask_further
@@ -19,6 +18,7 @@ from zeroclaw.config import ProviderSettings
 from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
 from zeroclaw.host.offers import Server
 from zeroclaw.host.replacing import NotWritten, write_secret
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.reference import SecretReference
 
 _MOST_SHOWN = 12

@@ -8,7 +8,6 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli.composing import ChosenChannel
 from zeroclaw.cli.loading import Loaded
 from zeroclaw.cli.opened import open_model
@@ -19,6 +18,7 @@ from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import places_of
 from zeroclaw.host.shelves import resolve
+from zeroclaw.manifest import ChannelManifest
 
 CHECK_S = 30.0
 """Seconds that a platform may take to answer."""

@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.channel import Channel, ChannelContext, ChannelManifest
+from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config import Config, channel_settings
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.errors import ConfigError
@@ -16,6 +16,7 @@ from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.host import shelves
 from zeroclaw.host.references import Secret, resolve, values_to_redact
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.reference import SecretReference
 

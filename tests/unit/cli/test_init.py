@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from pydantic import BaseModel, ConfigDict
 
 from tests.emulators.model_server import ModelServer
-from zeroclaw.channel import ChannelManifest
 from zeroclaw.cli import proven, root
 from zeroclaw.cli.composing import COMMENTS, Answers, ChosenChannel, compose
 from zeroclaw.cli.interview import Interview
@@ -21,6 +20,7 @@ from zeroclaw.config import Config, ProviderSettings, parse
 from zeroclaw.daemon.choice import Found, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.offers import Server
+from zeroclaw.manifest import ChannelManifest
 from zeroclaw.reference import SecretReference
 
 EXAMPLE = (Path(__file__).parents[3] / "config.example.toml").read_text(encoding="utf-8")

@@ -1,0 +1,29 @@
+"""What a package says of a kind of channel before anything of it is loaded."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelManifest:
+    """What an entry point of `zeroclaw.channels` names; importing it imports no SDK.
+
+    Attributes:
+        kind: The kind in the configuration.
+        adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
+        settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common
+            keys.
+        local_operator: Whoever reaches this channel is the operator (login link, own uid).
+        check: `module:coroutine function`, empty for none; asks the platform whether the settings
+            and secrets are right, without receiving or sending anything. Called with the settings
+            and with what `ChannelContext.secrets` would hold, returns one line about the account,
+            raises what the adapter would.
+        public: `module:function`, empty for never; called with the settings, tells whether the
+            platform calls this channel on the public listener.
+    """
+
+    kind: str
+    adapter: str
+    settings: str
+    local_operator: bool = False
+    check: str = ""
+    public: str = ""
