@@ -52,6 +52,8 @@ class Capabilities:
         has_buttons: Cards carry buttons; else calls are numbered.
         has_threads: Addresses may have a thread.
         multi_message: A long reply may stream as a sequence of messages.
+        native_draft: `preview` shows text in direct chats that is not sent; it vanishes when a
+            message of the bot comes, or after a while.
         idempotent_send: A repeated send with the same key shows one message.
         has_typing: `typing` shows something.
         can_look: `mark` and `look` find a message whose answer was lost.
@@ -70,6 +72,7 @@ class Capabilities:
     has_buttons: bool = False
     has_threads: bool = False
     multi_message: bool = True
+    native_draft: bool = False
     idempotent_send: bool = False
     has_typing: bool = False
     can_look: bool = False
@@ -268,6 +271,15 @@ class Channel(Protocol):
 
     async def typing(self, to: Address) -> None:
         """Show that the bot is at work."""
+        ...
+
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:
+        """Show a text in a direct chat without sending it; the same again is no error.
+
+        It takes the place of what was previewed there, and counts as the same text that grows
+        while the key stays the same. Beside what a capability lacks, `NotSupported` says here
+        that the platform knows no previews after all, and nobody need ask it again.
+        """
         ...
 
     def direct_address(self, sender: str) -> Address | None:

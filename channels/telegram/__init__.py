@@ -19,6 +19,7 @@ CAPABILITIES = Capabilities(
     can_delete=True,
     has_buttons=True,
     has_threads=True,
+    native_draft=True,
     has_typing=True,
     max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
 )
@@ -57,6 +58,9 @@ class TelegramSettings(BaseModel):
     """What is taken in groups: nothing, what is meant for the bot, or every message."""
     link_previews: bool = False
     """Whether Telegram shows what links in answers lead to; it fetches each link for that."""
+    drafts: Literal["native", "edited"] = "native"
+    """What an answer in a private chat is while it is written: Telegram's own draft, which is no
+    message, or a message that is edited."""
     uncertain: Literal["probe", "resend", "hold"] = "probe"
     """What follows a message whose answer was lost: it is looked for; or sent again and marked as a
     possible repeat; or neither, and the operator is told that it may have arrived."""

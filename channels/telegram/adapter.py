@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from zlib import crc32
 
 from channels.telegram import (
     ACCOUNT,
@@ -24,6 +25,7 @@ from channels.telegram.polling import Poller, Take
 from channels.telegram.sending import Sending
 from channels.telegram.styled import Styled, from_outgoing
 from channels.telegram.taking import Taking
+from channels.telegram.troubles import MethodUnknown
 from channels.telegram.webhook import Webhook
 from zeroclaw import (
     Address,
@@ -51,6 +53,8 @@ from zeroclaw import (
 
 MOST_ANSWERS = 64
 """Presses that are answered at the same time; a toast beyond that is lost, its effect is not."""
+MOST_DRAFTS = 2**31 - 1
+"""Bot API, sendMessageDraft: `draft_id` is an Integer that is not 0, read 2026-11."""
 FASTEST_EDIT_S = 0.05
 """Where no limits are kept: as often as an eye can follow."""
 
@@ -243,6 +247,19 @@ class TelegramChannel:
         """Show on the card how its calls ended."""
         await self._calls.edit_card(self._known(ref), cards.view(outcome))
 
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:
+        """Show a text in a private chat that is not sent; a server may be too old for that."""
+        if not to.direct or not self.capabilities.native_draft:
+            message = f"`{self.name}` shows nothing there that is not sent"
+            raise NotSupported(message)
+        try:
+            await self._calls.preview(
+                self._ours(to), from_outgoing(outgoing), draft=_number_of(outgoing.key)
+            )
+        except MethodUnknown as error:
+            self._context.log("previews_not_known", why=str(error))
+            raise NotSupported(str(error)) from error
+
     async def typing(self, to: Address) -> None:
         """Show that the bot is at work."""
         await self._calls.typing(self._ours(to))
@@ -287,6 +304,7 @@ def capabilities(settings: TelegramSettings) -> Capabilities:
     """Return what an account can do, within the limits that are kept."""
     can = replace(
         CAPABILITIES,
+        native_draft=settings.drafts == "native",
         can_look=settings.uncertain == "probe",
         may_repeat=settings.uncertain != "hold",
     )
@@ -299,3 +317,8 @@ def capabilities(settings: TelegramSettings) -> Capabilities:
         group_budget=GROUP,
         account_budget=ACCOUNT,
     )
+
+
+def _number_of(key: str) -> int:
+    """Return a draft's number, which is the same whoever asks; 0 is none."""
+    return crc32(key.encode()) % MOST_DRAFTS + 1

@@ -179,6 +179,18 @@ class Calls:
             ),
         )
 
+    async def preview(self, to: Address, text: Styled, *, draft: int) -> None:
+        """Show a text in a private chat that is not sent; `draft` is any number but 0."""
+        await self._called(
+            lambda: self._bot.send_message_draft(
+                int(to.chat),
+                draft,
+                text.text,
+                entities=_entities(text.marks),
+                message_thread_id=_thread(to),
+            )
+        )
+
     async def send_card(self, to: Address, card: View) -> MessageRef:
         """Post a card: a text, or a file with a caption."""
         if not card.attached:

@@ -145,6 +145,11 @@ class TerminalChannel:
         self._known(to)
         self._feed.publish(render.Typing())
 
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
+        """Refuse: here a message is edited as it grows."""
+        message = f"`{self.name}` shows nothing that is not sent"
+        raise NotSupported(message)
+
     def direct_address(self, sender: str) -> Address | None:
         """Return the one chat, for the one person."""
         return self._here if sender == decode.CHAT else None

@@ -87,6 +87,10 @@ class Harness(Protocol):
         """Whether the bot was shown to be at work."""
         ...
 
+    async def sees_preview(self) -> str:
+        """What the bot shows and has not sent, where there is such; empty for nothing."""
+        ...
+
 
 class Desk:
     """Stands for the one door: it stores in memory, and fails or waits as it is told.

@@ -115,6 +115,9 @@ class LoopbackHarness:
     async def sees_typing(self) -> bool:
         return self.chat.typings > 0
 
+    async def sees_preview(self) -> str:
+        return ""
+
     async def _told(self, event: Event) -> bool:
         self.newest = event
         refused = event.refused

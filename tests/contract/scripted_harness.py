@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving
 from tests.fakes.manual_clock import ManualClock
-from tests.fakes.scripted_channel import Lost, ScriptedChannel, Shown
+from tests.fakes.scripted_calls import Lost, Shown
+from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw import (
     Address,
     Admit,
@@ -31,6 +32,7 @@ FULL = Capabilities(
     can_delete=True,
     has_buttons=True,
     has_threads=True,
+    native_draft=True,
     idempotent_send=True,
     has_typing=True,
     max_file_bytes=1_000_000,
@@ -84,6 +86,9 @@ class ScriptedHarness:
 
     async def sees_typing(self) -> bool:
         return bool(self.channel.called("typing"))
+
+    async def sees_preview(self) -> str:
+        return self.channel.previews.get(self.address.key(), "")
 
     async def _deliver(self, body: Body, *files: Attachment) -> bool:
         self.said += 1

@@ -106,6 +106,9 @@ class TelegramHarness:
     async def sees_typing(self) -> bool:
         return bool(self.ann.chat.actions)
 
+    async def sees_preview(self) -> str:
+        return self.ann.chat.draft(self.clock.monotonic()) or ""
+
     async def _told(self, deed: Deed) -> bool:
         """Wait until the bot has confirmed an update, or could not store it."""
         self.newest = deed

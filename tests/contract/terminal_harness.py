@@ -137,6 +137,9 @@ class TerminalHarness:
         await self.messages()
         return "typing" in self.heard
 
+    async def sees_preview(self) -> str:
+        return ""
+
     async def _write(self, line: Line) -> bool:
         self._written.append({**line, "id": f"made-by-client-{len(self._written)}"})
         return await self._deliver(self._written[-1])

@@ -155,6 +155,55 @@ async def test_what_has_no_threads_says_so(adapter: Adapter, tmp_path: Path) -> 
             await harness.channel.ask(thread, CARD)
 
 
+@channels_that("native_draft")
+async def test_what_is_previewed_is_seen_and_is_no_message(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """It grows, in the plain form where that is asked for, until a message comes (S2-06)."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        growing = outgoing(harness, "*hel*", draft=True)
+        await harness.channel.preview(harness.address, growing)
+        await harness.channel.preview(harness.address, growing)
+        longer = outgoing(harness, "*hello*", draft=True)
+        await harness.channel.preview(harness.address, replace(longer, plain=True))
+        assert (await harness.sees_preview(), await texts(harness)) == (longer.rendered.plain, [])
+        other = outgoing(harness, "another", "k2", draft=True)
+        await harness.channel.preview(harness.address, other)
+        assert await harness.sees_preview() == other.rendered.plain
+        await harness.channel.send(harness.address, other)
+        assert await harness.sees_preview() == ""
+        assert await texts(harness) == [other.rendered.body]
+
+
+@channels_that("native_draft")
+async def test_a_preview_is_held_to_the_length_of_a_message(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        longer = outgoing(harness, "a" * (adapter.capabilities.max_length + 1))
+        with pytest.raises(ChannelRejected):
+            await harness.channel.preview(harness.address, longer)
+
+
+@channels_that("native_draft")
+async def test_nothing_is_previewed_where_several_people_read(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        with pytest.raises(NotSupported):
+            await harness.channel.preview(
+                replace(harness.address, direct=False), outgoing(harness, "hello")
+            )
+
+
+@channels_without("native_draft")
+async def test_what_shows_no_previews_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        with pytest.raises(NotSupported):
+            await harness.channel.preview(harness.address, outgoing(harness, "hello"))
+        assert await texts(harness) == []
+
+
 @channels_that("has_typing")
 async def test_a_person_sees_that_the_bot_is_at_work(adapter: Adapter, tmp_path: Path) -> None:
     async with adapter.opened(Desk().admit, tmp_path) as harness:

@@ -160,6 +160,9 @@ class WebHarness:
         await self.messages()
         return "typing" in self.stream.names
 
+    async def sees_preview(self) -> str:
+        return ""
+
     async def _post(self, path: str, fields: Mapping[str, object]) -> bool:
         body = {"id": f"made-by-page-{len(self._posts)}", **fields}
         self._posts.append((path, body))

@@ -3,9 +3,9 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import TypeVar
 
+from tests.fakes.scripted_calls import Call, CallName, Fault, Hang, Lost, Shown
 from zeroclaw.channel import Admit, Capabilities, Card, Outcome, Sighting, Sought
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
@@ -21,56 +21,6 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import ChannelRejected, DeliveryUnknown, NotSupported, ZeroclawError
 
 T = TypeVar("T")
-CallName = Literal[
-    "look", "send", "send_file", "edit", "delete", "ask", "settle", "typing", "fetch"
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """A scripted fault: the call is carried out, but its answer never comes back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hang:
-    """A scripted fault: the call never returns; nothing is carried out."""
-
-
-Fault = Exception | Lost | Hang
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call that reached the platform; `text` is empty where there is none.
-
-    Attributes:
-        at: Monotonic seconds when it began.
-        message: The platform's id that it was about, empty for a new one.
-    """
-
-    name: CallName
-    at: float
-    address: Address
-    message: str = ""
-    text: str = ""
-    key: str = ""
-    draft: bool = False
-    plain: bool = False
-    reply_to: str = ""
-
-
-@dataclass(kw_only=True)
-class Shown:
-    """A message as it stands in the chat."""
-
-    ref: MessageRef
-    text: str
-    key: str
-    draft: bool = False
-    card: Card | None = None
-    outcome: Outcome | None = None
-    file: OutgoingFile | None = None
-    history: list[str] = field(default_factory=list[str])
 
 
 class ScriptedChannel:
@@ -82,6 +32,7 @@ class ScriptedChannel:
     Attributes:
         calls: Every call, in the order they began, refused ones included.
         faults: What the next calls of a name run into; None lets one pass.
+        previews: What is shown and not sent, by the key of its place; a message ends it.
         in_flight: Calls that have begun and not returned.
         before: Awaited inside every call, before it is carried out; a test can hold calls here.
         files: What can be fetched, by reference.
@@ -99,6 +50,7 @@ class ScriptedChannel:
         self._capabilities = capabilities
         self._messages: dict[str, Shown] = {}
         self._by_key: dict[str, MessageRef] = {}
+        self.previews: dict[str, str] = {}
         self._made = 0
         self._events: asyncio.Queue[tuple[Envelope, asyncio.Future[Admission]]] = asyncio.Queue(100)
         self.calls: list[Call] = []
@@ -294,6 +246,19 @@ class ScriptedChannel:
 
         await self._perform(call, carry_out)
 
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:
+        self._check_thread(to)
+        if not self._capabilities.native_draft or not to.direct:
+            message = "this platform shows nothing that is not sent"
+            raise NotSupported(message)
+        text = self._text(outgoing)
+        call = self._call("preview", to, text=text, key=outgoing.key, plain=outgoing.plain)
+
+        def carry_out() -> None:
+            self.previews[to.key()] = text
+
+        await self._perform(call, carry_out)
+
     async def typing(self, to: Address) -> None:
         if not self._capabilities.has_typing:
             message = "this platform shows no typing"
@@ -382,7 +347,7 @@ class ScriptedChannel:
 
     def _check_length(self, call: Call) -> None:
         if (
-            call.name in {"send", "edit"}
+            call.name in {"send", "edit", "preview"}
             and not 0 < len(call.text) <= self._capabilities.max_length
         ):
             message = f"a message of {len(call.text)} characters is refused"
@@ -401,6 +366,7 @@ class ScriptedChannel:
             if earlier is not None:
                 return earlier
         self._made += 1
+        self.previews.pop(to.key(), None)
         ref = MessageRef(address=to, message=f"m{self._made}")
         shown = Shown(ref=ref, text=text, key=key, draft=draft)
         self._messages[ref.message] = shown

@@ -137,6 +137,9 @@ class WatchedChannel:
     async def typing(self, to: Address) -> None:
         await self._channel.typing(to)
 
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:
+        await self._told("preview", to, self._channel.preview(to, outgoing))
+
     def direct_address(self, sender: str) -> Address | None:
         return self._channel.direct_address(sender)
 

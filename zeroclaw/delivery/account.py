@@ -3,24 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from zeroclaw import foreign, sentences
 from zeroclaw.channel import Capabilities, Card, Channel, Outcome, Sighting, Sought
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing, pacing_events
+from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile
-from zeroclaw.errors import (
-    ChannelRejected,
-    ChannelUnavailable,
-    DeliveryUnknown,
-    NeedsOperator,
-    RateLimited,
-    Refused,
-)
+from zeroclaw.errors import NotSupported
 from zeroclaw.language import LANGUAGES
 
 T = TypeVar("T")
@@ -36,53 +29,6 @@ SLOWEST_BYTES_PER_S = 100_000
 """A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrived(Generic[T]):
-    """The platform carried it out."""
-
-    value: T
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotArrived:
-    """Nothing arrived; the same call may do later.
-
-    Attributes:
-        why: One line.
-        retry_after_s: What the platform asked for, None when it could not be reached at all.
-    """
-
-    why: str
-    retry_after_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnedDown:
-    """The platform refused it for good; see `ChannelRejected`."""
-
-    why: str
-    gone: bool = False
-    markup: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
-    """It may have arrived: no answer, no answer in time, or an adapter that broke down.
-
-    Attributes:
-        why: One line.
-        broken: The adapter raised what no channel may raise; it will hardly do better next time.
-        late: The platform was only slow, and may carry it out yet.
-    """
-
-    why: str
-    broken: bool = False
-    late: bool = False
-
-
-Ending = Arrived[T] | NotArrived | TurnedDown | Lost
 
 
 class Account:
@@ -131,11 +77,16 @@ class Account:
         self._alarm: asyncio.Task[None] | None = None
         self._rings_at = 0.0
         self._waits = 0
+        self._is_refused_previews = False
 
     @property
     def capabilities(self) -> Capabilities:
         """The channel's."""
         return self.channel.capabilities
+
+    def previews(self, place: Address) -> bool:
+        """Whether text can be shown there that is not sent; false for good once it was refused."""
+        return place.direct and self.capabilities.native_draft and not self._is_refused_previews
 
     def want(
         self, name: str, *, place: Address, rank: Rank, message: str, granted: Callable[[], None]
@@ -302,6 +253,27 @@ class Account:
         if self.capabilities.has_typing and not self._slots.locked():
             await self._made(lambda: self.channel.typing(to), chat=to.chat)
 
+    async def preview(
+        self, to: Address, markdown: str, *, key: str, plain: bool = False
+    ) -> Ending[None]:
+        """Show a text that is not sent; where the platform can't, it is never asked again."""
+
+        async def preview() -> None:
+            rendered = self.channel.render(markdown)
+            outgoing = Outgoing(rendered=rendered, key=key, draft=True, plain=plain)
+            try:
+                await self.channel.preview(to, outgoing)
+            except NotSupported:
+                self._is_refused_previews = True
+                raise
+
+        if not self.previews(to):
+            return TurnedDown(why=f"`{self.channel.name}` shows nothing that is not sent")
+        ending = await self._call(preview, chat=to.chat)
+        if isinstance(ending, Arrived):
+            self._answered(to.chat, "")
+        return ending
+
     async def ask(self, to: Address, card: Card) -> Ending[MessageRef]:
         """Post a card."""
         ending = await self._call(lambda: self.channel.ask(to, card), chat=to.chat)
@@ -319,7 +291,7 @@ class Account:
         """Get a file's bytes; what is sent meanwhile does not wait for it, nor is it paced."""
         try:
             async with self._fetches, asyncio.timeout(timeout_s):
-                return _ending(
+                return ending_of(
                     await foreign.call(lambda: self.channel.fetch(attachment, max_bytes=max_bytes))
                 )
         except TimeoutError:
@@ -348,7 +320,7 @@ class Account:
         timeout_s = self._call_timeout_s + more_s
         try:
             async with self._slots, asyncio.timeout(timeout_s):
-                ending = _ending(await foreign.call(function))
+                ending = ending_of(await foreign.call(function))
         except TimeoutError:
             ending = Lost(why=f"no answer within {timeout_s:.3g} s", late=True)
         if isinstance(ending, NotArrived):
@@ -398,22 +370,3 @@ class Account:
         await self._clock.sleep(at - self._clock.monotonic())
         self._alarm = None
         self._feed(pacing_events.Ticked(at=self._clock.monotonic()))
-
-
-def _ending(result: T | foreign.Raised) -> Ending[T]:
-    if not isinstance(result, foreign.Raised):
-        return Arrived(value=result)
-    match result.error:
-        case RateLimited() as error:
-            return NotArrived(why=str(error), retry_after_s=error.retry_after_s)
-        case ChannelUnavailable() | NeedsOperator() as error:
-            # Without a key that works nothing arrives either; the supervisor tells the operator.
-            return NotArrived(why=str(error))
-        case ChannelRejected() as error:
-            return TurnedDown(why=str(error), gone=error.gone, markup=error.markup)
-        case Refused() as error:
-            return TurnedDown(why=str(error))
-        case DeliveryUnknown() as error:
-            return Lost(why=str(error), late=error.late)
-        case _:
-            return Lost(why=result.line, broken=True)

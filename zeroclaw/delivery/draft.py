@@ -3,6 +3,7 @@
     Showed ──▶ asking ──Granted──▶ one call ──▶ its outcome ──▶ asking | at rest
                   └─ (nothing left to show: Withdraw)
     Closed ──▶ (the call in flight, if any) ──▶ Ended
+    Demanded: what was only previewed becomes a message, to be edited from then on
 
 The machine holds what was asked to be shown last and what stands in the chat, and makes one call
 after another until they are the same. It asks before each call, and fills in the text only when
@@ -12,6 +13,11 @@ always the newest, and never an older text after a newer one. A tool call does n
 A text comes cut into parts. Only the last part of a growing text changes; earlier ones are touched
 again only when the text was replaced. Messages that a shorter text no longer needs are deleted, or
 say so. How an answer ends is the outbox's affair; it begins with the messages that `Ended` names.
+
+Where the platform shows unsent text, the last part is previewed, and is no message before it is
+full or `Demanded`. A preview leaves nothing behind, so it can't stand twice: lost or failed, it is
+made again, and at the end the final is sent in its place. Refused for good, the draft goes on in
+messages.
 """
 
 from dataclasses import dataclass, replace
@@ -23,14 +29,17 @@ from zeroclaw.delivery.draft_events import (
     Call,
     Closed,
     Delete,
+    Demanded,
     Done,
     Edit,
     Effect,
     Ended,
     Event,
+    Faded,
     Failed,
     Granted,
     Outcome,
+    Preview,
     Rejected,
     Send,
     Sent,
@@ -52,6 +61,7 @@ class Traits:
     can_delete: bool
     multi_message: bool
     idempotent_send: bool
+    previews: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +89,9 @@ class Draft:
         number: Of the newest frame within the fence.
         wanted: The parts that were asked to be shown last.
         parts: The messages that stand, in order.
-        asked: The message that the next call was asked for, empty for a new one, None when
-            nothing was asked.
+        demanded: So many parts, from the first, must be messages.
+        previewed: What is seen of the next part, None for nothing, or when nobody knows.
+        asked: What was asked for the next call, None for nothing.
         flight: The one call under way.
         calls: How many were made.
         sent: How many messages were posted, those of a former life included.
@@ -99,7 +110,9 @@ class Draft:
     number: int = -1
     wanted: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
-    asked: str | None = None
+    demanded: int = 0
+    previewed: str | None = None
+    asked: Ask | None = None
     flight: Call | None = None
     calls: int = 0
     sent: int = 0
@@ -138,6 +151,13 @@ def opened(
     return Draft(turn=turn, fence=fence, traits=traits, parts=parts, sent=len(parts), unsure=unsure)
 
 
+def is_previewed(draft: Draft) -> bool:
+    """Whether part of what was demanded may yet become a message, and is none."""
+    wanted = _wanted(draft)
+    is_over = draft.closed or draft.muted or not draft.traits.previews
+    return not is_over and len(draft.parts) < min(draft.demanded, len(wanted))
+
+
 def message_key(turn: str, number: int) -> str:
     """Return the key of a turn's message after so many; the same in every life of the turn."""
     return f"{turn}:{number}"
@@ -154,6 +174,10 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
                 draft = replace(draft, wanted=event.parts)
         case Granted():
             return _fly(draft)
+        case Demanded():
+            draft = replace(draft, demanded=len(draft.wanted))
+        case Faded():
+            draft = replace(draft, previewed=None)
         case Closed():
             draft = replace(draft, closed=True)
         case Sent() | Done() | Failed() | Rejected() | Unknown():
@@ -176,15 +200,27 @@ def _rest(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
         return draft, ()
     call = _next_call(draft)
     effects: list[Effect] = []
-    target = None if call is None else "" if isinstance(call, Send) else call.message
-    if target != draft.asked:
-        draft = replace(draft, asked=target)
-        effects.append(Withdraw() if target is None else Ask(message=target))
+    ask = None if call is None else _ask(draft, call)
+    if ask != draft.asked:
+        draft = replace(draft, asked=ask)
+        effects.append(Withdraw() if ask is None else ask)
     if draft.closed:
         draft = replace(draft, ended=True)
         messages = tuple(part.message for part in draft.parts if part.message is not None)
         effects.append(Ended(messages=messages))
     return draft, tuple(effects)
+
+
+def _ask(draft: Draft, call: Call) -> Ask:
+    match call:
+        case Send():
+            return Ask(message="", soon=is_previewed(draft))
+        case Preview():
+            return Ask(message=call.key)
+        case Edit() | Delete():
+            return Ask(message=call.message)
+        case _:
+            assert_never(call)
 
 
 def _fly(draft: Draft) -> tuple[Draft, tuple[Effect, ...]]:
@@ -203,7 +239,7 @@ def _next_call(draft: Draft) -> Call | None:
     """Return the call that brings what stands closer to what is wanted, None when it is that."""
     if draft.closed or draft.muted or not draft.traits.can_edit or not draft.wanted:
         return None
-    wanted = draft.wanted if draft.traits.multi_message else draft.wanted[:1]
+    wanted = _wanted(draft)
     for number, (part, text) in enumerate(zip(draft.parts, wanted, strict=False)):
         if part.message is not None and part.text != text:
             return _edit(draft, number, part.message, text)
@@ -214,12 +250,23 @@ def _next_call(draft: Draft) -> Call | None:
         if draft.traits.can_delete:
             return Delete(call=draft.calls, part=number, message=message)
         return _edit(draft, number, message, CONTINUED_ABOVE)
-    if len(draft.parts) < len(wanted):
-        # The same for every attempt, whatever its text has become; never used again after it.
-        key = message_key(draft.turn, draft.sent)
-        text = wanted[len(draft.parts)]
-        return Send(call=draft.calls, key=key, text=text, plain=draft.plain)
-    return None
+    next_part = len(draft.parts)
+    if next_part >= len(wanted):
+        return None
+    # The same for every attempt, whatever its text has become; never used again after it.
+    key = message_key(draft.turn, draft.sent)
+    text = wanted[next_part]
+    may_grow = next_part == len(wanted) - 1
+    if draft.traits.previews and may_grow and next_part >= draft.demanded:
+        if text == draft.previewed:
+            return None
+        return Preview(call=draft.calls, key=key, text=text, plain=draft.plain)
+    return Send(call=draft.calls, key=key, text=text, plain=draft.plain)
+
+
+def _wanted(draft: Draft) -> tuple[str, ...]:
+    """Return the parts that the channel can show."""
+    return draft.wanted if draft.traits.multi_message else draft.wanted[:1]
 
 
 def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:
@@ -255,6 +302,7 @@ def _carried_out(draft: Draft, call: Call, outcome: Sent | Done) -> Draft:
                 draft,
                 parts=(*draft.parts, part),
                 sent=draft.sent + 1,
+                previewed=None,
                 unsure=False,
                 uncertain=False,
             )
@@ -263,6 +311,8 @@ def _carried_out(draft: Draft, call: Call, outcome: Sent | Done) -> Draft:
             return _with_part(draft, call.part, part)
         case Delete(), _:
             return _with_part(draft, call.part, None)
+        case Preview(), Done():
+            return replace(draft, previewed=call.text)
         case _:
             message = f"`{type(call).__name__}` can't end as `{type(outcome).__name__}`"
             raise ValueError(message)
@@ -280,6 +330,8 @@ def _refused(draft: Draft, call: Call, refusal: Rejected) -> Draft:
         return _with_part(draft, call.part, replace(draft.parts[call.part], message=None))
     if refusal.markup and not call.plain:
         return replace(draft, plain=True)
+    if isinstance(call, Preview):
+        return replace(draft, traits=replace(draft.traits, previews=False))
     return replace(draft, muted=True)
 
 
@@ -289,6 +341,8 @@ def _lost(draft: Draft, call: Call) -> Draft:
             return _with_part(draft, call.part, replace(draft.parts[call.part], text=None))
         case Delete():
             return draft
+        case Preview():
+            return replace(draft, previewed=None)
         case Send():
             # Elsewhere, sent again, it might stand there twice; the final is enough, and says so.
             is_silent = not draft.traits.idempotent_send

@@ -34,7 +34,21 @@ class Delete:
     message: str
 
 
-Call = Send | Edit | Delete
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """Show the text of what is not sent yet.
+
+    Attributes:
+        key: Of the message that it would become.
+    """
+
+    call: int
+    key: str
+    text: str
+    plain: bool
+
+
+Call = Send | Edit | Delete | Preview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +76,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """An edit or a deletion was carried out."""
+    """An edit, a deletion or a preview was carried out."""
 
     call: int
 
@@ -95,15 +109,31 @@ class Closed:
     """The turn is over; the final takes the messages from here."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demanded:
+    """What is shown must stand as messages: somebody is waited for, and a preview would vanish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faded:
+    """The preview may no longer be seen, though nobody asked for that."""
+
+
 Outcome = Sent | Done | Failed | Rejected | Unknown
-Event = Showed | Granted | Outcome | Closed
+Event = Showed | Granted | Outcome | Demanded | Faded | Closed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Ask for a call about this message (empty: a new one); replaces what was asked before."""
+    """Ask for a call; replaces what was asked before.
+
+    Attributes:
+        message: The message that it is about, empty for a new one; of a preview its key.
+        soon: Somebody waits for it.
+    """
 
     message: str
+    soon: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

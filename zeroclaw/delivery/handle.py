@@ -9,9 +9,20 @@ from typing import assert_never
 from zeroclaw import sentences
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery import draft_events
-from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.draft import Draft, Traits
-from zeroclaw.delivery.draft_events import Closed, Delete, Edit, Granted, Send, Showed
+from zeroclaw.delivery.draft_events import (
+    Closed,
+    Delete,
+    Demanded,
+    Edit,
+    Faded,
+    Granted,
+    Preview,
+    Send,
+    Showed,
+)
+from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
@@ -20,6 +31,11 @@ from zeroclaw.language import Language
 
 TYPING_S = 4.0
 """Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
+LOOK_S = 10.0
+"""A preview that no newer one followed for a whole such span, so for 20 s at most, is shown anew:
+Telegram shows it for 30 s."""
+LONGEST_STAND_S = 5.0
+"""A platform that is slow holds up the tools of its own conversation no longer than this."""
 
 OnRef = Callable[[MessageRef], Awaitable[None]]
 
@@ -69,7 +85,7 @@ class DraftHandle:
         self._on_end = on_end
         self._refs = {ref.message: ref for ref in refs}
         self._draft: Draft = machine.opened(
-            turn, fence, _traits(account), tuple(self._refs), resumed=resumed
+            turn, fence, _traits(account, address), tuple(self._refs), resumed=resumed
         )
         self._name = f"draft {turn} {fence}"
         self._mark = ""
@@ -81,6 +97,9 @@ class DraftHandle:
         self._begun_to_speak = asyncio.Event()
         self._at_rest = asyncio.Event()
         self._at_rest.set()
+        self._stands = asyncio.Event()
+        self._stands.set()
+        self._previewed = 0
         self._left: tuple[MessageRef, ...] = ()
 
     @property
@@ -105,8 +124,12 @@ class DraftHandle:
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its first text comes."""
-        if self._account is not None and self._account.capabilities.has_typing:
+        if self._account is None:
+            return
+        if self._account.capabilities.has_typing:
             self._group.create_task(self._type(self._account), name=f"typing {self._turn}")
+        if self._draft.traits.previews:
+            self._group.create_task(self._refresh(), name=f"preview {self._turn}")
 
     async def at_rest(self) -> None:
         """Wait until what was asked to be shown last stands, or can't be shown."""
@@ -126,6 +149,18 @@ class DraftHandle:
         self._at_rest.clear()
         if self._draft.asked is None and self._draft.flight is None:
             self._take_news()
+
+    def stand(self) -> None:
+        """Ask that all that is shown now stand as messages, which a preview is not."""
+        if not self._draft.closed:
+            self._take_news()
+            self._feed(Demanded())
+
+    async def stands(self) -> None:
+        """Wait until what was asked to stand does; gives up soon where the platform is slow."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_STAND_S):
+                await self._stands.wait()
 
     async def close(self) -> tuple[MessageRef, ...]:
         """End the draft; wait for the one call under way, and for no other.
@@ -166,10 +201,10 @@ class DraftHandle:
         for effect in effects:
             match effect:
                 case draft_events.Ask():
-                    self._ask(effect.message)
+                    self._ask(effect)
                 case draft_events.Withdraw():
                     self._withdraw()
-                case Send() | Edit() | Delete():
+                case Send() | Edit() | Delete() | Preview():
                     self._start(effect)
                 case draft_events.Ended():
                     self._left = tuple(self._refs[message] for message in effect.messages)
@@ -188,14 +223,18 @@ class DraftHandle:
             self._at_rest.clear()
         else:
             self._at_rest.set()
+        if machine.is_previewed(draft):
+            self._stands.clear()
+        else:
+            self._stands.set()
 
-    def _ask(self, message: str) -> None:
+    def _ask(self, ask: draft_events.Ask) -> None:
         if self._account is not None:
             self._account.want(
                 self._name,
                 place=self._address,
-                rank=Rank.DRAFT,
-                message=message,
+                rank=Rank.FINAL if ask.soon else Rank.DRAFT,
+                message=ask.message,
                 granted=self._granted,
             )
 
@@ -224,6 +263,16 @@ class DraftHandle:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TYPING_S):
                     await self._begun_to_speak.wait()
+
+    async def _refresh(self) -> None:
+        """Show a preview anew that nothing has followed for long; it would vanish."""
+        while not self._ended.is_set():
+            previewed = self._previewed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._ended.wait()
+            if previewed == self._previewed:
+                self._feed(Faded())
 
     def _start(self, call: draft_events.Call) -> None:
         if self._account is not None:
@@ -266,6 +315,11 @@ class DraftHandle:
                 ending = await account.edit(ref, text, key=call.key, draft=True, plain=call.plain)
             case Delete():
                 ending = await account.delete(self._refs[call.message])
+            case Preview():
+                self._previewed += 1
+                ending = await account.preview(
+                    self._address, call.text, key=call.key, plain=call.plain
+                )
             case _:
                 assert_never(call)
         return _event(call, ending)
@@ -296,7 +350,7 @@ def _event(
             assert_never(ending)
 
 
-def _traits(account: Account | None) -> Traits:
+def _traits(account: Account | None, address: Address) -> Traits:
     """Return what the draft may do; a channel that is not there can do nothing."""
     if account is None:
         return Traits(can_edit=False, can_delete=False, multi_message=False, idempotent_send=False)
@@ -306,4 +360,5 @@ def _traits(account: Account | None) -> Traits:
         can_delete=capabilities.can_delete,
         multi_message=capabilities.multi_message,
         idempotent_send=capabilities.idempotent_send,
+        previews=account.previews(address),
     )

@@ -6,14 +6,8 @@ from typing import Protocol, assert_never
 
 from zeroclaw import sentences
 from zeroclaw.channel import Sighting
-from zeroclaw.delivery.account import (
-    Account,
-    Arrived,
-    Ending,
-    Lost,
-    NotArrived,
-    TurnedDown,
-)
+from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.parting import parted
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, State, Text, part_key, posted
 from zeroclaw.delivery.seeking import Parcel, seek, the_one

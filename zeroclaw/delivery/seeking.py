@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from zeroclaw.channel import Sighting, Sought
-from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.envelope import Address, MessageRef
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config import AttachmentSettings
-from zeroclaw.delivery.account import Account, Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.envelope import Attachment
 from zeroclaw.errors import Conflict
 from zeroclaw.readers.formats import recognise

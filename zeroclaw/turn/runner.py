@@ -277,7 +277,7 @@ class Runner:
             controls,
             address=row.address,
             reply_to=row.reply_to,
-            show=draft.show,
+            draft=draft,
             on_parked=self._on_parked,
         )
         self._running[opened.turn] = running

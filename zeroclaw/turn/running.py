@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
@@ -32,8 +33,6 @@ from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
 
 MOST_WAITING = 256
 """Events that may wait for the turn; a stream that is faster waits with its next."""
-
-Show = Callable[[int, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +64,7 @@ class Running:
         *,
         address: Address,
         reply_to: str,
-        show: Show,
+        draft: DraftHandle,
         on_parked: Callable[[], Awaitable[None]],
     ) -> None:
         """Begin with nothing under way.
@@ -77,14 +76,14 @@ class Running:
             controls: Its control lane.
             address: Where it is answered.
             reply_to: The platform's id of the message that it answers, empty for none.
-            show: Takes each draft's number and whole text.
+            draft: Shows its text.
             on_parked: Called whenever a step leaves the turn parked.
         """
         self._rooms = rooms
         self._desk = desk
         self._opened = opened
         self._controls = controls
-        self._show = show
+        self._draft = draft
         self._on_parked = on_parked
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(MOST_WAITING)
         self._tasks = Performing(
@@ -126,11 +125,12 @@ class Running:
         )
 
     def show_note(self, says: Says) -> None:
-        """Show a note below the draft, if there is one."""
+        """Show a note below the draft, if there is one, that outlasts this process."""
         if self._shown:
             self._frames += 1
             note = says.to(self._opened.principal.language)
-            self._show(self._frames, f"{self._shown}\n\n{note}")
+            self._draft.show(self._frames, f"{self._shown}\n\n{note}")
+            self._draft.stand()
 
     async def abort(self, cause: AbortCause, by: str) -> None:
         """End the turn from outside."""
@@ -227,9 +227,11 @@ class Running:
             case signals.ShowText(text=text):
                 self._frames += 1
                 self._shown = text
-                self._show(self._frames, text)
+                self._draft.show(self._frames, text)
             case signals.GateBatch(calls=calls):
-                self._start(group, tasks.gate_batch(calls))
+                # People read it while they or a tool are waited for; a card may come below it.
+                self._draft.stand()
+                self._start(group, self._gate(calls))
             case signals.AwaitAnswers(approvals=approvals):
                 for approval in approvals:
                     call = self._call_of(approval)
@@ -256,6 +258,10 @@ class Running:
                 return
             case _:
                 assert_never(effect)
+
+    async def _gate(self, calls: tuple[ToolCall, ...]) -> None:
+        await self._draft.stands()
+        await self._tasks.gate_batch(calls)
 
     def _start(
         self,

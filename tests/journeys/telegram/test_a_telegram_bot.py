@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path) -> None:
-    """The draft is edited in place, and ends as exactly the answer. S2-01, S2-06, S2-14, S2-19."""
-    async with bot(tmp_path) as here:
+    """Where that is wished it is edited in place, and ends as the answer. S2-01, S2-14, S2-19."""
+    async with bot(tmp_path, channel={"drafts": "edited"}) as here:
         gate = here.model.gate()
         here.model.say("One, **two**, ", gate, "three.")
         said = here.ann.says("count")

@@ -15,6 +15,9 @@ from channels.telegram.emulator import (
 )
 from tests.journeys.telegram.bot import bot
 
+EDITED = {"drafts": "edited"}
+"""Private answers in messages that grow, as in groups."""
+
 pytestmark = pytest.mark.slow
 
 WORDS = [f"word{number} " for number in range(40)]
@@ -25,7 +28,7 @@ async def test_too_many_calls_delay_an_answer_and_change_nothing(
     tmp_path: Path, method: str
 ) -> None:
     """The wait that Telegram names is kept to, and the answer stands once. P6."""
-    async with bot(tmp_path) as here:
+    async with bot(tmp_path, channel=EDITED) as here:
         gate = here.model.gate()
         here.telegram.will(method, TooMany(retry_after_s=1))
         here.model.say("One, ", gate, "two.")
@@ -84,7 +87,7 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
     tmp_path: Path, fault: BadGateway | Lose
 ) -> None:
     """The same text twice on one message is one text."""
-    async with bot(tmp_path) as here:
+    async with bot(tmp_path, channel=EDITED) as here:
         gate = here.model.gate()
         here.model.say("One, ", gate, "two.")
         here.ann.says("count")
@@ -95,17 +98,19 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
         await here.answered(here.ann.chat, "One, two.")
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["a draft", "a final"])
+@pytest.mark.parametrize(
+    "channel", [EDITED, {}, {"stream": False}], ids=["a draft", "behind a draft", "a final"]
+)
 @pytest.mark.parametrize(
     "fault",
     [BadGateway(carried_out=True), Lose(carried_out=True), Lose(carried_out=False)],
     ids=repr,
 )
 async def test_a_message_whose_answer_is_lost_stands_once(
-    tmp_path: Path, fault: BadGateway | Lose, stream: bool
+    tmp_path: Path, fault: BadGateway | Lose, channel: dict[str, object]
 ) -> None:
     """It is looked for by its id; found, it is gone on with, and else it is sent (P1)."""
-    async with bot(tmp_path, channel={"stream": stream}) as here:
+    async with bot(tmp_path, channel=channel) as here:
         here.telegram.will("sendMessage", fault)
         here.model.say("hello ", "Ann")
         here.ann.says("hi")
@@ -114,7 +119,7 @@ async def test_a_message_whose_answer_is_lost_stands_once(
 
 async def test_killed_between_a_send_and_its_record_the_answer_stands(tmp_path: Path) -> None:
     """A draft was carried out that nobody recorded: the answer comes whole after the restart."""
-    async with bot(tmp_path) as here:
+    async with bot(tmp_path, channel=EDITED) as here:
         hang = Hang(carried_out=True)
         here.telegram.will("sendMessage", hang)
         for _ in range(2):

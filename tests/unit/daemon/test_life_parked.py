@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.fakes.house import World
-from tests.fakes.scripted_channel import Call
+from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
 
 POKE = asks_for(("poke", "{}"))

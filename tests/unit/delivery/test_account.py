@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.scripted_channel import Hang
+from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.account import Account, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.endings import Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited

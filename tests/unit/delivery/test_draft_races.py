@@ -1,277 +1,15 @@
 """A draft and its pacing keep their promises in any order of events, on a platform that does as it likes."""
 
-import pickle
-from collections.abc import Callable
-from typing import ClassVar, cast
+from typing import cast
 
 import pytest
 from hypothesis import Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import run_state_machine_as_test
 
 from tests.fakes.mutant import mutant
-from zeroclaw.channel import Budget
+from tests.unit.delivery.draft_world import Paced, Step, World
 from zeroclaw.delivery import draft as room
-from zeroclaw.delivery import pacing, pacing_events
-from zeroclaw.delivery.draft import (
-    CONTINUED_ABOVE,
-    Draft,
-    Traits,
-    opened,
-    step,
-)
-from zeroclaw.delivery.draft_events import (
-    Ask,
-    Call,
-    Closed,
-    Delete,
-    Done,
-    Edit,
-    Effect,
-    Ended,
-    Event,
-    Failed,
-    Granted,
-    Rejected,
-    Send,
-    Sent,
-    Showed,
-    Unknown,
-    Withdraw,
-)
-
-LIMITS = pacing.Limits(chat=Budget(per_s=2, burst=2), account=Budget(), edit_interval_s=1.0)
-TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
-SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
-Step = Callable[[Draft, Event], tuple[Draft, tuple[Effect, ...]]]
-Paced = Callable[
-    [pacing.Pacing, pacing_events.Event], tuple[pacing.Pacing, tuple[pacing_events.Effect, ...]]
-]
-
-
-class World(RuleBasedStateMachine):
-    """One draft and its pacing, back to back, on a platform that does as it likes."""
-
-    step: ClassVar[Step] = staticmethod(step)
-    pace: ClassVar[Paced] = staticmethod(pacing.step)
-
-    @initialize(
-        traits=st.builds(
-            Traits,
-            can_edit=st.sampled_from([True, True, True, False]),
-            can_delete=st.booleans(),
-            multi_message=st.sampled_from([True, True, False]),
-            idempotent_send=st.sampled_from([True, True, True, False]),
-        ),
-        left=st.integers(0, 2),
-    )
-    def open(self, traits: Traits, left: int) -> None:
-        self.at = 100.0
-        self.traits = traits
-        self.paced = pacing.fresh(LIMITS, 0)
-        # What people see, by message; deleted ones are not here.
-        self.chat: dict[str, str] = {f"left{number}": "?" for number in range(left)}
-        self.by_key: dict[str, str] = {}
-        self.draft = opened("t", 1, traits, tuple(self.chat))
-        self.asked: str | None = None
-        self.newest = -1
-        self.wanted: tuple[str, ...] = ()
-        self.flight: Call | None = None
-        self.calls: list[tuple[float, Call]] = []
-        self.refused: dict[str, float] = {}
-        self.closed = False
-        self.ended: Ended | None = None
-        self.made = 0
-        self.resent = 0
-
-    def feed(self, event: Event) -> None:
-        again = pickle.loads(pickle.dumps(self.draft))
-        self.draft, effects = type(self).step(self.draft, event)
-        assert (self.draft, effects) == type(self).step(again, event), "storable between steps"
-        for effect in effects:
-            match effect:
-                case Ask():
-                    self.asked = effect.message
-                    request = pacing_events.Request(
-                        id="d", chat="c", rank=pacing_events.Rank.DRAFT, message=effect.message
-                    )
-                    self.feed_pacing(pacing_events.Wanted(request=request, at=self.at))
-                case Withdraw():
-                    self.asked = None
-                    self.feed_pacing(pacing_events.Withdrawn(id="d", at=self.at))
-                case Ended():
-                    assert self.ended is None, "a draft ends once"
-                    self.ended = effect
-                case Send() | Edit() | Delete():
-                    self.call(effect)
-        self.check_rest()
-
-    def feed_pacing(self, event: pacing_events.Event) -> None:
-        self.paced, effects = type(self).pace(self.paced, event)
-        for effect in effects:
-            if isinstance(effect, pacing_events.Grant):
-                self.feed(Granted())
-
-    def call(self, call: Call) -> None:
-        assert self.flight is None, "never two calls at once"
-        assert self.asked == ("" if isinstance(call, Send) else call.message), "as asked"
-        self.asked = None
-        assert not self.closed, "no call after the end"
-        assert self.traits.can_edit, "a channel that can't edit gets nothing before the final"
-        if isinstance(call, Send):
-            assert call.text in self.wanted, "always the newest text"
-        elif isinstance(call, Edit):
-            assert call.text in {*self.wanted[call.part : call.part + 1], CONTINUED_ABOVE}, "newest"
-            assert self.chat.get(call.message) != call.text or self.unsure(call), "no idle edit"
-        if not isinstance(call, Send):
-            touched = [
-                at
-                for at, one in self.calls
-                if not isinstance(one, Send) and one.message == call.message
-            ]
-            interval = LIMITS.edit_interval_s * (2 if call.message in self.refused else 1)
-            assert not touched or self.at - touched[-1] >= interval - 1e-3, "the interval is kept"
-        self.flight = call
-        self.calls.append((self.at, call))
-
-    def unsure(self, call: Edit) -> bool:
-        """Whether the answer to an earlier edit of the message was lost."""
-        return self.draft.parts[call.part].text is None
-
-    def check_rest(self) -> None:
-        """What was asked to be shown last stands, or is on its way, unless the platform refused."""
-        draft = self.draft
-        if self.closed or draft.muted or not self.traits.can_edit or not self.wanted:
-            return
-        wanted = self.wanted if self.traits.multi_message else self.wanted[:1]
-        parts = [self.chat.get(part.message or "") for part in draft.parts]
-        gone = any(part.message is None for part in draft.parts)
-        rest = {CONTINUED_ABOVE} if len(parts) > len(wanted) else set[str]()
-        stands = tuple(parts[: len(wanted)]) == wanted and set(parts[len(wanted) :]) <= rest
-        under_way = self.flight is not None or bool(self.paced.waiting)
-        assert stands or under_way or gone or self.unseen(), "the newest text is on its way"
-
-    def unseen(self) -> bool:
-        """Somebody deleted a message, and nothing has told us yet."""
-        return any(part.message not in self.chat for part in self.draft.parts if part.message)
-
-    @rule(parts=TEXTS, step_back=st.sampled_from([0, 0, 0, 1, 3]), fence=st.sampled_from([1, 1, 0]))
-    def show(self, parts: tuple[str, ...], step_back: int, fence: int) -> None:
-        number = self.newest + 1 - step_back
-        if fence == 1 and step_back == 0:
-            self.newest = number
-            if parts and not self.closed:
-                self.wanted = parts
-        before = self.draft
-        self.feed(Showed(turn="t", fence=fence, number=number, parts=parts))
-        assert not self.closed or self.draft == before, "frames after the end change nothing"
-
-    @rule(seconds=SECONDS)
-    def wait(self, seconds: float) -> None:
-        self.at += seconds
-        self.feed_pacing(pacing_events.Ticked(at=self.at))
-
-    # Rare, like a refusal for good, because little can happen after it.
-    @precondition(lambda self: cast("World", self).draft.calls % 4 == 3)
-    @rule()
-    def close(self) -> None:
-        self.closed = True
-        self.feed(Closed())
-        assert self.ended is not None or self.flight is not None, "waits for its call only"
-
-    @precondition(lambda self: bool(cast("World", self).chat))
-    @rule(which=st.integers(0, 3))
-    def somebody_deletes(self, which: int) -> None:
-        del self.chat[list(self.chat)[which % len(self.chat)]]
-
-    def landed(self) -> Call:
-        assert self.flight is not None
-        call, self.flight = self.flight, None
-        return call
-
-    def carry_out(self, call: Call) -> Event:
-        match call:
-            case Send():
-                if self.traits.idempotent_send and self.by_key.get(call.key) in self.chat:
-                    message = self.by_key[call.key]
-                else:
-                    self.made += 1
-                    message = f"m{self.made}"
-                    self.chat[message] = call.text
-                self.by_key[call.key] = message
-                return Sent(call=call.call, message=message)
-            case Edit():
-                if call.message not in self.chat:
-                    return Rejected(call=call.call, gone=True)
-                self.chat[call.message] = call.text
-                return Done(call=call.call)
-            case Delete():
-                self.chat.pop(call.message, None)
-                return Done(call=call.call)
-
-    @precondition(lambda self: cast("World", self).flight is not None)
-    @rule()
-    def succeed(self) -> None:
-        call = self.landed()
-        outcome = self.carry_out(call)
-        message = outcome.message if isinstance(outcome, Sent) else getattr(call, "message", "")
-        self.refused.clear()
-        self.feed_pacing(pacing_events.Answered(chat="c", at=self.at, message=message))
-        self.feed(outcome)
-
-    @precondition(lambda self: cast("World", self).flight is not None)
-    @rule(retry_after_s=SECONDS)
-    def fail(self, retry_after_s: float) -> None:
-        call = self.landed()
-        if not isinstance(call, Send):
-            self.refused[call.message] = self.at
-        self.feed_pacing(pacing_events.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
-        self.feed(Failed(call=call.call))
-
-    @precondition(lambda self: cast("World", self).flight is not None)
-    @rule(arrives=st.booleans())
-    def lose_the_answer(self, arrives: bool) -> None:
-        call = self.landed()
-        if arrives:
-            self.carry_out(call)
-        self.feed(Unknown(call=call.call))
-
-    @precondition(lambda self: cast("World", self).flight is not None)
-    @rule(markup=st.sampled_from([True, True, True, False]))
-    def refuse(self, markup: bool) -> None:
-        self.feed(Rejected(call=self.landed().call, markup=markup))
-
-    @precondition(lambda self: cast("World", self).flight is not None)
-    @rule(parts=TEXTS)
-    def succeed_and_show_more(self, parts: tuple[str, ...]) -> None:
-        self.succeed()
-        self.show(parts, 0, 1)
-
-    @rule(parts=TEXTS, arrives=st.booleans())
-    def show_more_and_lose_the_answer(self, parts: tuple[str, ...], arrives: bool) -> None:
-        self.show(parts, 0, 1)
-        self.wait(5.0)
-        if self.flight is not None:
-            self.lose_the_answer(arrives)
-
-    @rule()
-    def everything_comes_to_rest(self) -> None:
-        """With a platform that behaves, the chat shows the newest text after so many calls."""
-        for _ in range(40):
-            if self.flight is not None:
-                self.succeed()
-            self.wait(30.0)
-        assert self.flight is None, "comes to rest"
-        if self.closed:
-            assert self.ended is not None, "a closed draft ends"
-            known = tuple(part.message for part in self.draft.parts if part.message is not None)
-            assert self.ended.messages == known, "the final gets every message"
+from zeroclaw.delivery import pacing
 
 
 @pytest.mark.slow
@@ -331,10 +69,40 @@ MUTANTS = [
         id="edits idly",
     ),
     pytest.param(
-        "    if target != draft.asked:\n",
-        "    if target is not None and draft.asked is None:\n",
+        "    if ask != draft.asked:\n",
+        "    if ask is not None and draft.asked is None:\n",
         id="asks for the wrong message",
     ),
+    pytest.param(
+        " and next_part >= draft.demanded:", ":", id="only previews what somebody waits for"
+    ),
+    pytest.param(
+        "may_grow = next_part == len(wanted) - 1", "may_grow = True", id="previews what is full"
+    ),
+    pytest.param(
+        "return replace(draft, previewed=None)",
+        "return replace(draft, previewed=call.text)",
+        id="takes a lost preview for shown",
+    ),
+    pytest.param(
+        "                previewed=None,\n",
+        "",
+        id="takes a preview for shown that a message has ended",
+    ),
+    pytest.param(
+        "            draft = replace(draft, previewed=None)\n",
+        "            pass\n",
+        id="lets a preview fade",
+    ),
+    pytest.param(
+        "replace(draft, traits=replace(draft.traits, previews=False))",
+        "draft",
+        id="insists on previews",
+    ),
+    pytest.param(
+        "        if text == draft.previewed:\n", "        if False:\n", id="previews idly"
+    ),
+    pytest.param("soon=is_previewed(draft)", "soon=True", id="pushes ahead what nobody waits for"),
 ]
 PACING_MUTANTS = [
     pytest.param(

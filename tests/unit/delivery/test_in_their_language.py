@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.fakes.scripted_channel import Lost
+from tests.fakes.scripted_calls import Lost
 from tests.unit.delivery.outbox_rows import posted, seen
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, running
 from zeroclaw.delivery.rows import final_row, note_row

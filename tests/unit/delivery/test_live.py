@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.scripted_channel import Hang, Lost, ScriptedChannel
+from tests.fakes.scripted_calls import Hang, Lost
+from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import (
     CALL_TIMEOUT_S,
     CAPABILITIES,

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from tests.fakes.scripted_channel import Hang
+from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
 from zeroclaw.delivery.handle import TYPING_S, DraftHandle
 from zeroclaw.envelope import MessageRef, TurnId

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.scripted_channel import Lost
+from tests.fakes.scripted_calls import Lost
 from tests.unit.delivery.rig import (
     CAPABILITIES,
     HERE,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_channel import Hang, Lost, ScriptedChannel
+from tests.fakes.scripted_calls import Hang, Lost
+from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import LONG, final, note, seen, turn_of
 from tests.unit.delivery.rig import (
     HERE,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_channel import Call
+from tests.fakes.scripted_calls import Call
 from tests.unit.delivery.outbox_rows import HOUR_S, LONG, PARTS, final, note, seen, turn_of
 from tests.unit.delivery.rig import HERE, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery import rows

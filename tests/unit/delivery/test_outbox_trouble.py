@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.fakes.scripted_channel import Hang, Lost
+from tests.fakes.scripted_calls import Hang, Lost
 from tests.unit.delivery.outbox_rows import HOUR_S, final, seen, turn_of
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery.posting import MOST_LOST

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_channel import Call
+from tests.fakes.scripted_calls import Call
 from tests.unit.keeping.test_forgetting import forget
 from zeroclaw.envelope import Attachment, Said
 from zeroclaw.keeping.collect import collect

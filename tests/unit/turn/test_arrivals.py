@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_channel import Call, Fault, Hang
+from tests.fakes.scripted_calls import Call, Fault, Hang
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config import AttachmentSettings, ChannelSettings, WhileBusy
 from zeroclaw.delivery.account import Account

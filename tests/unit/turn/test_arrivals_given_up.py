@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from tests.fakes.house import House, World
-from tests.fakes.scripted_channel import Hang
+from tests.fakes.scripted_calls import Hang
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.test_arrivals import busy, file, rows, send, told
 from zeroclaw.config import AttachmentSettings, RetentionSettings

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
-from tests.fakes.scripted_channel import Lost
+from tests.fakes.scripted_calls import Lost
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint, RowKind

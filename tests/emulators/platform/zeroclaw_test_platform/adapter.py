@@ -200,6 +200,10 @@ class LoopbackChannel:
         self._needs(self._capabilities.has_typing, "shows no typing")
         await self._call("typing", to, {})
 
+    async def preview(self, to: Address, outgoing: Outgoing) -> None:
+        """Refuse: here a message is edited as it grows."""
+        self._needs(self._capabilities.native_draft, "shows nothing that is not sent")
+
     def direct_address(self, sender: str) -> Address | None:
         """Return the chat named like the person, where the bot may begin one."""
         if not self._settings.opens_direct_chats:

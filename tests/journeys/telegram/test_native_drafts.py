@@ -1,0 +1,188 @@
+"""In a private chat an answer is seen while it is written, and is no message before it is whole."""
+
+from pathlib import Path
+
+import pytest
+
+from channels.telegram.emulator import Chat, Hang, Lose, Refuse, TooMany
+from tests.journeys.telegram.bot import Bot, bot
+
+pytestmark = pytest.mark.slow
+
+DRAFT = "sendMessageDraft"
+NO_METHOD = Refuse(code=404, description="Not Found: method not found")
+
+
+async def seen(here: Bot, chat: Chat, text: str) -> None:
+    """Wait until a draft shows this; it is seen before anything of it stands."""
+    await here.until(lambda: here.telegram.draft(chat) == text)
+
+
+async def test_an_answer_is_seen_while_it_is_written_and_stands_once(tmp_path: Path) -> None:
+    """It ends as one message that was never edited, and the draft is gone. S2-06, S2-14, P6."""
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("One, **two**, ", gate, "three.")
+        here.ann.says("count")
+        await seen(here, here.ann.chat, "One, two,")
+        assert here.ann.chat.from_bot == []
+        gate.open()
+        await here.answered(here.ann.chat, "One, two, three.")
+        (message,) = here.ann.chat.from_bot
+        assert [one.type for one in message.versions[-1].formatted.entities] == ["bold"]
+        assert message.texts == ["One, two, three."]
+        assert here.telegram.draft(here.ann.chat) is None
+        assert len({one.id for one in here.ann.chat.drafted}) == 1
+
+
+async def test_a_tool_call_makes_it_a_message_before_anybody_is_asked(tmp_path: Path) -> None:
+    """The text after the tool goes on in that message (K4)."""
+    async with bot(tmp_path) as here:
+        here.model.call("knock", {"what": "on wood"}, text="Let me knock.", round=0)
+        here.model.say("So be it.", round=1)
+        here.ann.says("please knock")
+        card = await here.carded()
+        message = here.ann.chat.from_bot[0]
+        assert message.id < card.id
+        assert message.texts == ["Let me knock."]
+        assert here.telegram.draft(here.ann.chat) is None
+        here.olga.presses(card, "Approve once")
+        await here.until(lambda: message.text == "Let me knock.\n\nSo be it.")
+        assert len([text for text in here.ann.chat.texts if "So be it." in text]) == 1
+
+
+async def test_after_a_tool_without_words_the_answer_is_a_draft_again(tmp_path: Path) -> None:
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So ", gate, "be it.", round=1)
+        here.ann.says("please knock")
+        here.olga.presses(await here.carded(), "Approve once")
+        await seen(here, here.ann.chat, "So")
+        gate.open()
+        await here.until(lambda: here.ann.chat.from_bot[-1].texts == ["So be it."])
+
+
+async def test_a_server_without_drafts_is_asked_once_and_edits_in_place(tmp_path: Path) -> None:
+    """For as long as the daemon runs; nothing of the answer is lost by it. S2-06, S2-19."""
+    async with bot(tmp_path) as here:
+        here.telegram.will(DRAFT, NO_METHOD, times=None)
+        for word in ("one", "two"):
+            gate = here.model.gate()
+            here.model.say("This is ", gate, f"{word}.", key=word)
+            here.ann.says(word)
+            await here.until(lambda: here.ann.chat.texts[-1:] == ["This is"])
+            gate.open()
+            await here.until(lambda said=f"This is {word}.": here.ann.chat.texts[-1:] == [said])
+        assert here.ann.chat.texts == ["This is one.", "This is two."]
+        assert len(here.telegram.called(DRAFT)) == 1
+
+
+async def test_in_a_group_a_message_grows(tmp_path: Path) -> None:
+    """Drafts are for private chats only. S2-06."""
+    async with bot(tmp_path) as here:
+        team = here.telegram.supergroup("Team", here.ann)
+        gate = here.model.gate()
+        here.model.say("One, ", gate, "two.")
+        here.ann.says("@zero_bot count", chat=team)
+        await here.until(lambda: team.texts == ["One,"])
+        gate.open()
+        await here.answered(team, "One, two.")
+        assert here.telegram.called(DRAFT) == []
+
+
+async def test_a_draft_that_is_too_long_goes_on_in_the_next_message(tmp_path: Path) -> None:
+    """What is full stands; only the last part is not sent before it is whole. S2-20."""
+    words = [f"word{number} " for number in range(900)]
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say(*words, gate, "end.")
+        here.ann.says("go on")
+        await here.until(lambda: (here.telegram.draft(here.ann.chat) or "").endswith("word899"))
+        (full,) = here.ann.chat.from_bot
+        gate.open()
+        await here.until(lambda: here.ann.chat.texts[-1].endswith("end."))
+        assert " ".join(here.ann.chat.texts).split() == "".join((*words, "end.")).split()
+        assert [one.texts for one in here.ann.chat.from_bot] == [
+            [one] for one in here.ann.chat.texts
+        ]
+        assert here.ann.chat.from_bot[0] is full
+
+
+async def test_killed_while_it_is_shown_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The answer comes once, whole, and nothing but the answer. P1."""
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("hello ", gate, "nobody")
+        here.ann.says("hi")
+        await seen(here, here.ann.chat, "hello")
+        await here.daemon.kill()
+        here.model.say("hello Ann")
+        await here.daemon.start()
+        await here.answered(here.ann.chat, "hello Ann")
+        assert here.ann.chat.from_bot[0].texts == ["hello Ann"]
+
+
+async def test_told_to_end_it_leaves_a_message_that_says_so(tmp_path: Path) -> None:
+    """A draft would vanish while nobody is there; the answer goes on in that message (K4)."""
+    async with bot(tmp_path) as here:
+        gate = here.model.gate()
+        here.model.say("hello ", gate, "nobody")
+        here.ann.says("hi")
+        await seen(here, here.ann.chat, "hello")
+        assert await here.daemon.terminate() == 0
+        (message,) = here.ann.chat.from_bot
+        assert message.text.startswith("hello\n\n")
+        here.model.say("hello Ann")
+        await here.daemon.start()
+        await here.answered(here.ann.chat, "hello Ann")
+        assert here.ann.chat.from_bot == [message]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        TooMany(retry_after_s=1),
+        Lose(carried_out=True),
+        Lose(carried_out=False),
+        Refuse(code=400, description="Bad Request: TEXTDRAFT_PEER_INVALID"),
+    ],
+    ids=repr,
+)
+async def test_a_draft_that_fails_costs_nothing(
+    tmp_path: Path, fault: TooMany | Lose | Refuse
+) -> None:
+    """It may be shown or not; the answer stands once, and no repeat is possible (P1, P6)."""
+    async with bot(tmp_path) as here:
+        here.telegram.will(DRAFT, fault)
+        here.model.say("hello ", "Ann")
+        here.ann.says("hi")
+        await here.answered(here.ann.chat, "hello Ann")
+
+
+async def test_a_draft_that_hangs_holds_up_no_other_chat(tmp_path: Path) -> None:
+    """P9."""
+    async with bot(tmp_path) as here:
+        hang = Hang()
+        here.telegram.will(DRAFT, hang, chat=here.ann.chat)
+        here.model.say("hello Ann", key="ann")
+        here.model.say("hello Bob", key="bob")
+        here.ann.says("I am ann")
+        await hang.reached()
+        here.bob.says("I am bob")
+        await here.answered(here.bob.chat, "hello Bob")
+        hang.release()
+        await here.answered(here.ann.chat, "hello Ann")
+
+
+async def test_where_it_is_wished_a_private_answer_is_edited_in_place(tmp_path: Path) -> None:
+    """`drafts = "edited"`. S2-06, S2-19."""
+    async with bot(tmp_path, channel={"drafts": "edited"}) as here:
+        gate = here.model.gate()
+        here.model.say("One, ", gate, "two.")
+        here.ann.says("count")
+        await here.until(lambda: here.ann.chat.texts == ["One,"])
+        gate.open()
+        await here.answered(here.ann.chat, "One, two.")
+        assert len(here.telegram.called("sendMessage")) == 1
+        assert here.telegram.called(DRAFT) == []

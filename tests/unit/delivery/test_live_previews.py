@@ -1,0 +1,182 @@
+"""Drafts on a platform that shows unsent text: seen while they are written, and gone without a trace."""
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from tests.fakes.scripted_calls import Hang, Lost
+from tests.fakes.scripted_channel import ScriptedChannel
+from tests.unit.delivery.rig import PLAIN_SENDS, TURN, Rig, platform, running
+from zeroclaw.channel import Budget
+from zeroclaw.delivery.handle import LONGEST_STAND_S, LOOK_S, DraftHandle
+from zeroclaw.envelope import Address, MessageRef, TurnId
+from zeroclaw.errors import ChannelUnavailable, NotSupported, RateLimited
+
+NATIVE = replace(PLAIN_SENDS, native_draft=True)
+
+
+def draft(rig: Rig, *, turn: str = TURN, direct: bool = True) -> DraftHandle:
+    async def on_ref(ref: MessageRef) -> None:
+        await asyncio.sleep(0)
+
+    return rig.live.open(
+        turn=TurnId(turn), fence=1, address=here(rig.channel, direct=direct), on_ref=on_ref
+    )
+
+
+def here(channel: ScriptedChannel, *, direct: bool = True) -> Address:
+    return channel.address(direct=direct)
+
+
+def seen(channel: ScriptedChannel) -> tuple[str | None, list[str]]:
+    """What is shown and not sent, and the messages."""
+    return channel.previews.get(here(channel).key()), channel.chat(here(channel))
+
+
+async def test_an_answer_grows_without_a_message() -> None:
+    """Each text is seen, nothing stands, and the final has no draft to begin with (S2-06, P6)."""
+    async with running(platform(NATIVE)) as rig:
+        handle = draft(rig)
+        for number, text in enumerate(["a", "ab", "abc"]):
+            handle.show(number, text)
+            await rig.clock.sleep(1)
+            assert seen(rig.channel) == (text, [])
+        assert (await handle.close(), handle.posted, handle.uncertain) == ((), 0, False)
+        assert {call.key for call in rig.channel.called("preview")} == {"turn:0"}
+
+
+async def test_in_a_chat_of_several_people_it_is_a_message() -> None:
+    """Only direct chats show what is not sent (S2-06)."""
+    async with running(platform(NATIVE)) as rig:
+        handle = draft(rig, direct=False)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        assert rig.channel.called("preview") == []
+        assert len(await handle.close()) == 1
+
+
+async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
+    """A card comes below it, and a preview would vanish (K4)."""
+    async with running(platform(NATIVE)) as rig:
+        handle = draft(rig)
+        handle.show(0, "let me look")
+        handle.stand()
+        await handle.stands()
+        assert seen(rig.channel) == (None, ["let me look"])
+        handle.show(1, "let me look\n\nfound")
+        await rig.clock.sleep(1)
+        assert seen(rig.channel) == (None, ["let me look\n\nfound"])
+        assert [ref.message for ref in await handle.close()] == ["m1"]
+        handle.stand()
+        await handle.stands()
+
+
+async def test_nothing_to_show_holds_nobody_up() -> None:
+    async with running(platform(NATIVE)) as rig:
+        handle = draft(rig)
+        handle.stand()
+        await handle.stands()
+        assert rig.clock.monotonic() == 0
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        assert seen(rig.channel) == ("a", [])
+        await handle.close()
+
+
+async def test_it_stands_at_once_behind_its_own_previews() -> None:
+    """They leave a call of the chat's burst to it (P6)."""
+    capabilities = replace(NATIVE, chat_budget=Budget(per_s=1, burst=2), min_edit_interval_s=1.0)
+    async with running(platform(capabilities)) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(10)
+        for number in range(100):
+            handle.show(number, f"text {number}")
+            await rig.clock.sleep(0.1)
+        at = rig.clock.monotonic()
+        handle.stand()
+        await handle.stands()
+        assert rig.clock.monotonic() == at
+        assert seen(rig.channel) == (None, ["text 99"])
+        await handle.close()
+
+
+@pytest.mark.parametrize("fault", [Hang(), RateLimited("slow down", retry_after_s=60)])
+async def test_a_platform_that_is_slow_holds_up_a_tool_for_seconds_only(
+    fault: Hang | RateLimited,
+) -> None:
+    """The message comes when it can (P9)."""
+    async with running(platform(NATIVE)) as rig:
+        rig.channel.will("preview", fault)
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.stand()
+        await handle.stands()
+        assert rig.clock.monotonic() == 1 + LONGEST_STAND_S
+        await rig.clock.sleep(60)
+        assert seen(rig.channel) == (None, ["a"])
+        await handle.close()
+
+
+async def test_a_silent_preview_is_shown_anew_before_it_fades() -> None:
+    """Platforms show it for half a minute; nothing is called once it has ended (P6)."""
+    async with running(platform(NATIVE)) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(5)
+        handle.show(0, "a")
+        await rig.clock.sleep(60)
+        at = [call.at for call in rig.channel.called("preview")]
+        assert all(later - earlier <= 2 * LOOK_S for earlier, later in pairwise(at))
+        assert at[-1] > 60 - 2 * LOOK_S
+        await handle.close()
+        await rig.clock.sleep(60)
+        assert len(rig.channel.called("preview")) == len(at)
+
+
+@pytest.mark.parametrize(
+    "fault", [Lost(), ChannelUnavailable("no route"), KeyError("an adapter's own fault")]
+)
+async def test_a_preview_that_fails_is_made_again(fault: Exception | Lost) -> None:
+    """And is never one that may stand twice (P1)."""
+    async with running(platform(NATIVE)) as rig:
+        rig.channel.will("preview", fault)
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(1)
+        handle.show(1, "ab")
+        await rig.clock.sleep(5)
+        assert seen(rig.channel) == ("ab", [])
+        assert (await handle.close(), handle.uncertain) == ((), False)
+
+
+async def test_a_platform_without_previews_is_asked_once() -> None:
+    """Its drafts are messages from then on, this one and all that follow (S2-06)."""
+    async with running(platform(NATIVE)) as rig:
+        rig.channel.will("preview", NotSupported("no such method"))
+        first = draft(rig)
+        first.show(0, "a")
+        await rig.clock.sleep(1)
+        second = draft(rig, turn="second")
+        second.show(0, "b")
+        await rig.clock.sleep(1)
+        assert seen(rig.channel) == (None, ["a", "b"])
+        assert len(rig.channel.called("preview")) == 1
+        for handle in (first, second):
+            assert len(await handle.close()) == 1
+
+
+async def test_a_draft_that_began_before_the_refusal_makes_no_call_either() -> None:
+    """What one draft has learned holds for all of the account."""
+    async with running(platform(NATIVE)) as rig:
+        first, second = draft(rig), draft(rig, turn="second")
+        rig.channel.will("preview", NotSupported("no such method"))
+        first.show(0, "a")
+        await rig.clock.sleep(1)
+        second.show(0, "b")
+        await rig.clock.sleep(1)
+        assert len(rig.channel.called("preview")) == 1
+        assert seen(rig.channel) == (None, ["a", "b"])
+        for handle in (first, second):
+            await handle.close()
