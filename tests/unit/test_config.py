@@ -55,3 +55,20 @@ def test_people_can_be_told_apart() -> None:
         "has ids of their own",
     )
     assert [person.name for person in parse(ann).people] == ["ann"]
+
+
+@pytest.mark.parametrize("key", ["cert_file", "key_file"])
+def test_a_certificate_and_its_key_go_together(key: str) -> None:
+    """One of them alone would be plain HTTP where TLS was meant (P10)."""
+    assert faults_of(f'public = {{{key} = "x.pem"}}\n') == (
+        "public: `cert_file` and `key_file` go together; without both it speaks plain HTTP",
+    )
+
+
+def test_the_public_listener_has_an_address_of_this_machine() -> None:
+    """A name could be another machine's by tomorrow; both families are taken (P10)."""
+    assert faults_of('public = {host = "bot.example.org"}\n') == (
+        "public.host: `bot.example.org` is no address of this machine, such as 127.0.0.1, 0.0.0.0 "
+        "or ::",
+    )
+    assert parse('public = {host = "::", cert_file = "a", key_file = "b"}\n').public.host == "::"

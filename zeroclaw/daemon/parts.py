@@ -230,15 +230,17 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
         return None
     from zeroclaw.host.public import open_public
 
-    settings = start.config.public
+    settings, log = start.config.public, EventLog("public")
     public = await open_public(
         host=settings.host,
         port=settings.port,
         cert_file=settings.cert_file,
         key_file=settings.key_file,
-        log=EventLog("public"),
+        log=log,
     )
     stack.push_async_callback(public.aclose)
+    tls = bool(settings.cert_file)
+    log("public_listener_opened", host=settings.host, port=public.port, tls=tls)
     return public
 
 

@@ -108,6 +108,43 @@ def test_an_adapter_is_imported_when_it_is_made(
         part.make(context)
 
 
+PUBLIC = (
+    "def falls(settings):\n    raise RuntimeError('secret')\n"
+    + MANIFEST
+    + "MANIFEST = ChannelManifest(\n"
+    + '    kind="stork", adapter="", settings="channels.terminal:TerminalSettings",\n'
+    + '    public="{public}",\n)\n'
+)
+
+
+@pytest.mark.parametrize(("public", "is_public"), [("", False), ("builtins:bool", True)])
+def test_a_kind_says_whether_its_platform_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, public: str, *, is_public: bool
+) -> None:
+    """So that the public listener is opened before the channel is made, and else is not."""
+    name = f"stork_{is_public}"
+    (tmp_path / f"{name}.py").write_text(PUBLIC.format(public=public))
+    install(tmp_path, monkeypatch, f"[zeroclaw.channels]\nstork = {name}:MANIFEST\n")
+    [part] = check(parse("[channels.stork]\n"), {}).channels
+    assert part.is_public is is_public
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "fault"),
+    [
+        ("stork_a", "nowhere", "channels.stork: `stork_a:nowhere` can't be loaded"),
+        ("stork_b", "falls", "channels.stork: `stork_b:falls` raised RuntimeError"),
+    ],
+)
+def test_a_kind_that_can_not_say_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, function: str, fault: str
+) -> None:
+    """With what is wrong about it (P10)."""
+    (tmp_path / f"{name}.py").write_text(PUBLIC.format(public=f"{name}:{function}"))
+    install(tmp_path, monkeypatch, f"[zeroclaw.channels]\nstork = {name}:MANIFEST\n")
+    assert faults_of("[channels.stork]\n")[0].startswith(fault)
+
+
 class NoDoors:
     """A mount that no test comes to."""
 

@@ -63,6 +63,27 @@ async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
         assert parts.shell_note == ""
 
 
+async def test_a_channel_that_its_platform_calls_needs_the_public_listener(
+    tmp_path: Path,
+) -> None:
+    """And nothing else opens it: it is off by default."""
+    called = (
+        'public = {port = 0}\n[channels.telegram]\ntoken = {file = "token"}\n'
+        'receive = "webhook"\nwebhook_url = "https://bot.example.org/telegram"\n'
+    )
+    token = tmp_path / "token"
+    token.write_text("42:token")
+    token.chmod(0o600)
+    text = called.replace('"token"', f'"{token}"')
+    start = await asyncio.to_thread(start_in, tmp_path, text)
+    async with AsyncExitStack() as stack:
+        parts = await open_parts(start, Openers(), stack)
+        assert parts.public is not None
+    start = await asyncio.to_thread(start_in, tmp_path, text.replace("webhook", "polling", 1))
+    async with AsyncExitStack() as stack:
+        assert (await open_parts(start, Openers(), stack)).public is None
+
+
 async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Path) -> None:
     """As the data directory is; the workspaces are not (S3-23)."""
     start = await asyncio.to_thread(start_in, tmp_path)

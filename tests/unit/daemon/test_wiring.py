@@ -13,8 +13,14 @@ from tests.fakes.scripted_model import ScriptedModel, says
 from zeroclaw.channel import Admit
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Envelope, Position, Said
-from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, PortInUse, ProviderUnusable
-from zeroclaw.mount import LineStream
+from zeroclaw.errors import (
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    ConfigError,
+    PortInUse,
+    ProviderUnusable,
+)
+from zeroclaw.mount import HookAnswer, HookRequest, LineStream
 
 
 class SlowModel(ScriptedModel):
@@ -85,12 +91,17 @@ async def test_the_doors_of_the_house_are_handed_to_adapters(world: World) -> No
     async def serve(_stream: LineStream) -> None:
         served.append("one")
 
+    async def nobody(_request: HookRequest) -> HookAnswer:
+        return HookAnswer()
+
     async with world.running() as house:
         mount = world.contexts["chat"].mount
         mount.stream("chat", serve)
         assert house.streams() == ["chat"]
         with pytest.raises(PortInUse, match="there is no local listener"):
             mount.web("/chat", object())
+        with pytest.raises(ConfigError, match="no channel asked for the public listener"):
+            mount.public("/chat", nobody)
 
 
 async def test_a_channel_can_do_without_drafts(world: World) -> None:
