@@ -1,5 +1,7 @@
 """Rows of the outbox come back as they were written."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.delivery.rig import HERE, TURN, card, outcome
@@ -11,6 +13,10 @@ from zeroclaw.store import Put
 WHERE = Address(channel="chat", account="bot", chat="c", thread="t", direct=True)
 REF = MessageRef(address=WHERE, message="m0")
 FINAL = Text(address=WHERE, text="täxt", turn=TURN, refs=(REF,), reply_to="m")
+FILE = rows.File(
+    address=WHERE, name="a.txt", media_type="text/plain", digest="d", size_bytes=3, turn=TURN
+)
+ASK = rows.Ask(address=WHERE, card=card(), approvals=("a1",))
 
 
 def put(item: Item) -> Put:
@@ -25,6 +31,8 @@ def put(item: Item) -> Put:
                 refs=item.refs,
                 reply_to=item.reply_to,
             )
+        case rows.File():
+            return rows.file_row(key="k", conversation=HERE, file=item)
         case rows.Ask():
             return rows.ask_row(
                 key="k",
@@ -44,7 +52,8 @@ def put(item: Item) -> Put:
     "item",
     [
         FINAL,
-        rows.Ask(address=WHERE, card=card(), approvals=("a1",)),
+        FILE,
+        ASK,
         rows.Settle(ref=REF, outcome=outcome()),
     ],
 )
@@ -53,6 +62,24 @@ def test_a_row_says_what_was_put_into_it(item: Item) -> None:
     written = put(item)
     assert (written.state, written.place, written.expect) == ("pending", WHERE.key(), 0)
     assert rows.read(rows.stored(written, 1)) == item
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        FINAL,
+        replace(FILE, ref=REF),
+        replace(ASK, ref=REF),
+        rows.Settle(ref=REF, outcome=outcome()),
+    ],
+)
+def test_every_row_tells_the_messages_that_carry_it(item: Item) -> None:
+    """By which another's is not taken for a message that was lost."""
+    assert rows.messages(item) == (REF,)
+
+
+def test_a_row_that_was_not_sent_is_carried_by_nothing() -> None:
+    assert rows.messages(FILE) == rows.messages(ASK) == ()
 
 
 def test_a_change_expects_the_version_that_was_read() -> None:
