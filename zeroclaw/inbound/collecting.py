@@ -48,12 +48,15 @@ class Collecting:
         self._window_s = window_s
         self._left_s = left_s
 
-    async def next(self, conversation: ConversationId, bell: Bell) -> tuple[Item, ...]:
+    async def next(
+        self, conversation: ConversationId, bell: Bell, is_wanted: Callable[[], bool]
+    ) -> tuple[Item, ...]:
         """Return the items of the next turn, the oldest first; nothing when nothing waits.
 
         Args:
             conversation: Whose turn.
             bell: Rings when there is something new; it still does afterwards.
+            is_wanted: Whether a turn is still to begin; the bell rings when that changes.
         """
         has_rung = False
         while True:
@@ -61,7 +64,7 @@ class Collecting:
             if items and (_collects(items[0]) or piece_of(items[0]) is not None):
                 items = together(await self._queued(conversation, MOST + MOST_PIECES))
             wait_s = self._wait_s(items, self._clock.now())
-            if wait_s <= 0:
+            if wait_s <= 0 or not is_wanted():
                 break
             has_rung = await self._has_rung(bell, wait_s) or has_rung
         if has_rung:

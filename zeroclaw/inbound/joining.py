@@ -6,7 +6,7 @@ a message up, and anew after a start, because the platform can only bring the re
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from zeroclaw.clock import Clock
@@ -22,6 +22,7 @@ from zeroclaw.envelope import (
     Principal,
     Said,
 )
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.runs import Run, continued, opened, takes
 from zeroclaw.store import Expect, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Ask, Item, item_of
@@ -58,7 +59,9 @@ class Joining:
     async def remember(self) -> None:
         """Take up what an earlier process was waiting for; once, before anything is admitted."""
         async for row in find_all(self._store, RowKind.INBOX, state="queued"):
-            self.admitted(item_of(row), rest_s=AFTER_START_S)
+            # What can't be read is its conversation's trouble, and is told of there.
+            with suppress(StoreUnusable):
+                self.admitted(item_of(row), rest_s=AFTER_START_S)
 
     def left_s(self, run: str) -> float:
         """Return for how many seconds the rest of a message may come, 0 for a whole one."""

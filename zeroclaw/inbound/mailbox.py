@@ -185,7 +185,9 @@ class Mailboxes:
         while True:
             bell.silence()
             await self._turns.between(desk)
-            items = await self._collecting.next(conversation, bell) if self._may_start else ()
+            items: tuple[Item, ...] = ()
+            if self._may_start:
+                items = await self._collecting.next(conversation, bell, lambda: self._may_start)
             if items and self._may_start:
                 # A halt lets it go on: the turn begins after it.
                 await self._turns.prepare(desk, items, bell, lambda: self._admitting)

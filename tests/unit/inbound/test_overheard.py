@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.fakes.house import House, World
 from tests.unit.inbound.test_joining import ALBUM, MORE, WINDOW_S, piece
 from zeroclaw.envelope import Accepted, Admission, Continues, Duplicate, Ignored
-from zeroclaw.store import RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 
 
 async def overheard(
@@ -71,3 +71,24 @@ async def test_what_was_taken_is_known_when_it_comes_again(world: World) -> None
         await overheard(house, "three")
         assert await world.platforms["chat"].say(again) == Ignored()
         assert world.model.asked() == ["user: Ben: one two three"]
+
+
+async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
+    """Its conversation is told of; the others go on (P2)."""
+    async with world.running() as house:
+        await house.say("/halt")
+        await house.say("hello")
+    [row] = await world.store.find(RowKind.INBOX, state="queued")
+    odd = Put(
+        kind=row.kind,
+        key=row.key,
+        body=b"{}",
+        conversation=row.conversation,
+        state=row.state,
+        place=row.place,
+    )
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(odd,)))
+    async with world.running() as house:
+        await house.say("/resume", "ada", channel="chat")
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok"]

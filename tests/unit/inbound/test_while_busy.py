@@ -121,6 +121,16 @@ async def test_a_halt_holds_what_was_being_collected(world: World) -> None:
         assert await house.states() == ["answered"]
 
 
+async def test_an_end_of_the_daemon_waits_for_nothing_that_may_come(world: World) -> None:
+    """What was being collected is answered after the next start (P1)."""
+    busy(world, "collect")
+    async with world.running() as house:
+        await house.say("one")
+        await house.stop()
+        assert world.facts.events()[-1] == "stopped"
+        assert await house.states() == ["queued"]
+
+
 async def test_a_clock_that_is_set_back_holds_up_nobody(world: World) -> None:
     """A message that seems to come from the future waits for no other (P2)."""
     busy(world, "collect")
