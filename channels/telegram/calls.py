@@ -30,7 +30,6 @@ from zeroclaw import (
     Address,
     ChannelRejected,
     ChannelUnavailable,
-    ConfigError,
     DeliveryUnknown,
     MessageRef,
     OutgoingFile,
@@ -114,7 +113,8 @@ class Calls:
             connections: Posts at once, of different chats.
 
         Raises:
-            ConfigError: Telegram does not post there; the text says why.
+            ChannelUnavailable: Telegram does not post there, now or at all: it says alike that a
+                name does not exist and that it could not look it up.
         """
         try:
             await self._read(
@@ -127,8 +127,8 @@ class Calls:
                 )
             )
         except ChannelRejected as error:
-            fault = f"channels.{self._name}.webhook_url: Telegram refuses `{url}`: {error}"
-            raise ConfigError((fault,)) from error
+            message = f"Telegram does not call `webhook_url`, `{url}`: {error}"
+            raise ChannelUnavailable(message) from error
 
     async def forget_webhook(self) -> None:
         """Let updates be polled for; what waits stays."""

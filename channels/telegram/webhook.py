@@ -106,7 +106,7 @@ class Webhook:
         """Receive until cancelled.
 
         Raises:
-            ConfigError: Nobody can call us at that address.
+            ConfigError: Another channel is called at the same path.
             ChannelUnavailable: Telegram can't be asked, or is told otherwise by somebody else.
         """
         # Mounted before Telegram is told, so that its first post finds us.

@@ -23,7 +23,6 @@ from zeroclaw import (
     Answered,
     Channel,
     ChannelUnavailable,
-    ConfigError,
     Envelope,
     Said,
     SecretReference,
@@ -114,16 +113,16 @@ async def test_whoever_presses_is_told_what_came_of_it() -> None:
 
 
 @pytest.mark.slow
-async def test_an_address_that_telegram_refuses_needs_the_operator() -> None:
-    """One line: what is wrong, where, and what Telegram said (P10)."""
+async def test_an_address_that_telegram_refuses_is_told_and_tried_again() -> None:
+    """One line: what is wrong, where, and what Telegram said; a name may be known later (P10)."""
     async with stage() as on:
         bad = "Bad Request: bad webhook: Failed to resolve host: Name or service not known"
         on.telegram.will("setWebhook", Refuse(code=400, description=bad))
         with pytest.raises(ExceptionGroup) as caught:
             await on.channel.receive(Desk().admit, lambda: None)
     (error,) = caught.value.exceptions
-    assert isinstance(error, ConfigError)
-    assert "channels.telegram.webhook_url: Telegram refuses `http://127.0.0.1" in str(error)
+    assert isinstance(error, ChannelUnavailable)
+    assert "Telegram does not call `webhook_url`, `http://127.0.0.1" in str(error)
     assert "failed to resolve host" in str(error)
 
 
