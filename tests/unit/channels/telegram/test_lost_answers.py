@@ -7,7 +7,7 @@ import pytest
 from channels.telegram import looking
 from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.channel_words import CARD
+from tests.contract.channel_words import CARD, outgoing_file
 from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import (
     Address,
@@ -148,6 +148,35 @@ async def test_a_lost_card_is_found_with_its_buttons() -> None:
         assert buttons
         assert chat.from_bot[-1].buttons == buttons
         assert len(chat.from_bot[-1].versions) == 1
+
+
+async def test_a_lost_file_is_found_by_its_caption() -> None:
+    """Texts up there are passed by."""
+    async with stage() as on:
+        chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        mark = on.channel.mark(here)
+        file = outgoing_file()
+        on.telegram.will("sendDocument", Lose(carried_out=True))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send_file(here, file)
+        seen = await looked(on, here, file, mark)
+        assert seen.ref is not None
+        assert seen.ref.message == str(chat.from_bot[-1].id)
+        assert len(chat.from_bot[-1].versions) == 1
+
+
+async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
+    """What stood in the old one can't be edited, so nothing is learned of it."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        team = on.telegram.group("Team", ann)
+        here = on.place(team.id)
+        await on.channel.send(here, on.outgoing("first"))
+        mark = await lost(on, here)
+        ann.upgrades(team)
+        with pytest.raises(DeliveryUnknown, match="can't be looked for"):
+            await looked(on, here, on.outgoing("hello"), mark)
 
 
 async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:

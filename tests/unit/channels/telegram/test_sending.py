@@ -104,6 +104,21 @@ async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> No
         assert on.telegram.account.chats[old.upgraded_to].texts == ["hello"]
 
 
+async def test_what_stood_in_a_group_that_became_another_can_not_be_changed_any_more() -> None:
+    """So that what was to be shown there is sent to where the group is now."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        old = on.telegram.group("Team", ann)
+        ref = await on.channel.send(on.place(old.id), on.outgoing("hello"))
+        ann.upgrades(old)
+        with pytest.raises(ChannelRejected) as edited:
+            await on.channel.edit(ref, on.outgoing("bye"))
+        with pytest.raises(ChannelRejected) as deleted:
+            await on.channel.delete(ref)
+        assert edited.value.gone
+        assert deleted.value.gone
+
+
 async def test_in_a_group_an_answer_shows_what_it_answers() -> None:
     """In private it is clear, and a quote under each answer would be noise."""
     async with stage() as on:
