@@ -12,7 +12,7 @@ import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from zeroclaw.clock import Clock
@@ -45,6 +45,10 @@ class Hooks(Protocol):
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         """Return what to write when a card was shown: its approvals learn where it stands."""
+        ...
+
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
+        """Return where a card stands whose send is not on record: where somebody pressed it."""
         ...
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
@@ -236,6 +240,11 @@ class Outbox:
             if more != item:
                 item = more
                 await save(item, _open_state(row), DurablePoint.REF_KNOWN)
+        if isinstance(item, Ask) and _open_state(row) == "sending":
+            stands = await self._hooks.pressed(row, item)
+            if stands is not None:
+                shown = replace(item, ref=stands, uncertain=False, mark="")
+                return await save(shown, "delivered", DurablePoint.ASKED)
         account = await self._account(rows.address_of(item))
         posting = Posting(
             key=row.key,

@@ -185,6 +185,11 @@ class Questions:
             )
         )
 
+    async def stands(self, id: ApprovalId) -> tuple[MessageRef, ...]:  # noqa: A002
+        """Return the cards of a question that are known."""
+        row = await self._store.get(RowKind.STRANGER, id)
+        return () if row is None else pairing.of_row(row).refs
+
     async def shown(self, id: ApprovalId, ref: MessageRef) -> tuple[Write, ...]:  # noqa: A002
         """Return what to write when a card stands; one that ended meanwhile is settled."""
         row = await self._store.get(RowKind.STRANGER, id)
@@ -280,6 +285,14 @@ class CardsOfStrangers:
             return await self._next.asked(row, item, ref)
         found = [await self._questions().shown(ApprovalId(one), ref) for one in item.approvals]
         return tuple(write for writes in found for write in writes)
+
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
+        """See `Hooks`; as in `asked`."""
+        if row.conversation is not None:
+            return await self._next.pressed(row, item)
+        found = [await self._questions().stands(ApprovalId(one)) for one in item.approvals]
+        here = item.address.key()
+        return next((ref for refs in found for ref in refs if ref.address.key() == here), None)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """See `Hooks`."""

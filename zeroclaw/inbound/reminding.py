@@ -170,6 +170,10 @@ class Reminded:
             self._reminding().shown(item)
         return writes
 
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
+        """See `Hooks`."""
+        return await self._next.pressed(row, item)
+
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """See `Hooks`."""
         return await self._next.refused(row, item, why)

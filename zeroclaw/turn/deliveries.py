@@ -47,6 +47,16 @@ class Deliveries:
             writes += await asks.settled(*shown, only=ref)
         return tuple(writes)
 
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
+        """Return where a press told that a card stands."""
+        for key in item.approvals:
+            found = await self._rooms.store.get(RowKind.APPROVAL, key)
+            known = () if found is None else approvals.decode(found.body).refs
+            for ref in known:
+                if ref.address.key() == item.address.key():
+                    return ref
+        return None
+
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and tell the operators."""
         writes: list[Write] = []

@@ -33,6 +33,7 @@ class HookLog:
     asked_refs: list[MessageRef] = field(default_factory=list[MessageRef])
     reasons: list[str] = field(default_factory=list[str])
     add: tuple[Write, ...] = ()
+    stands: MessageRef | None = None
 
     async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:
         self.delivered_texts.append(item.text)
@@ -41,6 +42,9 @@ class HookLog:
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         self.asked_refs.append(ref)
         return self.add
+
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
+        return self.stands
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         self.reasons.append(why)

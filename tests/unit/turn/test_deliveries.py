@@ -6,8 +6,10 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_calls import Lost
 from tests.fakes.scripted_model import asks_for
+from zeroclaw.delivery import rows as outbox_rows
+from zeroclaw.delivery.rows import Ask
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
-from zeroclaw.store import DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))
 TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))
@@ -30,6 +32,31 @@ async def test_a_card_that_arrives_after_its_question_ended_is_settled(world: Wo
         assert house.endings() == [("denied", "Ada")]
         await house.press(call=1)
         assert house.endings() == [("denied", "Ada"), ("approved", "Ada")]
+
+
+async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: World) -> None:
+    """Killed before the record, and pressed by the time it is looked for: nobody has two (P5)."""
+    platform = world.add_platform("chat", replace(CAPABILITIES, idempotent_send=False))
+    world.model.will(TWO_POKES)
+    async with world.running() as house:
+        await house.say("poke both")
+        await house.press()
+    (row,) = [
+        row
+        for row in await world.store.find(RowKind.OUTBOX)
+        if isinstance(outbox_rows.read(row), Ask)
+    ]
+    shown = outbox_rows.read(row)
+    assert isinstance(shown, Ask)
+    unknown = outbox_rows.changed(row, replace(shown, ref=None), "sending")
+    await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(unknown,)))
+    async with world.running() as house:
+        await house.settle()
+        assert len([one for one in platform.standing(house.place()) if one.card]) == 1
+        assert house.endings() == [("approved", "Ada")]
+        again = await world.store.get(RowKind.OUTBOX, row.key)
+        assert again is not None
+        assert outbox_rows.read(again) == shown
 
 
 async def test_a_card_that_the_platform_refuses_is_told_elsewhere(world: World) -> None:
