@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, Page, async_playwright, expect
+from playwright.async_api import FilePayload, Locator, Page, async_playwright, expect
 from telegram import Bot, ForceReply, InlineKeyboardButton, InlineKeyboardMarkup
 
 from tests.emulators.telegram.test_page import ANN, OLGA, page
@@ -79,6 +79,30 @@ async def test_two_people_talk_with_a_bot() -> None:
         await expect(olga.locator(".name")).to_have_text("Ann")
         assert troubles == []
         await browser.close()
+
+
+async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album() -> None:
+    """As the phone of whoever writes does it; other files come one by one. S2-01."""
+    async with page() as (here, bot), async_playwright() as player:
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        shown = await browser.new_page()
+        await shown.goto(here.emulated.page)
+        ann = phone(shown, 0)
+        await write(ann, "word " * 1000)
+        await expect(ann.locator("li.own")).to_have_count(2)
+        chosen = ann.locator("input[type=file]")
+        await chosen.set_input_files([_file("a.png", "image/png"), _file("b.png", "image/png")])
+        await expect(ann.locator("li.own")).to_have_count(4)
+        await chosen.set_input_files([_file("a.png", "image/png"), _file("b.txt", "text/plain")])
+        await expect(ann.locator("li.own")).to_have_count(6)
+        updates = await bot.get_updates(timeout=20)
+        groups = [one.message.media_group_id for one in updates if one.message]
+        assert groups == [None, None, "album-1", "album-1", None, None]
+        await browser.close()
+
+
+def _file(name: str, kind: str) -> FilePayload:
+    return FilePayload(name=name, mimeType=kind, buffer=b"bytes")
 
 
 async def test_a_page_whose_emulator_ended_says_so() -> None:
