@@ -78,6 +78,7 @@ class TelegramChannel:
             raise ChannelUnauthorized(message)
         self._context = context
         self._settings = settings
+        self._capabilities = capabilities(settings)
         self._account = account
         self._calls = Calls(
             name=context.name,
@@ -100,7 +101,7 @@ class TelegramChannel:
     @property
     def capabilities(self) -> Capabilities:
         """What a bot can do, within the limits that are kept."""
-        return capabilities(self._settings)
+        return self._capabilities
 
     # --- inward ----------------------------------------------------------------------------------
 

@@ -292,8 +292,12 @@ def _open_httpx(limits: HttpLimits) -> _Library:
                 raise _ours(error, limits, before_answer=True) from error
 
         async def read(self, response: _Response, *, is_raw: bool) -> AsyncGenerator[bytes, None]:
+            # Unpacking what is not packed costs two more generators a chunk.
+            is_packed = "content-encoding" in response.headers
             try:
-                async for chunk in response.aiter_raw() if is_raw else response.aiter_bytes():
+                async for chunk in (
+                    response.aiter_bytes() if is_packed and not is_raw else response.aiter_raw()
+                ):
                     yield chunk
             except (httpx.HTTPError, httpx.StreamError) as error:
                 raise _ours(error, limits, before_answer=False) from error

@@ -115,9 +115,9 @@ class Assembly:
 
         Chunks of other choices than the first, and chunks of kinds nobody asked for, are none.
         """
-        usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
-        if usage:
-            self._usage = _usage(usage)
+        if "usage" in chunk or "x_groq" in chunk:
+            usage = object_at(chunk, "usage") or object_at(object_at(chunk, "x_groq"), "usage")
+            self._usage = _usage(usage) if usage else self._usage
         events: list[StreamEvent] = []
         for choice in array_at(chunk, "choices"):
             if is_object(choice) and not int_at(choice, "index"):
