@@ -322,3 +322,26 @@ def test_a_marker_is_recognised() -> None:
     """A write that would put the marker in place of a secret can be refused. P8."""
     assert holds_marker(f"password: {MARKER}")
     assert not holds_marker("password: redacted")
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "known"),
+    [
+        ("nothing to see", False, False),
+        (f"is {KNOWN[1]} it", True, True),
+        (f"{WORD * 100}{KNOWN[1]}{WORD * 100}", True, True),
+        ("the key sk-zyxwvutsrq0123456789zyxwvu", True, False),
+        (PEM.format("".join(PEM_LINES)), True, False),
+        (WORD * 100, False, False),
+        (f"already {MARKER}", False, False),
+        ("", False, False),
+    ],
+)
+def test_what_can_not_be_redacted_is_looked_into(text: str, found: bool, known: bool) -> None:
+    """A word too long to be judged is no secret by its length, but may hold a known one."""
+    assert REDACTOR.finds(text) is found
+    assert REDACTOR.finds(text, known_only=True) is known
+
+
+def test_without_known_values_looks_are_found_all_the_same() -> None:
+    assert Redactor().finds("the key sk-zyxwvutsrq0123456789zyxwvu")

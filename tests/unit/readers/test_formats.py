@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.readers.formats import LOOKED_AT_BYTES, recognise
+from zeroclaw.readers.formats import LOOKED_AT_BYTES, is_heard, recognise
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,19 @@ def test_any_bytes_are_something(data: bytes, name: str) -> None:
     assert found.label
     start = data.ljust(LOOKED_AT_BYTES, b"x")
     assert recognise(start + b"\0", name) == recognise(start, name)
+
+
+@pytest.mark.parametrize(
+    ("data", "heard"),
+    [
+        (b"OggS", True),
+        (b"ID3", True),
+        (b"RIFF\0\0\0\0AVI ", True),
+        (b"\0\0\0\x18ftypmp42", True),
+        (b"%PDF-1.7\n", False),
+        (b"GIF89a", False),
+        (b"milk", False),
+    ],
+)
+def test_sound_is_told_apart_because_nothing_here_reads_it(data: bytes, heard: bool) -> None:
+    assert is_heard(recognise(data, "a").label) is heard

@@ -18,6 +18,8 @@ from zeroclaw import (
     Ending,
     Outcome,
     Outgoing,
+    OutgoingFile,
+    SentFile,
     TranscriptItem,
 )
 from zeroclaw.sse import SseState, feed
@@ -209,3 +211,24 @@ def test_a_snapshot_holds_all_that_stands_and_a_trouble_says_why() -> None:
     assert [item["id"] for item in snapshot["items"]] == ["person/p", "c"]
     assert snapshot["items"][1]["card"]["calls"][0]["ending"] is None
     assert json.loads(heard[1].data) == {"why": "why"}
+
+
+def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
+    """Its bytes are fetched by whoever saves it."""
+    out = OutgoingFile(
+        name="a.csv", media_type="text/csv", content=b"milk", key="k", caption="here"
+    )
+    live = render.file("k", out, EPOCH)
+    kept = TranscriptItem(
+        cursor="k",
+        kind="bot",
+        key="k",
+        ref="",
+        text="here",
+        at=EPOCH,
+        sent=SentFile(name="a.csv", size_bytes=4),
+    )
+    assert stored(kept) == live
+    assert not is_news(live, {"k": live})
+    _, [event] = feed(SseState(), frame(live, 1))
+    assert json.loads(event.data)["sent"] == {"name": "a.csv", "size": 4}
