@@ -298,12 +298,16 @@ def address_of(item: Item) -> Address:
 
 
 def messages(item: Item) -> tuple[MessageRef, ...]:
-    """Return the messages that are known to carry it."""
+    """Return the messages that are known to carry it.
+
+    A card's are told by its `Ask` alone: one that was pressed before its send was recorded is still
+    looked for, while how it ends waits to be shown there.
+    """
     match item:
         case Text():
             return item.refs
         case Settle():
-            return (item.ref,)
+            return ()
         case File() | Ask():
             return () if item.ref is None else (item.ref,)
         case _:

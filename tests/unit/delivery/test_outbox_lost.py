@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Hang, Lost
+from tests.fakes.scripted_calls import Call, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import LONG, final, note, seen, turn_of
 from tests.unit.delivery.rig import (
@@ -286,6 +286,36 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         await rig.outbox.ended(settled[0].key)
         (shown,) = rig.channel.standing(rig.channel.address("approver", direct=True))
         assert shown.outcome == outcome()
+
+
+async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() -> None:
+    """How it ends waits to be shown on it, which makes it no other card (P5)."""
+    async with running(platform(LOOKING)) as rig:
+        there = rig.channel.address("approver", direct=True)
+        put = ask_row(
+            key=rig.ids.ulid(), conversation=HERE, address=there, card=card(), approvals=("a1",)
+        )
+
+        async def press(call: Call) -> None:
+            if call.name == "look":
+                rig.channel.before = None
+                (shown,) = rig.channel.standing(there)
+                await rig.commit(
+                    *settle_rows(
+                        keys=(rig.ids.ulid(),),
+                        conversation=HERE,
+                        refs=(shown.ref,),
+                        outcome=outcome(),
+                    )
+                )
+                raise ChannelUnavailable("not now")
+
+        rig.channel.before = press
+        rig.channel.will("ask", Lost())
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert len(rig.channel.standing(there)) == 1
+        assert len(rig.channel.called("ask")) == 1
 
 
 async def shown_as_draft(
