@@ -23,6 +23,7 @@ TURN = TurnId("turn")
 HERE = ConversationId("conversation")
 CAPABILITIES = Capabilities(max_length=60, can_edit=True, can_delete=True, idempotent_send=True)
 PLAIN_SENDS = replace(CAPABILITIES, idempotent_send=False)
+LOOKING = replace(PLAIN_SENDS, can_look=True)
 
 
 @dataclass(kw_only=True)
@@ -173,3 +174,18 @@ def card(key: str = "card") -> Card:
 def outcome(key: str = "card") -> Outcome:
     ending = Ending(approval=ApprovalId("a1"), how="approved", by="Bob", at=EPOCH)
     return Outcome(card=card(key), endings=(ending,))
+
+
+class Kill:
+    """Ends the process at a commit or a call, once."""
+
+    def __init__(self, store: MemoryStore, at: int) -> None:
+        self.dead = asyncio.Event()
+        self._left = at
+        store.before = store.after = self._step
+
+    def _step(self, _: Commit) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            self.dead.set()
+            raise asyncio.CancelledError
