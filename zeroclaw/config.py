@@ -283,8 +283,8 @@ class ChannelSettings(Settings):
     scope: Literal["chat", "person"] = "chat"
     while_busy: WhileBusy = "queue"
     collect_s: float = Field(default=2.0, ge=0, le=60)
-    stream: bool = True
     max_age_s: float = Field(default=86_400.0, ge=0)
+    stream: bool = True
     rate: RateSettings = RateSettings()
 
     def own(self) -> dict[str, object]:

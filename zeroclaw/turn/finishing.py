@@ -219,8 +219,8 @@ class Finishing:
             await verdicts.refresh()
             text = screen.screen(text, verdicts.lookup)
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
-        whole = "\n\n".join(part for part in (text, note) if part.strip())
         language = opened.principal.language
+        whole = "\n\n".join(part for part in (text, note) if part.strip())
         whole = whole or sentences.NOTHING_TO_SAY.to(language)
         late = lateness.for_people(opened.late_s, language)
         return f"{whole}\n\n{late}" if late else whole
