@@ -25,7 +25,7 @@ class Instant:
     """One of them.
 
     Attributes:
-        what: `commit`, `call`, `model` or `tool`.
+        what: `commit`, `call`, `model`, `tool`, or `api` for a call as the platform sees it.
         name: The durable point, or the call.
         when: `before`, then `after` or `failed`; `during` for what the test sees by itself.
         where: The conversation of a commit, the chat of a call.

@@ -35,6 +35,7 @@ from zeroclaw.envelope import (
     Attachment,
     MessageRef,
     Outgoing,
+    OutgoingFile,
     Rendered,
 )
 from zeroclaw.host import logs
@@ -112,6 +113,9 @@ class WatchedChannel:
 
     async def send(self, to: Address, outgoing: Outgoing) -> MessageRef:
         return await self._told("send", to, self._channel.send(to, outgoing))
+
+    async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
+        return await self._told("send", to, self._channel.send_file(to, file))
 
     def mark(self, to: Address) -> str:
         return self._channel.mark(to)

@@ -14,24 +14,26 @@ from tests.faults.stage import Open
 async def kill_at(
     directory: Path,
     scenario: Scenario,
-    ends_at: Callable[[Instant], bool],
-    *,
+    *ends_at: Callable[[Instant], bool],
     opened: Open | None = None,
 ) -> None:
-    """Kill the daemon once, and start it again.
+    """Kill the daemon, and start it again.
 
     Args:
         directory: An empty directory of this test's own.
         scenario: What takes place.
-        ends_at: Asked at each instant whether it is the last one of the daemon's first life.
+        ends_at: Asked at each instant whether it is the last one of the daemon's first life, of
+            its second, and so on.
         opened: What opens the stage, None for the platform of the tests.
     """
     usual = on_loopback(platform=scenario.platform, channel=scenario.channel)
     async with scene(directory, opened or usual) as here:
-        here.instants.ends_at = ends_at
         await scenario.play(here)
-        await here.start()
-        assert await here.ended(), "the daemon never came to that instant"
+        for one in ends_at:
+            here.instants.ends_at = one
+            await here.start()
+            assert await here.ended(), "the daemon never came to that instant"
+        here.instants.ends_at = None
         await here.start()
         await here.quiet()
         _hold_to_account(here, scenario)

@@ -45,6 +45,10 @@ class Ledger:
         """Tell whether a row, a log or a blob holds a text."""
         return bool(self._read(_HOLDS, text))
 
+    def knows_message(self, message: str) -> bool:
+        """Tell whether it is on record that a message of the bot has this id, in whatever chat."""
+        return bool(self._read(_MESSAGE, f'"message":"{message}"'))
+
     def damage(self) -> str:
         """Look through the whole file; `ok` for none."""
         ((found,),) = self._read("PRAGMA integrity_check(1)")
@@ -70,6 +74,10 @@ _HOLDS = (
     "WITH held(body) AS (SELECT body FROM stored_row UNION ALL SELECT body FROM log_entry"
     " UNION ALL SELECT body FROM blob)"
     " SELECT 'held' FROM held WHERE instr(CAST(body AS TEXT), ?) LIMIT 1"
+)
+_MESSAGE = (
+    "SELECT 'known' FROM stored_row WHERE kind IN ('outbox', 'turn')"
+    " AND instr(CAST(body AS TEXT), ?) LIMIT 1"
 )
 _STREAMS = "SELECT DISTINCT stream FROM log_entry WHERE log = ?"
 _LOG = "SELECT hex(body) FROM log_entry WHERE log = ? AND stream = ? ORDER BY sequence"

@@ -76,6 +76,7 @@ class OnLoopback:
         self.daemon = here.daemon
         self.directory = here.directory
         self.tells_repeats = here.platform.settings.idempotent_send
+        self.loses_drafts = not self.tells_repeats
         self.groups: Sequence[str] = ()
         self.wake = here.platform.wake
 

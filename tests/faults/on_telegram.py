@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from channels.telegram.emulator import Chat as TelegramChat
 from channels.telegram.emulator import Deed as Update
 from channels.telegram.emulator.chats import buttons_of
 from tests.faults.forked import COMMAND, forked
+from tests.faults.ledger import Ledger
 from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
 from tests.journeys.telegram.bot import Bot, bot
 from zeroclaw import Choice
@@ -57,6 +58,7 @@ def _approvals(message: Message) -> list[str]:
 def _card(message: Message, approvals: Sequence[str]) -> Card:
     """Read a card as a person does: its calls one below the other, an ended one with a sign."""
     _, *calls = _CALL.split(message.text)
+    assert len(calls) == len(approvals), (message.texts, approvals)
     signs = [_SIGN.search(one) for one in calls]
     return Card(
         id=str(message.id),
@@ -72,14 +74,29 @@ def _card(message: Message, approvals: Sequence[str]) -> Card:
 class _Chat:
     name: str
     chat: TelegramChat
+    ledger: Ledger
+    recorded: set[int] = field(default_factory=set[int])
 
     @property
     def shown(self) -> Sequence[Shown]:
-        return [Shown(text=one.text) for one in self.chat.from_bot if not _approvals(one)]
+        return [
+            Shown(text=one.text, draft=not self._is_recorded(one))
+            for one in self.chat.from_bot
+            if not _approvals(one)
+        ]
+
+    def _is_recorded(self, message: Message) -> bool:
+        """Tell whether the bot knows of a message.
+
+        One that it never heard of is the beginning of an answer, or will be looked for.
+        """
+        if message.id not in self.recorded and self.ledger.knows_message(str(message.id)):
+            self.recorded.add(message.id)
+        return message.id in self.recorded
 
     @property
     def cards(self) -> Sequence[Card]:
-        found = [(one, _approvals(one)) for one in self.chat.messages if one.is_from_bot]
+        found = [(one, _approvals(one)) for one in self.chat.from_bot]
         return [_card(one, approvals) for one, approvals in found if approvals]
 
     @property
@@ -100,15 +117,17 @@ class OnTelegram:
         self.bench = here.bench
         self.daemon = here.daemon
         self.directory = directory
-        self.tells_repeats = False
+        self.tells_repeats = True
+        self.loses_drafts = True
         self.groups = (TEAM,)
         self.telegram = here.telegram
         self.wake = here.telegram.release
         self._people: dict[str, Actor] = {"ann": here.ann, "bob": here.bob, "olga": here.olga}
         team = here.telegram.supergroup("Team", here.ann, here.bob)
         here.telegram.skip_ids(FAR_FROM_PRIVATE_IDS, team)
-        private = {name: one.chat for name, one in self._people.items()}
-        self._chats = {name: _Chat(name, one) for name, one in {**private, TEAM: team}.items()}
+        chats = {name: one.chat for name, one in self._people.items()} | {TEAM: team}
+        ledger = Ledger(directory / "data")
+        self._chats = {name: _Chat(name, one, ledger) for name, one in chats.items()}
 
     def named(self, who: str) -> str:
         return self._people[who].person.first_name

@@ -139,6 +139,11 @@ class Stage(Protocol):
         ...
 
     @property
+    def loses_drafts(self) -> bool:
+        """The beginning of an answer whose send is not on record may be left behind."""
+        ...
+
+    @property
     def groups(self) -> Sequence[str]:
         """The names of chats in which Ann and Bob both are."""
         ...

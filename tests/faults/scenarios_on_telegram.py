@@ -1,0 +1,98 @@
+"""What takes place on Telegram while a daemon is killed: what is everywhere, and what is only there.
+
+Ann's own chat shows an answer that is written as a native draft, the group as a message that is
+edited; a long call comes as a file; a person reaches the daemon by a poll.
+"""
+
+from collections.abc import Mapping
+
+from channels.telegram.emulator import Hang
+from tests.faults.instants import Instant
+from tests.faults.on_telegram import TEAM, OnTelegram
+from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scene import Scene
+
+FULL_CHARS = 3000
+"""Of a paragraph that leaves no room for another one in a message."""
+PARTS = tuple(f"{name} part: {'word ' * (FULL_CHARS // 5)}end." for name in ("One", "Two", "Last"))
+
+
+async def _group(scene: Scene) -> None:
+    scene.write("hi", "Hello ", "to ", "the team.")
+    await scene.say("ann", "hi", "Hello to the team.", where=TEAM)
+
+
+async def _group_asks(scene: Scene) -> None:
+    # Private chats are numbered together; of a number that nobody knows nothing can be looked for.
+    scene.stage.model.say("Hello Olga.", key="good day", times=None)
+    await scene.say("olga", "good day", "Hello Olga.")
+    scene.stage.model.call("knock", {"what": "on wood"}, round=0, key="knock", times=None)
+    scene.hold_tools("knock")
+    scene.write("knock", "So ", "be it.", round=1)
+    await scene.say("bob", "please knock", "So be it.", where=TEAM)
+
+
+async def _long(scene: Scene) -> None:
+    first, *more = PARTS
+    scene.write("tell", first, *(f"\n\n{one}" for one in more))
+    await scene.say("ann", "tell me", *PARTS)
+
+
+async def _long_in_group(scene: Scene) -> None:
+    first, *more = PARTS
+    scene.write("tell", first, *(f"\n\n{one}" for one in more))
+    await scene.say("ann", "tell me", *PARTS, where=TEAM)
+
+
+async def _long_card(scene: Scene) -> None:
+    what = {"what": f"on {'wood ' * FULL_CHARS}"}
+    scene.stage.model.call("knock", what, round=0, key="knock", times=None)
+    scene.write("knock", "So ", "be it.", round=1)
+    await scene.say("ann", "please knock", "So be it.")
+
+
+async def _file(scene: Scene) -> None:
+    scene.stage.model.call("read_attachment", {"id": 1}, round=0, key="look", times=None)
+    scene.write("look", "A ", "file.", round=1)
+    await scene.say("ann", "look", "A file.", files={"a.txt": b"milk"})
+
+
+ON_TELEGRAM: Mapping[str, Scenario] = {
+    **{
+        name: SCENARIOS[name]
+        for name in ("text", "approved", "shell", "denied", "batch", "edited", "refused")
+    },
+    "group": Scenario(play=_group),
+    "group asks": Scenario(play=_group_asks),
+    "long": Scenario(play=_long),
+    "long in group": Scenario(play=_long_in_group),
+    "long card": Scenario(play=_long_card),
+    "file": Scenario(play=_file),
+}
+
+
+def cut(scenario: Scenario, method: str, number: int, *, carried_out: bool) -> Scenario:
+    """Let a call of the Bot API stand, so that it can be killed before its answer.
+
+    Args:
+        scenario: What takes place.
+        method: Of the Bot API.
+        number: Which of its calls, the first is 1.
+        carried_out: It has its effect; else it never has.
+    """
+
+    async def play(scene: Scene) -> None:
+        assert isinstance(scene.stage, OnTelegram)
+        hang = Hang(carried_out=carried_out)
+        scene.stage.telegram.will(method, *[None] * (number - 1), hang)
+
+        async def stand() -> None:
+            await hang.reached()
+            await scene.instants.passed(Instant(what="api", name=method, when="during"))
+
+        scene.live(stand())
+        await scenario.play(scene)
+
+    return Scenario(
+        play=play, platform=scenario.platform, channel=scenario.channel, told=scenario.told
+    )

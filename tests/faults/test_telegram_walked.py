@@ -1,0 +1,117 @@
+"""Killed at each durable point and around each call to Telegram, the daemon keeps its promises.
+
+    pytest tests/faults/test_telegram_walked.py -k "sendMessage and group"
+
+Telegram knows no keys: whether a message stands whose record was never made is found out by looking
+for it. So nothing is answered twice here, nor asked twice.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.instants import nth
+from tests.faults.killing import kill_at
+from tests.faults.on_telegram import on_telegram
+from tests.faults.scenarios_on_telegram import ON_TELEGRAM, cut
+from zeroclaw.store import DurablePoint
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap")]
+
+NOT_PERFORMED = {
+    # The machine knows compaction; no room performs it yet.
+    DurablePoint.COMPACTED,
+}
+WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
+    # The second admission is the operator's press, or the edit.
+    DurablePoint.ADMITTED: (("text", 1), ("group", 1), ("approved", 2), ("edited", 2)),
+    DurablePoint.FETCHED: (("file", 1),),
+    DurablePoint.TURN_STARTED: (("text", 1), ("group", 1)),
+    DurablePoint.ASSISTANT_RECEIVED: (("batch", 1),),
+    DurablePoint.GATED: (("batch", 1),),
+    DurablePoint.ASKED: (("approved", 1), ("group asks", 1), ("long card", 1)),
+    DurablePoint.ANSWERED: (("approved", 1), ("denied", 1), ("batch", 2)),
+    DurablePoint.SETTLED: (("approved", 1), ("long card", 1), ("batch", 2)),
+    DurablePoint.CALL_STARTED: (("shell", 1), ("batch", 2)),
+    DurablePoint.CALL_FINISHED: (("shell", 1), ("edited", 1)),
+    DurablePoint.BATCH_APPENDED: (("group asks", 1), ("batch", 1)),
+    DurablePoint.STEERED: (("edited", 1),),
+    DurablePoint.FINISHED: (("text", 1), ("group", 1), ("refused", 1)),
+    DurablePoint.REF_KNOWN: (("group", 1), ("long", 1), ("long", 2), ("long in group", 2)),
+    DurablePoint.DELIVERED: (("text", 1), ("group", 1), ("long", 1), ("refused", 1)),
+    DurablePoint.REFUSED: (("refused", 1),),
+    # That a send begins is on record before it does.
+    DurablePoint.HOUSEKEEPING: (("approved", 1), ("approved", 2), ("denied", 1)),
+}
+CALLS = (
+    ("preview", "text", 1),
+    ("send", "text", 1),
+    ("send", "group", 1),
+    ("send", "long", 2),
+    ("send", "long in group", 2),
+    ("edit", "group", 1),
+    ("ask", "approved", 1),
+    ("ask", "long card", 1),
+    ("settle", "approved", 1),
+    ("settle", "long card", 1),
+)
+METHODS = (
+    ("getMe", "text", 1),
+    ("getWebhookInfo", "text", 1),
+    ("getUpdates", "text", 1),
+    ("getUpdates", "approved", 2),
+    ("getFile", "file", 1),
+    ("sendChatAction", "text", 1),
+    ("sendMessageDraft", "text", 1),
+    ("sendMessage", "text", 1),
+    ("sendMessage", "approved", 2),
+    ("sendMessage", "group", 1),
+    ("sendMessage", "long", 3),
+    ("sendDocument", "long card", 1),
+    ("editMessageText", "group", 1),
+    ("editMessageText", "denied", 1),
+    ("editMessageCaption", "long card", 1),
+    ("answerCallbackQuery", "approved", 1),
+)
+
+
+def test_every_durable_point_is_walked() -> None:
+    """A point that the code exports is killed at, or said not to be performed yet."""
+    assert set(WALK) | NOT_PERFORMED == set(DurablePoint)
+    assert not set(WALK) & NOT_PERFORMED
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("point", "name", "n"),
+    [(point, name, n) for point, places in WALK.items() for name, n in places],
+)
+async def test_a_kill_at_a_durable_point_loses_and_repeats_nothing(
+    tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
+) -> None:
+    """Answered once, run at most once, every card settled, the books in order. P1, P3, P5."""
+    scenario = ON_TELEGRAM[name]
+    opened = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when, n), opened=opened)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("call", "name", "n"), CALLS)
+async def test_a_kill_between_a_call_and_its_record_loses_and_repeats_nothing(
+    tmp_path: Path, call: str, name: str, n: int, when: str
+) -> None:
+    """What Telegram carried out and nobody recorded is found and gone on with. P1, P5, P6."""
+    scenario = ON_TELEGRAM[name]
+    opened = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("call", call, when, n), opened=opened)
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["lost", "carried out"])
+@pytest.mark.parametrize(("method", "name", "n"), METHODS)
+async def test_a_kill_while_telegram_is_asked_loses_and_repeats_nothing(
+    tmp_path: Path, method: str, name: str, n: int, *, carried_out: bool
+) -> None:
+    """Killed before the answer, it can't know whether the call had its effect. P1, P3, P5."""
+    scenario = cut(ON_TELEGRAM[name], method, n, carried_out=carried_out)
+    opened = on_telegram(channel=scenario.channel)
+    await kill_at(tmp_path, scenario, nth("api", method, "during"), opened=opened)
