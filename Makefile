@@ -1,6 +1,6 @@
 # Each target does the set-up it needs; the work is in small scripts under deploy/.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt bench lock run-setup dev-setup
+.PHONY: help run test check fmt bench soak lock run-setup dev-setup
 
 PYTEST_WORKERS ?= 2
 ARGS ?=
@@ -12,6 +12,7 @@ help:
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
 	@echo 'make fmt     format the code and mend what the linter can'
 	@echo 'make bench   measure start, memory, turns, Telegram and the local model (ARGS=telegram for some)'
+	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1" for less)'
 	@echo 'make lock    renew the lock files after a change of dependencies (ARGS=--upgrade for the newest)'
 
 run: run-setup
@@ -34,6 +35,9 @@ fmt: dev-setup
 
 bench: dev-setup
 	$(bin)/python -m tests.bench $(ARGS)
+
+soak: dev-setup
+	$(bin)/python -m tests.soak $(ARGS)
 
 lock:
 	sh deploy/lock.sh $(ARGS)

@@ -99,13 +99,21 @@ class ModelServer(ScriptBook):
         return len(self._connections)
 
     async def __aenter__(self) -> Self:
+        await self.up()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.down()
+
+    async def up(self) -> None:
+        """Take connections, again on the same port."""
         self._server = await asyncio.start_server(
             self._serve, "127.0.0.1", self._port, limit=HEADER_LIMIT
         )
         self._port = self._server.sockets[0].getsockname()[1]
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def down(self) -> None:
+        """Cut every connection and take no new one."""
         assert self._server is not None
         self._server.close()
         for task, writer in self._connections.items():

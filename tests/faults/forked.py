@@ -61,39 +61,63 @@ class Forked:
         return self._code
 
 
+class Mother:
+    """One mother, and the line to her; a `Launch` whose command names a module and its arguments."""
+
+    def __init__(self, *before: str) -> None:
+        """Start her.
+
+        Args:
+            before: The command that becomes her, where she is to live elsewhere.
+        """
+        self._ours, hers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with hers:
+            command = (*before, sys.executable, "-m", "tests.faults.mother", str(hers.fileno()))
+            self._process = subprocess.Popen(
+                command, pass_fds=(hers.fileno(),), stdin=subprocess.DEVNULL
+            )
+
+    @property
+    def pid(self) -> int:
+        """Her process id."""
+        return self._process.pid
+
+    def end(self) -> None:
+        """Let her end, and wait for it; her daemons have ended."""
+        self._ours.close()
+        self._process.wait(_PATIENCE_S)
+
+    async def __call__(
+        self, command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
+    ) -> Running:
+        """Start a daemon."""
+        module, *arguments = command
+        wish = Wish(
+            module=module,
+            arguments=tuple(arguments),
+            environment=dict(environment),
+            directory=str(directory),
+            log=str(log),
+        )
+        ours, its = socket.socketpair()
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        with its:
+            socket.send_fds(self._ours, [json.dumps(asdict(wish)).encode()], [its.fileno()])
+        pid = await reader.readline()
+        assert pid, "the mother has died; what she said is on standard error"
+        return Forked(int(pid), reader, writer)
+
+
 @cache
-def _mother() -> socket.socket:
+def _mother() -> Mother:
     """Start the mother of this process; she ends with it."""
-    ours, hers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with hers:
-        command = (sys.executable, "-m", "tests.faults.mother", str(hers.fileno()))
-        mother = subprocess.Popen(command, pass_fds=(hers.fileno(),), stdin=subprocess.DEVNULL)
-
-    def end() -> None:
-        ours.close()
-        mother.wait(_PATIENCE_S)
-
-    atexit.register(end)
-    return ours
+    mother = Mother()
+    atexit.register(mother.end)
+    return mother
 
 
 async def forked(
     command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
 ) -> Running:
     """Start a daemon; a `Launch` whose command names a module and its arguments."""
-    module, *arguments = command
-    wish = Wish(
-        module=module,
-        arguments=tuple(arguments),
-        environment=dict(environment),
-        directory=str(directory),
-        log=str(log),
-    )
-    mother = _mother()
-    ours, its = socket.socketpair()
-    reader, writer = await asyncio.open_unix_connection(sock=ours)
-    with its:
-        socket.send_fds(mother, [json.dumps(asdict(wish)).encode()], [its.fileno()])
-    pid = await reader.readline()
-    assert pid, "the mother has died; what she said is on standard error"
-    return Forked(int(pid), reader, writer)
+    return await _mother()(command, environment=environment, directory=directory, log=log)

@@ -20,7 +20,7 @@ from zeroclaw.host import logs
 from zeroclaw.host.clock import SystemClock
 
 FILE_NAME = "clock-is-off-by"
-COMMAND = (sys.executable, "-m", "tests.faults.shifted_daemon")
+COMMAND = ("tests.faults.shifted_daemon",)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.forked import forked
 from tests.faults.shifted_daemon import COMMAND, set_clock
 from tests.journeys.telegram.bot import Bot, bot
 
@@ -25,9 +26,13 @@ async def asks_for_a_knock(here: Bot, what: str) -> None:
 async def test_a_clock_that_is_set_changes_no_answer(tmp_path: Path, jump: timedelta) -> None:
     """While an answer is written, and while others wait: the pace goes on, and so does the order."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND, channel={"limits": "published"}) as here:
+    async with bot(
+        tmp_path, command=COMMAND, launch=forked, channel={"limits": "published"}
+    ) as here:
         gate = here.model.gate()
         here.model.say("One, ", gate, "two.", key="first")
+        here.model.say("Three.", key="second")
+        here.model.say("Four.", key="third")
         first = here.ann.says("first")
         await gate.reached()
         here.ann.says("second")
@@ -37,7 +42,13 @@ async def test_a_clock_that_is_set_changes_no_answer(tmp_path: Path, jump: timed
         here.telegram.redeliver(first)
         await here.telegram.confirmed(first, third)
         gate.open()
-        await here.answered(here.ann.chat, "One, two.", "second", "third")
+        await here.until(
+            # Whatever was answered an hour late says so beneath.
+            lambda: (
+                [text.partition("\n\nAnswered ")[0] for text in here.ann.chat.texts]
+                == ["One, two.", "Three.", "Four."]
+            )
+        )
 
 
 async def test_what_waited_stays_in_order_when_the_clock_is_set_back_between_two_starts(
@@ -45,7 +56,7 @@ async def test_what_waited_stays_in_order_when_the_clock_is_set_back_between_two
 ) -> None:
     """Messages that a process left are answered before those that a later one takes (P2)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND) as here:
+    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
         gate = here.model.gate()
         here.model.say(gate, "never", key="first")
         here.ann.says("first")
@@ -62,7 +73,7 @@ async def test_what_waited_stays_in_order_when_the_clock_is_set_back_between_two
 async def test_a_deadline_that_the_clock_jumps_over_is_past(tmp_path: Path) -> None:
     """A late press runs nothing and says so, the card shows it, and the chat goes on (P5)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND) as here:
+    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
         await asks_for_a_knock(here, "late")
         card = await here.carded()
         set_clock(tmp_path, AN_HOUR)
@@ -77,7 +88,7 @@ async def test_a_deadline_that_the_clock_jumps_over_is_past(tmp_path: Path) -> N
 async def test_a_clock_that_is_set_back_takes_no_approval_away(tmp_path: Path) -> None:
     """The question stays open, is answered, and its answer counts (P5)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND) as here:
+    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
         await asks_for_a_knock(here, "early")
         card = await here.carded()
         set_clock(tmp_path, -AN_HOUR)
@@ -89,7 +100,7 @@ async def test_a_clock_that_is_set_back_takes_no_approval_away(tmp_path: Path) -
 async def test_a_repeat_is_known_after_the_clock_was_set_forward_and_back(tmp_path: Path) -> None:
     """A month passes on the clock alone, and what was answered stays answered (P1)."""
     set_clock(tmp_path, timedelta())
-    async with bot(tmp_path, command=COMMAND) as here:
+    async with bot(tmp_path, command=COMMAND, launch=forked) as here:
         said = here.ann.says("hello")
         await here.answered(here.ann.chat, "hello")
         await here.telegram.confirmed(said)

@@ -64,6 +64,7 @@ async def bot(
     directory: Path,
     *,
     limits: Limits | None = None,
+    model: ModelServer | None = None,
     privacy: bool = False,
     start: bool = True,
     channel: Mapping[str, object] | None = None,
@@ -77,6 +78,7 @@ async def bot(
     Args:
         directory: An empty directory of this test's own.
         limits: What Telegram lets the bot do.
+        model: What answers, None for one that is scripted.
         privacy: In groups the bot hears only what is meant for it.
         start: Start the daemon and wait until it polls.
         channel: Keys of `[channels.telegram]` over the usual ones.
@@ -87,7 +89,7 @@ async def bot(
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(one_failure())
-        model = await stack.enter_async_context(ModelServer())
+        model = await stack.enter_async_context(model or ModelServer())
         telegram = await stack.enter_async_context(
             Emulator(clock=SystemClock(), limits=limits, privacy=privacy)
         )

@@ -1,0 +1,215 @@
+"""The disk is full at each durable point: nothing is lost by it, and all goes on when there is room.
+
+The data directory is a small file system of its own, in a mount namespace that outlives the daemon.
+At the commit that is looked for the disk is filled while the daemon stands still before it, until
+that commit has failed. The daemon may end then, and says why; or it tries again.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from channels.telegram.emulator import Refuse
+from channels.telegram.emulator.people import Deed
+from tests.faults.forked import Mother
+from tests.faults.instants import Instant, Instants
+from tests.faults.killed_daemon import PORT_VARIABLE
+from tests.faults.promises import REPEAT
+from tests.journeys.telegram.bot import Bot, bot
+from zeroclaw.store import DurablePoint
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("unshare")]
+
+SIZE = "64m"
+BLOCKED = Refuse(code=403, description="Forbidden: bot was blocked by the user")
+NOT_PERFORMED = {
+    # The machine knows compaction; no room performs it yet.
+    DurablePoint.COMPACTED,
+}
+POINTS = [point for point in DurablePoint if point not in NOT_PERFORMED]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk:
+    """The small file system, as whoever is in its namespace sees it."""
+
+    place: Path
+
+    def fill(self) -> None:
+        """Take every byte that is left."""
+        with (self.place / "filler").open("wb", buffering=0) as filler:
+            for size in (1 << 20, 4096, 1):
+                _write_on(filler.write, b"\0" * size)
+
+    def clear(self) -> None:
+        """Make room again."""
+        (self.place / "filler").unlink()
+
+
+def _write_on(write: Callable[[bytes], int], piece: bytes) -> None:
+    while True:
+        try:
+            write(piece)
+        except OSError:
+            return
+
+
+@contextmanager
+def small_disk(data: Path) -> Generator[tuple[Mother, Disk]]:
+    """Mount a small file system on a data directory, for all daemons of one mother."""
+    data.mkdir()
+    script = f'mount -t tmpfs -o size={SIZE} tmpfs "$0" && exec "$@"'
+    mother = Mother("unshare", "--map-root-user", "--mount", "sh", "-c", script, str(data))
+    try:
+        yield mother, Disk(place=Path(f"/proc/{mother.pid}/root{data}"))
+    finally:
+        mother.end()
+
+
+@dataclass(eq=False, kw_only=True)
+class Work:
+    """What people have the bot do, round after round, whether it lives or not.
+
+    Attributes:
+        here: Where.
+        deeds: All that they did.
+        rounds: How often.
+        edits: Bob thinks of another word while Olga is asked.
+    """
+
+    here: Bot
+    edits: bool = False
+    deeds: list[Deed] = field(default_factory=list[Deed])
+    rounds: int = 0
+
+    def round(self) -> None:
+        """Let Ann send a file, Bob ask for what needs an approval, and Mallory be out of reach."""
+        here, name = self.here, f"round {self.rounds}."
+        self.rounds += 1
+        model, asked = here.model, f"knock {name}"
+        model.call("knock", {"what": name}, text="Let me.", key=asked, round=0, times=None)
+        model.say("Knocked in ", name, key=asked, round=1, times=None)
+        model.say("Knocked in ", name, key=f"softly {name}", times=None)
+        model.say("Read ", "in ", name, key=f"read {name}", times=None)
+        self.deeds += [
+            here.ann.sends("document", b"milk", name="a.txt", caption=f"read {name}"),
+            here.bob.says(asked),
+            here.mallory.says(f"hello in {name}"),
+        ]
+
+    async def operate(self) -> None:
+        """Be Olga, who approves each card once."""
+        pressed: set[int] = set()
+        while True:
+            changed = self.here.telegram.next_change()
+            cards = [
+                one for one in self.here.olga.chat.from_bot if one.buttons and one.id not in pressed
+            ]
+            if not cards:
+                await changed.wait()
+                continue
+            pressed.add(cards[0].id)
+            asked = [one for one in self.here.bob.chat.messages if one.text.startswith("knock ")]
+            edits = [
+                self.here.bob.edits(asked[-1], asked[-1].text.replace("knock", "softly"))
+                for _ in range(self.edits)
+            ]
+            await self.here.telegram.confirmed(*edits)
+            self.deeds += [*edits, self.here.olga.presses(cards[0], "Approve once")]
+
+    def is_done(self) -> bool:
+        """Everything is answered, settled and confirmed."""
+        names = [f"round {number}." for number in range(self.rounds)]
+        ann, bob = "\n".join(self.here.ann.chat.texts), "\n".join(self.here.bob.chat.texts)
+        return (
+            all(f"Read in {name}" in ann and f"Knocked in {name}" in bob for name in names)
+            and all(deed.update.confirmed for deed in self.deeds)
+            and not any(one.buttons for one in self.here.olga.chat.from_bot)
+        )
+
+    def hold_to_account(self) -> None:
+        """Each answer stands once; a repeat, and only that, says that it may be one."""
+        for number in range(self.rounds):
+            for chat, said in ((self.here.ann.chat, "Read"), (self.here.bob.chat, "Knocked")):
+                found = [one for one in chat.texts if f"{said} in round {number}." in one]
+                plain = [one for one in found if not one.endswith(REPEAT)]
+                assert len(plain) <= 1, found
+                assert len(found) <= 2, found
+        runs = self.here.bench.ran("knock")
+        assert len(set(runs)) == len(runs), runs
+
+
+@dataclass(eq=False, kw_only=True)
+class FullAt:
+    """Fills the disk before the first commit of a point, until one of that point has failed.
+
+    Attributes:
+        has_failed: One has; there is room again.
+    """
+
+    disk: Disk
+    point: DurablePoint
+    is_full: bool = False
+    has_failed: bool = False
+
+    def __call__(self, instant: Instant) -> bool:
+        """See an instant; none ends the daemon."""
+        if (instant.what, instant.name) == ("commit", self.point.value) and not self.has_failed:
+            if instant.when == "before" and not self.is_full:
+                self.disk.fill()
+                self.is_full = True
+            elif instant.when == "failed":
+                self.disk.clear()
+                self.has_failed = True
+        return False
+
+
+async def test_a_disk_that_is_full_at_any_durable_point_loses_nothing(tmp_path: Path) -> None:
+    """Nothing is confirmed that was not stored, nothing stored is damaged, no tool runs twice.
+
+    P1, P3, P10.
+    """
+    with small_disk(tmp_path / "data") as (mother, disk):
+        async with (
+            Instants(lambda: None) as instants,
+            bot(
+                tmp_path,
+                start=False,
+                command=("tests.faults.killed_daemon",),
+                launch=mother,
+                environment={PORT_VARIABLE: str(instants.port)},
+                channel={"allowed_users": ["*"]},
+            ) as here,
+            asyncio.TaskGroup() as group,
+        ):
+            instants.kill = here.daemon.kill
+            here.telegram.will("sendMessage", BLOCKED, chat=here.mallory.chat, times=None)
+            work = Work(here=here)
+            operator = group.create_task(work.operate())
+            for point in POINTS:
+                await go_through(work, instants, FullAt(disk=disk, point=point))
+            operator.cancel()
+            work.hold_to_account()
+
+
+async def go_through(work: Work, instants: Instants, at: FullAt) -> None:
+    """Live through one round, with a life more if the first one ends."""
+    here, daemon = work.here, work.here.daemon
+    work.edits = at.point is DurablePoint.STEERED
+    instants.ends_at = at
+    instants.begin()
+    await daemon.start()
+    work.round()
+    await here.telegram.until(lambda: work.is_done() or daemon.exit_code is not None)
+    if not daemon.is_running:
+        assert await daemon.ended() == 1
+        assert "is full" in daemon.stderr.rpartition("StoreUnusable: ")[2]
+        instants.begin()
+        await daemon.start()
+        await here.until(work.is_done)
+    assert at.has_failed, f"no commit of `{at.point}` met a full disk"
+    assert await daemon.terminate() == 0

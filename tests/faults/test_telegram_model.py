@@ -1,0 +1,98 @@
+"""Whatever the model's endpoint does, the person reads it at once, once, and `/retry` answers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.emulators.model_server import ModelServer
+from tests.faults.quick import QUICKLY
+from tests.journeys.telegram.bot import Bot, bot
+
+pytestmark = pytest.mark.slow
+
+PROVIDER = {"attempts": 2, "stall_s": 0.4}
+SOON = {"retry-after": "0.1"}
+
+
+def busy(model: ModelServer) -> None:
+    model.refuse(429, "slow down", headers=SOON, times=None)
+
+
+def broken(model: ModelServer) -> None:
+    model.refuse(500, "internal error", headers=SOON, times=None)
+
+
+def silent(model: ModelServer) -> None:
+    model.say(model.gate(), times=None)
+
+
+def stuck(model: ModelServer) -> None:
+    model.say("Half an ", model.gate(), times=None)
+
+
+def cut(model: ModelServer) -> None:
+    model.say("Half an ", cut=True, times=None)
+
+
+def hung_up(model: ModelServer) -> None:
+    model.disconnect(times=None)
+
+
+FOR_EVER = (busy, broken, silent, stuck, cut, hung_up)
+
+
+async def told(here: Bot) -> str:
+    """Wait for the failure that Ann is told; that there is a way on is part of it."""
+    await here.until(lambda: here.ann.chat.texts and "/retry" in here.ann.chat.texts[-1])
+    return here.ann.chat.texts[-1]
+
+
+@pytest.mark.parametrize("fails", FOR_EVER, ids=lambda one: one.__name__)
+async def test_a_model_that_fails_for_ever_is_told_once_and_retried(
+    tmp_path: Path, fails: Callable[[ModelServer], None]
+) -> None:
+    """Nobody has to write again to be told; in another chat nobody waits for it. P9, P10, S1-14."""
+    async with bot(tmp_path, **QUICKLY, provider=PROVIDER) as here:
+        fails(here.model)
+        here.model.say("Hello Bob.", key="good day", times=None)
+        here.ann.says("first")
+        first = await told(here)
+        here.bob.says("good day")
+        await here.answered(here.bob.chat, "Hello Bob.")
+        here.ann.says("/retry")
+        await here.until(lambda: len(here.ann.chat.texts) == 2)
+        again = await told(here)
+        here.model.reset()
+        here.model.say("All is well.", key="first")
+        here.ann.says("/retry")
+        await here.answered(here.ann.chat, first, again, "All is well.")
+        (note,) = here.olga.chat.texts
+        assert "An answer to Ann in telegram failed" in note
+
+
+async def test_a_model_that_fails_once_is_asked_again_and_nobody_notices(tmp_path: Path) -> None:
+    """Too busy, broken, cut in the middle: the answer comes all the same, once. K5."""
+    async with bot(tmp_path, **QUICKLY, provider={"attempts": 3, "stall_s": 20.0}) as here:
+        for number, fails in enumerate((busy, broken, cut, hung_up)):
+            fails(here.model)
+            here.model.say("Whole.", key="never")
+            here.ann.says(f"message {number}")
+            await here.model.until(lambda model: len(model.requests) > 0)
+            here.model.reset()
+            await here.until(lambda number=number: len(here.ann.chat.texts) == number + 1)
+        await here.answered(here.ann.chat, *(f"message {number}" for number in range(4)))
+
+
+async def test_a_model_that_is_gone_is_told_and_everything_waits_for_it(tmp_path: Path) -> None:
+    """Nobody listens at its address: each message is told once, and answered when it is back."""
+    async with bot(tmp_path, **QUICKLY, provider=PROVIDER) as here:
+        await here.model.down()
+        here.ann.says("first")
+        first = await told(here)
+        assert await here.daemon.terminate() == 0
+        await here.daemon.start()
+        await here.model.up()
+        here.model.say("All is well.", key="first")
+        here.ann.says("/retry")
+        await here.answered(here.ann.chat, first, "All is well.")

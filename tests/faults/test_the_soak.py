@@ -1,0 +1,79 @@
+"""The soak itself works: a few seconds of it find nothing, and what it looks for it would find."""
+
+from pathlib import Path
+
+import pytest
+
+from channels.telegram.emulator import Emulator
+from channels.telegram.emulator.chats import Version
+from channels.telegram.emulator.entities import Formatted
+from channels.telegram.emulator.faults import Call
+from channels.telegram.emulator.wire import Parameters
+from tests.faults.quick import QUICKLY
+from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
+from tests.soak.model import answer_to
+from tests.soak.owed import REPEAT, Books, Owed
+from tests.soak.soak import Soak, soaked
+from tests.soak.troubles import disobeyed
+from zeroclaw.host.clock import SystemClock
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 6.0
+SEED = 4
+
+
+async def test_a_few_seconds_of_it_find_nothing(tmp_path: Path) -> None:
+    """People write, Telegram fails, and everything is answered once, in order, in its time. P1, P6."""
+    told: list[str] = []
+    soak = Soak(seconds=SECONDS, people=5, seed=SEED)
+    came_to = await soaked(soak, tmp_path, tell=told.append, **QUICKLY)
+    assert came_to.sums.are_good, told
+    assert any("troubles: " in line for line in told), told
+
+
+async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> None:
+    """One that is marked as a possible repeat is counted apart."""
+    async with Emulator(clock=SystemClock()) as telegram:
+        ann, zero = telegram.person("Ann"), telegram.account.me
+        books = Books()
+        for key in ("text p.1", "text p.2", "text p.3", "text p.4"):
+            books.owed.append(Owed(key=key, chat=ann.chat, deed=ann.says(key)))
+        for key, more in (("2", ""), ("1", ""), ("1", ""), ("3", ""), ("3", REPEAT)):
+            text = answer_to(f"text p.{key}") + more
+            version = Version(formatted=Formatted(text=text))
+            telegram.account.add(ann.chat, zero, version, telegram.now())
+        sums = books.sums(exceeded=0, runs=["a", "b", "a"])
+    assert sums.lost == ("text p.4",)
+    assert sums.doubled == ("text p.1",)
+    assert sums.out_of_order == ("text p.2",)
+    assert sums.repeats == 1
+    assert sums.ran_twice == ("a",)
+    assert not sums.are_good
+
+
+def test_it_sees_a_call_that_does_not_wait_as_long_as_it_was_told() -> None:
+    """A process that was started since knows nothing of it."""
+    calls = [
+        _call(at=10, refusal="Too Many Requests: retry after 3"),
+        _call(at=11, chat=8),
+        _call(at=12),
+        _call(at=14),
+        _call(at=20, refusal="Too Many Requests: retry after 3"),
+        _call(at=22),
+    ]
+    (early,) = disobeyed(calls, lives=[21.0])
+    assert "1.00 s too early" in early
+
+
+def test_it_sees_memory_and_disk_that_grow() -> None:
+    begin = Measured(pss_mib=50, disk_mib=1, messages=0)
+    warm = Measured(pss_mib=60, disk_mib=2, messages=100)
+    assert is_memory_flat(warm, Measured(pss_mib=70, disk_mib=3, messages=200))
+    assert not is_memory_flat(warm, Measured(pss_mib=80, disk_mib=3, messages=200))
+    assert is_disk_flat(begin, warm, Measured(pss_mib=60, disk_mib=3, messages=200))
+    assert not is_disk_flat(begin, warm, Measured(pss_mib=60, disk_mib=5, messages=200))
+
+
+def _call(*, at: float, chat: int = 7, refusal: str = "") -> Call:
+    return Call(method="sendMessage", chat=chat, parameters=Parameters(), at=at, refusal=refusal)

@@ -1,0 +1,50 @@
+"""Let people write for minutes while all goes wrong, and count what was lost, doubled or too early.
+
+    python -m tests.soak --minutes 10
+
+The real daemon, on our own Telegram with its published limits kept. Telegram refuses, fails before
+and after the effect, forgets to answer, is cut off, is slow, and delivers again; the model fails; in
+the first half the daemon is killed and started again. In the second half one daemon lives, so that
+its memory can be looked at. Ends with 1 if anything was lost, doubled, out of order or too early, if
+a tool ran twice, or if memory or disk grew.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.soak.soak import Soak, soaked
+
+
+def main() -> None:
+    """Soak, print, and say by the exit code how it was."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long people write")
+    parser.add_argument("--people", type=int, default=16, help="who write in private")
+    parser.add_argument("--seed", type=int, default=0, help="repeat a run; 0 draws one")
+    parser.add_argument("--on", type=Path, help="an empty directory to keep everything in")
+    asked = parser.parse_args()
+    soak = Soak(
+        seconds=asked.minutes * 60,
+        people=asked.people,
+        seed=asked.seed or random.SystemRandom().randrange(1, 10**6),
+    )
+    with tempfile.TemporaryDirectory(prefix="zeroclaw-soak-") as directory:
+        came_to = asyncio.run(soaked(soak, asked.on or Path(directory), tell=_tell))
+    sys.exit(0 if came_to.is_good else 1)
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

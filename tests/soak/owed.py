@@ -1,0 +1,106 @@
+"""What people are owed, and what came of it, read from the chats as they stand."""
+
+from dataclasses import dataclass, field
+
+from channels.telegram.emulator import Chat
+from channels.telegram.emulator.people import Deed
+from tests.soak.model import answer_to
+
+REPEAT = "\n\n(possible repeat)"
+LOOK_BACK = 60
+"""Messages of a chat among which the answer to a new one stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    """A message that is to be answered once."""
+
+    key: str
+    chat: Chat
+    deed: Deed
+
+    @property
+    def end(self) -> str:
+        """What the last message of its answer ends with."""
+        return answer_to(self.key)[-60:]
+
+    def is_answered(self) -> bool:
+        """Whether the end of its answer stands."""
+        return any(
+            self._is_end(one.text)
+            for one in reversed(self.chat.messages)
+            if one.is_from_bot and not one.deleted
+        )
+
+    def places(self) -> tuple[list[int], list[int]]:
+        """Return the ids of the messages that end its answer: plain ones, and possible repeats."""
+        found = [one for one in self.chat.from_bot if self._is_end(one.text)]
+        plain = [one.id for one in found if not one.text.endswith(REPEAT)]
+        return plain, [one.id for one in found if one.text.endswith(REPEAT)]
+
+    def _is_end(self, text: str) -> bool:
+        return text.removesuffix(REPEAT).endswith(self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """What it came to; the first four are to be 0.
+
+    Attributes:
+        lost: Keys of messages without a whole answer.
+        doubled: Keys that were answered twice, without a word that it may be a repeat.
+        out_of_order: Keys that were answered before one that was written before them.
+        exceeded: Calls that came before they were allowed.
+        repeats: Answers that say that they may be a repeat.
+        ran_twice: Calls of a tool that changes things, which ran more than once.
+    """
+
+    lost: tuple[str, ...]
+    doubled: tuple[str, ...]
+    out_of_order: tuple[str, ...]
+    exceeded: int
+    repeats: int
+    ran_twice: tuple[str, ...]
+
+    @property
+    def are_good(self) -> bool:
+        """Whether nothing is there that may not be."""
+        return not (
+            self.lost or self.doubled or self.out_of_order or self.exceeded or self.ran_twice
+        )
+
+
+@dataclass(eq=False, kw_only=True)
+class Books:
+    """All that was written, in order."""
+
+    owed: list[Owed] = field(default_factory=list[Owed])
+
+    def sums(self, *, exceeded: int, runs: list[str]) -> Sums:
+        """Return what it came to."""
+        lost: list[str] = []
+        doubled: list[str] = []
+        out_of_order: list[str] = []
+        repeats = 0
+        newest: dict[int, int] = {}
+        for one in self.owed:
+            plain, marked = one.places()
+            repeats += len(marked)
+            if not plain and not marked:
+                lost.append(one.key)
+                continue
+            if len(plain) > 1:
+                doubled.append(one.key)
+            first = min(plain + marked)
+            if first < newest.get(one.chat.id, 0):
+                out_of_order.append(one.key)
+            newest[one.chat.id] = max(first, newest.get(one.chat.id, 0))
+        twice = sorted({what for what in runs if runs.count(what) > 1})
+        return Sums(
+            lost=tuple(lost),
+            doubled=tuple(doubled),
+            out_of_order=tuple(out_of_order),
+            exceeded=exceeded,
+            repeats=repeats,
+            ran_twice=tuple(twice),
+        )
