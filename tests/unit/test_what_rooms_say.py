@@ -35,6 +35,7 @@ ELSEWHERE = {
     "daemon/checked.py": "faults of a configuration",
     "daemon/choice.py": "which model was taken",
     "daemon/reloading.py": "`zeroclaw reload`",
+    "daemon/serving.py:public": "faults of a configuration",
     "gate/audit.py": "what is wrong with a chain",
     "gate/policy.py": "`policy explain`",
     "gate/statement.py": "faults of a configuration",
