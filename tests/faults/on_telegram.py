@@ -111,13 +111,13 @@ class OnTelegram:
         telegram: The emulator, for faults of its own.
     """
 
-    def __init__(self, here: Bot, directory: Path) -> None:
+    def __init__(self, here: Bot, directory: Path, *, crowded: bool) -> None:
         self._here = here
         self.model = here.model
         self.bench = here.bench
         self.daemon = here.daemon
         self.directory = directory
-        self.tells_repeats = True
+        self.tells_repeats = not crowded
         self.loses_drafts = True
         self.groups = (TEAM,)
         self.telegram = here.telegram
@@ -182,11 +182,13 @@ class OnTelegram:
         return found
 
 
-def on_telegram(*, channel: Mapping[str, object] | None = None) -> Open:
+def on_telegram(*, channel: Mapping[str, object] | None = None, crowded: bool = False) -> Open:
     """Return what opens it.
 
     Args:
         channel: Keys of the channel's configuration.
+        crowded: Many write at once, also while the daemon is dead, so that a message may stand
+            further on than is looked; then an answer may say that it may be a repeat.
     """
 
     @asynccontextmanager
@@ -199,6 +201,6 @@ def on_telegram(*, channel: Mapping[str, object] | None = None) -> Open:
             launch=forked,
             channel=channel,
         ) as here:
-            yield OnTelegram(here, directory)
+            yield OnTelegram(here, directory, crowded=crowded)
 
     return opened

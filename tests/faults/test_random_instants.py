@@ -80,7 +80,7 @@ ON_LOOPBACK = tuple(
 )
 # 45 and more of the 300 hit each phase, where 20 are asked for.
 ON_TELEGRAM = tuple(
-    World(name=f"telegram {number}", opened=on_telegram(), kills=20, aimed=3)
+    World(name=f"telegram {number}", opened=on_telegram(crowded=True), kills=20, aimed=3)
     for number in range(15)
 )
 
