@@ -104,6 +104,7 @@ from zeroclaw.provider import (
 from zeroclaw.reference import SecretReference
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec
 from zeroclaw.unseen import spelled_out
+from zeroclaw.value import Hidden, Value, field, replace
 
 __all__ = [
     "Accepted",
@@ -146,6 +147,7 @@ __all__ = [
     "Endpoint",
     "Envelope",
     "Finished",
+    "Hidden",
     "Hook",
     "HookAnswer",
     "HookRequest",
@@ -207,6 +209,9 @@ __all__ = [
     "Usage",
     "UsageReported",
     "UserMessage",
+    "Value",
     "ZeroclawError",
+    "field",
+    "replace",
     "spelled_out",
 ]

@@ -1,7 +1,6 @@
 """The contract of a channel: adapter, capabilities, approval cards."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
@@ -22,10 +21,10 @@ from zeroclaw.envelope import (
 from zeroclaw.language import Language
 from zeroclaw.menu import NO_MENU, Menu
 from zeroclaw.mount import Mount
+from zeroclaw.value import Hidden, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Value):
     """A token bucket that a platform enforces.
 
     Attributes:
@@ -37,8 +36,7 @@ class Budget:
     burst: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Value):
     """What a channel can do, as data; each is proven by the contract suite.
 
     Attributes:
@@ -80,8 +78,7 @@ class Capabilities:
     max_file_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardCall:
+class CardCall(Value):
     """One call on a card.
 
     A model, a tool or a stranger wrote most of it: show it through `spelled_out`, so that what is
@@ -106,8 +103,7 @@ class CardCall:
     hash8: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Value):
     """A question to an approver: the asks of one batch.
 
     Attributes:
@@ -127,8 +123,7 @@ class Card:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Value):
     """How one call's question ended.
 
     Attributes:
@@ -146,8 +141,7 @@ class Ending:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Value):
     """A card and what has ended of it; complete when every call has an ending."""
 
     card: Card
@@ -160,8 +154,7 @@ Sought = Outgoing | OutgoingFile | Card
 """What was to be posted when the answer was lost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class Sighting(Value):
     """What one look has shown.
 
     Attributes:
@@ -302,16 +295,14 @@ class Channel(Protocol):
 TranscriptKind = Literal["person", "bot", "note", "card"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentFile:
+class SentFile(Value):
     """A file of the bot's, as it stands in a chat; `ChannelContext.sent_file` has its bytes."""
 
     name: str
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptItem:
+class TranscriptItem(Value):
     """One thing that stands in a chat.
 
     Attributes:
@@ -352,8 +343,7 @@ async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelContext:
+class ChannelContext(Value):
     """All that an adapter is handed.
 
     Attributes:
@@ -377,7 +367,7 @@ class ChannelContext:
 
     name: str
     settings: object
-    secrets: Mapping[str, str] = field(repr=False)
+    secrets: Hidden[Mapping[str, str]]
     clock: Clock
     mount: Mount
     log: ChannelLog

@@ -7,13 +7,12 @@ returns an asynchronous context manager; inside it the platform answers on a loo
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmulatorContext:
+class EmulatorContext(Value):
     """What an emulator is handed.
 
     Attributes:
@@ -27,8 +26,7 @@ class EmulatorContext:
     has_limits: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Emulated:
+class Emulated(Value):
     """An emulator that is open.
 
     Attributes:

@@ -4,11 +4,11 @@ Inward an `Envelope` with one `Body`; outward an `Outgoing`, answered by a `Mess
 here knows a platform; nothing here is ever sent to a model.
 """
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NewType
 
 from zeroclaw.language import Language
+from zeroclaw.value import Hidden, Value
 
 ConversationId = NewType("ConversationId", str)
 TurnId = NewType("TurnId", str)
@@ -17,8 +17,7 @@ ApprovalId = NewType("ApprovalId", str)
 ItemId = NewType("ItemId", str)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Value):
     """Where: one chat (and thread) of one account on one channel.
 
     Attributes:
@@ -41,8 +40,7 @@ class Address:
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class Reader(Value):
     """Somebody's chat, and the language that they read.
 
     Attributes:
@@ -54,8 +52,7 @@ class Reader:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRef:
+class MessageRef(Value):
     """One message that exists on a platform.
 
     Attributes:
@@ -67,8 +64,7 @@ class MessageRef:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
+class Sender(Value):
     """Who wrote, as the platform claims it; only admission turns this into a `Principal`.
 
     Attributes:
@@ -82,8 +78,7 @@ class Sender:
     display: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
+class Principal(Value):
     """Who acts, as admission found it.
 
     Attributes:
@@ -103,8 +98,7 @@ class Principal:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class Attachment(Value):
     """A file that came with a message, recorded by reference.
 
     Attributes:
@@ -120,15 +114,13 @@ class Attachment:
     size_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Value):
     """A message for the model."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Value):
     """A message that begins with a slash and a known word.
 
     Attributes:
@@ -143,8 +135,7 @@ class Command:
 Choice = Literal["once", "for_a_time", "deny", "deny_with_reason"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pressed:
+class Pressed(Value):
     """An answer to an approval.
 
     Attributes:
@@ -160,8 +151,7 @@ class Pressed:
     card: MessageRef | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edited:
+class Edited(Value):
     """A message that its writer changed.
 
     Attributes:
@@ -173,22 +163,19 @@ class Edited:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class Deleted(Value):
     """A message that its writer withdrew; `message` is the platform's id of it."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(Value):
     """The chat now has another address; the conversation follows."""
 
     to: Address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Membership:
+class Membership(Value):
     """Whether the bot is in the chat."""
 
     present: bool
@@ -197,8 +184,7 @@ class Membership:
 Body = Said | Command | Pressed | Edited | Deleted | Moved | Membership
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class Position(Value):
     """How far a platform has been read; committed with the admission.
 
     Attributes:
@@ -210,8 +196,7 @@ class Position:
     cursor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Continues:
+class Continues(Value):
     """A message very likely goes on in the next one, because its client cut it, or sent an album.
 
     Attributes:
@@ -229,8 +214,7 @@ class Continues:
     lead: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
+class Envelope(Value):
     """One platform event, decoded.
 
     Attributes:
@@ -261,8 +245,7 @@ class Envelope:
     overheard: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
+class Rendered(Value):
     """A text in a platform's own syntax.
 
     Attributes:
@@ -274,8 +257,7 @@ class Rendered:
     plain: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class Outgoing(Value):
     """One message on its way out.
 
     Attributes:
@@ -294,8 +276,7 @@ class Outgoing:
     reply_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutgoingFile:
+class OutgoingFile(Value):
     """One file on its way out.
 
     Attributes:
@@ -309,29 +290,25 @@ class OutgoingFile:
 
     name: str
     media_type: str
-    content: bytes = field(repr=False)
+    content: Hidden[bytes]
     key: str
     caption: str = ""
     reply_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(Value):
     """The event is stored; the platform may be told that it was received."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duplicate:
+class Duplicate(Value):
     """The event was stored before; the platform may be told the same again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ignored:
+class Ignored(Value):
     """The event is nobody's business; nothing is stored and nothing is answered."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Value):
     """The event is stored, and `text` may be shown to its sender alone (it may be lost).
 
     Attributes:

@@ -5,20 +5,19 @@ are published without waiting, and a subscriber's own queue is its own affair.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ConversationId, TurnId
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.message import Usage
+from zeroclaw.value import Value
 
 StageName = Literal[
     "receive_input", "compose_request", "send_request", "stream_response", "tool_call", "render"
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
+class TurnStarted(Value):
     """A turn began; exactly one for each turn (S0-11).
 
     Attributes:
@@ -30,8 +29,7 @@ class TurnStarted:
     correlation: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageEntered:
+class StageEntered(Value):
     """A stage of the turn began (S0-01)."""
 
     turn: TurnId
@@ -39,8 +37,7 @@ class StageEntered:
     stage: StageName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextStreamed:
+class TextStreamed(Value):
     """Redacted text arrived from the model (S0-22).
 
     Attributes:
@@ -52,8 +49,7 @@ class TextStreamed:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDecided:
+class ToolDecided(Value):
     """The gate decided about a call."""
 
     turn: TurnId
@@ -63,8 +59,7 @@ class ToolDecided:
     verdict: Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted:
+class ToolStarted(Value):
     """A call began to run."""
 
     turn: TurnId
@@ -73,8 +68,7 @@ class ToolStarted:
     tool: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEnded:
+class ToolEnded(Value):
     """A call has its result."""
 
     turn: TurnId
@@ -84,8 +78,7 @@ class ToolEnded:
     outcome: Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnded:
+class TurnEnded(Value):
     """A turn is over; exactly one for each turn, whatever the reason (S0-40, S4-19)."""
 
     conversation: ConversationId

@@ -5,16 +5,15 @@ time-outs: its caller does.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from zeroclaw.errors import ZeroclawError
+from zeroclaw.value import Value
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Raised:
+class Raised(Value):
     """What foreign code raised.
 
     Attributes:

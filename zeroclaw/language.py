@@ -9,9 +9,10 @@ themselves, which are then said in the same language.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from string import Formatter
 from typing import Literal, Protocol, get_args
+
+from zeroclaw.value import Value, field
 
 Language = Literal["en", "de"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -32,8 +33,7 @@ class Says(Protocol):
 Fact = str | int | Says
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class Sentence(Value):
     """What the bot says, with `{facts}` still to be filled in.
 
     Attributes:
@@ -71,8 +71,7 @@ class Sentence:
         return Spoken(sentence=self, facts=facts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class Spoken(Value):
     """A sentence with its facts."""
 
     sentence: Sentence

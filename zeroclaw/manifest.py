@@ -1,10 +1,9 @@
 """What a package says of a kind of channel before anything of it is loaded."""
 
-from dataclasses import dataclass
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelManifest:
+class ChannelManifest(Value):
     """What an entry point of `zeroclaw.channels` names; importing it imports no SDK.
 
     Attributes:

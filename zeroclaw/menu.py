@@ -1,13 +1,12 @@
 """What a platform may list of the commands: for everybody, and for operators in their own chats."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from zeroclaw.language import Language
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MenuEntry:
+class MenuEntry(Value):
     """One command.
 
     Attributes:
@@ -19,8 +18,7 @@ class MenuEntry:
     does: Mapping[Language, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Menu:
+class Menu(Value):
     """The commands as they can be used in private chats.
 
     Attributes:

@@ -4,14 +4,14 @@ Field names follow the chat-completions wire; what is marked local never leaves 
 (S1-07, S1-14, S1-16). Which reasoning is sent back is decided once, in `context/history.py`.
 """
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from zeroclaw.value import Value, field
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Value):
     """Tokens of one or more model calls; adds up."""
 
     input_tokens: int = 0
@@ -31,8 +31,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Value):
     """One call as the model wrote it.
 
     Attributes:
@@ -46,15 +45,13 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemMessage:
+class SystemMessage(Value):
     """Instructions; plain text."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserMessage:
+class UserMessage(Value):
     """What a person said.
 
     Attributes:
@@ -66,8 +63,7 @@ class UserMessage:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssistantMessage:
+class AssistantMessage(Value):
     """One answer of the model.
 
     Attributes:
@@ -91,8 +87,7 @@ class AssistantMessage:
     mark: Literal["", "stopped", "interrupted", "runtime"] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolMessage:
+class ToolMessage(Value):
     """The result of one call; pairs with its call by position.
 
     Attributes:
@@ -111,8 +106,7 @@ class ToolMessage:
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDefinition:
+class ToolDefinition(Value):
     """A tool as the model is told of it; `parameters` is a JSON Schema object."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
+
+from zeroclaw.value import Value
 
 _FINAL = range(200, 600)
 
@@ -37,8 +38,7 @@ class HookRequest(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookAnswer:
+class HookAnswer(Value):
     """What the platform is told; there is never a body.
 
     Attributes:

@@ -1,16 +1,15 @@
 """The contract of a model provider: one request in, one typed stream out."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.message import FinishReason, Message, ToolCall, ToolDefinition, Usage
+from zeroclaw.value import Hidden, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
+class ModelRequest(Value):
     """One call of the model.
 
     Attributes:
@@ -26,15 +25,13 @@ class ModelRequest:
     correlation: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(Value):
     """More of the answer's text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasoningDelta:
+class ReasoningDelta(Value):
     """More of the reasoning.
 
     Attributes:
@@ -46,22 +43,19 @@ class ReasoningDelta:
     details: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallReady:
+class ToolCallReady(Value):
     """A whole tool call; never a fragment of one (S0-23, S1-13)."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageReported:
+class UsageReported(Value):
     """Tokens of this call; the last report counts."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Value):
     """The stream ended as it should; always the last event."""
 
     reason: FinishReason
@@ -70,8 +64,7 @@ class Finished:
 StreamEvent = TextDelta | ReasoningDelta | ToolCallReady | UsageReported | Finished
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderFacts:
+class ProviderFacts(Value):
     """What the runtime must know about a model before it asks.
 
     Attributes:
@@ -143,8 +136,7 @@ class Preloading(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Value):
     """An OpenAI-compatible endpoint that a provider runs by itself.
 
     Attributes:
@@ -156,12 +148,11 @@ class Endpoint:
 
     base_url: str
     model: str
-    api_key: str = field(default="", repr=False)
+    api_key: Hidden[str] = ""
     context_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderContext:
+class ProviderContext(Value):
     """All that the opener of a provider is handed beside its settings.
 
     Attributes:
@@ -181,6 +172,6 @@ class ProviderContext:
     jitter: Callable[[], float]
     log: ProviderLog
     redact: Callable[[str], str]
-    secrets: Mapping[str, str] = field(repr=False)
+    secrets: Hidden[Mapping[str, str]]
     models: Path
     open_endpoint: Callable[[Endpoint], Provider]

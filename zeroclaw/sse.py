@@ -8,9 +8,8 @@ resumed. Added on purpose: `finish` hands over a last event whose blank line is 
 several model servers forget it.
 """
 
-from dataclasses import dataclass
-
 from zeroclaw.errors import StreamBroken
+from zeroclaw.value import Value
 
 # The largest events seen are whole tool calls with a file in their arguments; 4 MiB leaves room
 # for those and keeps a hostile endpoint from filling the memory.
@@ -18,8 +17,7 @@ MAX_EVENT_BYTES = 4 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SseEvent:
+class SseEvent(Value):
     """One dispatched event.
 
     Attributes:
@@ -31,8 +29,7 @@ class SseEvent:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SseState:
+class SseState(Value):
     """What is known between two chunks; starts as `SseState()`.
 
     Attributes:

@@ -6,12 +6,12 @@ small Protocols; the only way to write is `commit`.
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
 from zeroclaw.envelope import ConversationId
+from zeroclaw.value import Value
 
 
 class DurablePoint(StrEnum):
@@ -76,8 +76,7 @@ class LogKind(StrEnum):
     AUDIT = "audit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Value):
     """A stored row.
 
     Attributes:
@@ -103,8 +102,7 @@ class Row:
     due_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value):
     """Claim dedup keys; the whole commit fails with `AlreadyClaimed` when one is taken.
 
     Attributes:
@@ -116,8 +114,7 @@ class Claim:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
+class Put(Value):
     """Insert or replace a row.
 
     Attributes:
@@ -135,16 +132,14 @@ class Put:
     expect: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(Value):
     """Remove a row; one that is gone already is no error."""
 
     kind: RowKind
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expect:
+class Expect(Value):
     """Fail the whole commit with `Conflict` unless the row is at this version (0: absent)."""
 
     kind: RowKind
@@ -152,8 +147,7 @@ class Expect:
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Append:
+class Append(Value):
     """Append to a log; sequence numbers of a stream start at 1 and have no gaps.
 
     What `Trim` removes is missing at the beginning only, and its numbers are not used again.
@@ -170,8 +164,7 @@ class Append:
     after: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutBlob:
+class PutBlob(Value):
     """Keep bytes under the SHA-256 of themselves, in hex; putting them again makes them new.
 
     Larger than the store's cap, or named by another digest than its own, fails the whole commit
@@ -182,8 +175,7 @@ class PutBlob:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trim:
+class Trim(Value):
     """Remove the oldest entries of a stream; those that stay keep their sequence numbers.
 
     Attributes:
@@ -196,8 +188,7 @@ class Trim:
     before: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropBlob:
+class DropBlob(Value):
     """Remove a blob; one that is gone already is no error.
 
     Attributes:
@@ -212,8 +203,7 @@ class DropBlob:
 Write = Claim | Put | Delete | Expect | Append | PutBlob | Trim | DropBlob
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
+class Fence(Value):
     """Proof that the holder has the conversation; newer ones make it worthless.
 
     Attributes:
@@ -224,8 +214,7 @@ class Fence:
     token: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class Commit(Value):
     """One all-or-nothing write in one scope.
 
     Attributes:
@@ -241,8 +230,7 @@ class Commit:
     fence: Fence | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogEntry:
+class LogEntry(Value):
     """One entry of a log."""
 
     sequence: int

@@ -1,20 +1,19 @@
 """The contract of a tool: what it declares, what it is handed, what it returns."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.value import Hidden, Value
 
 Effect = Literal["read", "write", "network", "exec"]
 Risk = Literal["low", "medium", "high"]
 Arguments = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSpec:
+class ToolSpec(Value):
     """What a tool declares about itself; policy, batch and card read nothing else.
 
     Attributes:
@@ -41,8 +40,7 @@ class ToolSpec:
     execution: Literal["parallel", "sequential"] = "parallel"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spawned:
+class Spawned(Value):
     """A process group that a tool started, named so that it can't be mistaken for a later one.
 
     Attributes:
@@ -56,8 +54,7 @@ class Spawned:
     boot: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
+class ToolContext(Value):
     """What one run is handed.
 
     Attributes:
@@ -81,8 +78,7 @@ class ToolContext:
     max_file_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFile:
+class ToolFile(Value):
     """A file that goes to the chat of the turn, once the result of its call is recorded.
 
     Attributes:
@@ -94,12 +90,11 @@ class ToolFile:
 
     name: str
     media_type: str
-    content: bytes = field(repr=False)
+    content: Hidden[bytes]
     caption: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOutput:
+class ToolOutput(Value):
     """What a run returned.
 
     Attributes:

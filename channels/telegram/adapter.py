@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from zlib import crc32
 
 from channels.telegram import (
@@ -49,6 +48,7 @@ from zeroclaw import (
     Sighting,
     Sought,
     ZeroclawError,
+    replace,
 )
 
 MOST_ANSWERS = 64

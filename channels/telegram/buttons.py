@@ -6,10 +6,9 @@ into an answer.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, urlsplit
 
-from zeroclaw import ApprovalId, Choice
+from zeroclaw import ApprovalId, Choice, Value
 
 MOST_DATA_BYTES = 64
 """Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
@@ -24,8 +23,7 @@ _CHOICES: Mapping[str, Choice] = {code: choice for choice, code in _CODES.items(
 _QUESTION = "why-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Value):
     """What a reply is the reason for.
 
     Attributes:

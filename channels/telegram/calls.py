@@ -2,7 +2,6 @@
 
 import mimetypes
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -34,6 +33,7 @@ from zeroclaw import (
     MessageRef,
     OutgoingFile,
     ZeroclawError,
+    replace,
 )
 
 T = TypeVar("T")

@@ -6,12 +6,11 @@ two a card is follows from the card alone, so that it stays what it was when it 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from channels.telegram import buttons
 from channels.telegram.styled import Styled, Writer, cut, units
-from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, spelled_out
+from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, Value, spelled_out
 
 MOST_UNITS = 4096
 MOST_CAPTION_UNITS = 1024
@@ -27,16 +26,14 @@ _HEAD_UNITS = 160
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Button:
+class Button(Value):
     """One button; `data` is what a press brings back."""
 
     label: str
     data: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Value):
     """A card as a message.
 
     Attributes:

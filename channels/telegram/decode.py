@@ -7,7 +7,6 @@ update will be chosen randomly", and so can be one that was used before.
 
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -35,6 +34,7 @@ from zeroclaw import (
     Pressed,
     Said,
     Sender,
+    Value,
 )
 
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
@@ -47,8 +47,7 @@ _LAST_SECOND = 253_402_300_799  # of the year 9999; `datetime` ends there
 _PRESENT = frozenset({"creator", "administrator", "member"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Me:
+class Me(Value):
     """The bot's account, as decoding needs to know it.
 
     Attributes:
@@ -64,8 +63,7 @@ class Me:
     groups: Groups = "mentioned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Taken(Value):
     """An update that the door is shown.
 
     Attributes:
@@ -76,8 +74,7 @@ class Taken:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class Passed(Value):
     """An update that a bot has no use for; it is counted and confirmed.
 
     Attributes:

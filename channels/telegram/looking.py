@@ -10,8 +10,6 @@ What is rested on are documented answers of the Bot API, and numbers that grow w
 (read 2026-11); it has a switch, `uncertain`.
 """
 
-from dataclasses import dataclass
-
 from channels.telegram import cards
 from channels.telegram.calls import Calls
 from channels.telegram.numbers import Numbers
@@ -30,6 +28,7 @@ from zeroclaw import (
     OutgoingFile,
     Sighting,
     Sought,
+    Value,
 )
 
 LOOK_AHEAD = 5
@@ -38,8 +37,7 @@ MOST_LOOKS = 30
 """Each look is a call, in a group one of 19 a minute; what lies further away can't be told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(Value):
     """How far the numbers of a chat's counter were looked at.
 
     Attributes:

@@ -9,12 +9,11 @@ API does not allow (formatting options, read 2026-11).
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import chain
 
 from channels.telegram.fields import storable
 from channels.telegram.styled import Mark, Styled, to_body, units
-from zeroclaw import Rendered
+from zeroclaw import Rendered, replace
 
 MOST_UNITS = 4096
 """Bot API, sendMessage: 1-4096 after entities parsing, in UTF-16 units, read 2026-11."""

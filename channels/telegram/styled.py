@@ -4,11 +4,10 @@ import json
 from dataclasses import dataclass, field
 from typing import cast
 
-from zeroclaw import Outgoing
+from zeroclaw import Outgoing, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(Value):
     """One style of a piece of a text; see MessageEntity of the Bot API.
 
     Attributes:
@@ -26,8 +25,7 @@ class Mark:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Styled:
+class Styled(Value):
     """A text and its styles."""
 
     text: str

@@ -6,7 +6,6 @@ that attaches later reads the store's transcript, so that sending to nobody succ
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 from channels.terminal import CAPABILITIES, TerminalSettings, decode, render
 from channels.terminal.feed import Feed, Numbered, Subscription
@@ -34,6 +33,7 @@ from zeroclaw import (
     Sighting,
     Sought,
     ZeroclawError,
+    replace,
 )
 
 STREAM = "chat"

@@ -10,7 +10,6 @@ line again after a lost connection; what was stored already is then answered the
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -25,6 +24,7 @@ from zeroclaw import (
     Pressed,
     Said,
     Sender,
+    Value,
 )
 
 ACCOUNT = "local"
@@ -36,15 +36,13 @@ _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 P = TypeVar("P", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hello:
+class Hello(Value):
     """A client wants what stands after a cursor; empty for the newest."""
 
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Value):
     """Something for the daemon; `id` names it in the answer, `text` is what a person wrote."""
 
     id: str
@@ -52,8 +50,7 @@ class Event:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(Value):
     """A line that is no event; `why` is one line for whoever wrote it, `id` empty for none."""
 
     id: str

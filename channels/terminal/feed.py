@@ -8,16 +8,15 @@ is cut, comes back, and begins with a snapshot.
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from channels.terminal.render import Event, Happening, slot
+from zeroclaw import Value
 
 MOST_CLIENTS = 32
 MOST_WAITING = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered:
+class Numbered(Value):
     """An event and its place in the order of all of them."""
 
     event: Event

@@ -22,11 +22,19 @@ tool must not be able to paint over a card. In a card all that can't be seen is 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never
 
-from zeroclaw import CardCall, Ending, Outcome, Outgoing, Rendered, TranscriptItem, spelled_out
+from zeroclaw import (
+    CardCall,
+    Ending,
+    Outcome,
+    Outgoing,
+    Rendered,
+    TranscriptItem,
+    Value,
+    spelled_out,
+)
 
 Kind = Literal["person", "bot", "note", "card"]
 Line = Mapping[str, object]
@@ -43,8 +51,7 @@ _OBEYED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Value):
     """One thing in the chat.
 
     Attributes:
@@ -64,28 +71,24 @@ class Item:
     outcome: Outcome | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class Gone(Value):
     """A message that no longer stands."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typing:
+class Typing(Value):
     """The bot is at work."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class Received(Value):
     """An event is stored; `toast` is for its sender alone."""
 
     id: str
     toast: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(Value):
     """An event is not stored; `again` says that it may be later."""
 
     id: str

@@ -7,7 +7,6 @@ that opens later reads the store's transcript, so that sending to nobody succeed
 import asyncio
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 from channels.web import CAPABILITIES, WebSettings, decode, render
 from channels.web.feed import Feed
@@ -33,6 +32,7 @@ from zeroclaw import (
     Rendered,
     Sighting,
     Sought,
+    replace,
 )
 
 PING_S = 15.0

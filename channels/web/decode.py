@@ -1,7 +1,6 @@
 """Turn what the page posts into envelopes."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, TypeVar, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -17,6 +16,7 @@ from zeroclaw import (
     Pressed,
     Said,
     Sender,
+    Value,
 )
 
 ACCOUNT = "local"
@@ -28,8 +28,7 @@ _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 P = TypeVar("P", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class Unreadable(Value):
     """A body that is no event; `why` is one line for whoever posted it."""
 
     why: str

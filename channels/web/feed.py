@@ -8,16 +8,15 @@ comes back, and begins with a snapshot.
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from channels.web.render import Event, slot
+from zeroclaw import Value
 
 MOST_PAGES = 32
 MOST_WAITING = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered:
+class Numbered(Value):
     """An event and its place in the order of all of them."""
 
     event: Event

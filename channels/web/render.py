@@ -7,7 +7,6 @@ card all that can't be seen is spelled out, so that what is approved is what was
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never
 
@@ -19,12 +18,12 @@ from zeroclaw import (
     Rendered,
     SentFile,
     TranscriptItem,
+    Value,
     spelled_out,
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Value):
     """One thing in the chat.
 
     Attributes:
@@ -46,15 +45,13 @@ class Item:
     sent: SentFile | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class Gone(Value):
     """A message that no longer stands."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typing:
+class Typing(Value):
     """The bot is at work."""
 
 

@@ -5,9 +5,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
+from zeroclaw.value import Value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+
+class Figure(Value):
     """One row of the table.
 
     Attributes:

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.figures import Report
@@ -28,6 +27,7 @@ from zeroclaw.provider import ModelRequest, TextDelta, UsageReported
 from zeroclaw.providers.local import LocalProvider
 from zeroclaw.providers.local.checks import check_model
 from zeroclaw.providers.local.provider import SHIPPED_FILE
+from zeroclaw.value import Value
 
 NAME = "local model"
 ANSWERS = 4  # to each load
@@ -36,8 +36,7 @@ ABOUT = ("lobster", "lighthouse", "violin", "glacier", "bicycle", "teapot", "com
 RULE = SystemMessage(content="You are a helpful assistant. Answer in a few sentences.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Value):
     """One answer.
 
     Attributes:

@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,13 +16,13 @@ from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.value import Value
 
 CHATS = 200
 PART_S = 90.0  # a part that takes longer stands still
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     """Where a run of the bench happens."""
 
     directory: Path

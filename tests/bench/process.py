@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from tests.journeys.configuration import toml
+from zeroclaw.value import Value
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _END_S = 20.0
@@ -21,8 +21,7 @@ _SHOWN_CHARS = 2_000
 PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Value):
     """What the store had written at an instant."""
 
     commits: int

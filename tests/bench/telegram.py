@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +15,7 @@ from tests.bench.allowed import needed_s, slot
 from tests.bench.parts import FASTER_THAN_PEOPLE, PART_S, Place
 from tests.bench.process import Daemon, process_cpu_s, running, started
 from tests.bench.telegram_process import Shown, Told
+from zeroclaw.value import Value
 
 TOKEN = "BENCH_TELEGRAM_TOKEN"
 CHATS = 200
@@ -27,8 +27,7 @@ PUBLISHED = Limits()
 _ENDED = re.compile(r"ended-([0-9.]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Value):
     """The process in which Telegram and its people are."""
 
     process: asyncio.subprocess.Process

@@ -21,6 +21,7 @@ from channels.telegram.emulator import Actor, Emulator, Limits
 from channels.telegram.emulator.faults import Call
 from channels.telegram.emulator.people import Deed
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.value import Value
 
 Kind = Literal["send", "edit", "draft"]
 KINDS: dict[str, Kind] = {
@@ -33,8 +34,7 @@ KINDS: dict[str, Kind] = {
 """The calls that show a text; no others are looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Value):
     """A call that showed a text, or was to.
 
     Attributes:

@@ -25,10 +25,10 @@ from zeroclaw import (
     Envelope,
     MessageRef,
 )
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Value):
     """One message of the bot, as people see it.
 
     Attributes:

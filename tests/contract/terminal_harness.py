@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -23,6 +23,7 @@ from zeroclaw import (
     TranscriptItem,
 )
 from zeroclaw.host.control import Control, Lines, Serve, connect
+from zeroclaw.value import replace
 
 TERMINAL = replace(CAPABILITIES, min_edit_interval_s=0.05)
 OPERATOR = Address(channel="terminal", account="local", chat="operator", direct=True)

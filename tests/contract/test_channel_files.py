@@ -1,6 +1,5 @@
 """What every channel promises of the files that it sends, and of those that it does not take."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from tests.contract.channel_suite import Adapter, Desk
 from tests.contract.channel_words import channels_that, channels_without, outgoing, outgoing_file
 from zeroclaw import ChannelRejected, NotSupported
+from zeroclaw.value import replace
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow

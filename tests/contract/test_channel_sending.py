@@ -1,7 +1,6 @@
 """What every channel promises of what goes out: whole, in order, and all that it says it can."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from tests.contract.channel_words import (
     texts,
 )
 from zeroclaw import ChannelRejected, NotSupported
+from zeroclaw.value import replace
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
@@ -14,12 +13,12 @@ from zeroclaw.host.http import HttpAnswer, HttpRequest
 from zeroclaw.host.sandbox import Broken, System, Working, look_around
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
+from zeroclaw.value import Value
 
 NO_SYSTEM = System(bwrap="/missing/bwrap", prlimit="/missing/prlimit", links=(), directories=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Implementation:
+class Implementation(Value):
     """One tool under test.
 
     Attributes:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -28,6 +28,7 @@ from zeroclaw import (
 )
 from zeroclaw.clock import Clock
 from zeroclaw.host.listener import Listener, open_listener
+from zeroclaw.value import replace
 
 WEB = replace(CAPABILITIES, min_edit_interval_s=0.05)
 OPERATOR = Address(channel="web", account="local", chat="operator", direct=True)

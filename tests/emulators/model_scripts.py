@@ -17,38 +17,35 @@ then the others, in the order they were added; without any the model repeats wha
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard, assert_never
+
+from zeroclaw.value import Value, field
 
 Json = Mapping[str, object]
 STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8"}
 JSON_HEADERS = {"content-type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Value):
     """Send the status line and headers; before it nothing was sent."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: dict(STREAM_HEADERS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Send:
+class Send(Value):
     """Send bytes as one HTTP chunk, so that the client reads them apart from the next."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(Value):
     """Hold until the gate of this name is opened, or the client is gone."""
 
     gate: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Value):
     """Close the connection without ending the body; before a `Head`, without an answer."""
 
 
@@ -73,8 +70,7 @@ class Gate(Protocol):
 Piece = str | Gate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(Value):
     """A script and which requests it is for; `times` None is for ever."""
 
     steps: tuple[Step, ...]
@@ -83,8 +79,7 @@ class Planned:
     times: int | None = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class Received(Value):
     """A request for an answer, as it came."""
 
     path: str

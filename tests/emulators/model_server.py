@@ -16,7 +16,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -37,6 +37,7 @@ from tests.emulators.model_scripts import (
     role,
     to_json,
 )
+from zeroclaw.value import Value, replace
 
 HEADER_LIMIT = 64 * 1024
 
@@ -56,8 +57,7 @@ class LocalGate:
         await self.at.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _Request(Value):
     """Any request, read whole."""
 
     method: str

@@ -1,8 +1,7 @@
 """A page of rows that stand before all others, for whoever reads more than one page."""
 
-from dataclasses import replace
-
 from zeroclaw.store import PAGE, Commit, DurablePoint, Put, Store
+from zeroclaw.value import replace
 
 
 async def put_a_page_before(store: Store, like: Put) -> None:

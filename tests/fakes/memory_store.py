@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
@@ -30,6 +30,7 @@ from zeroclaw.store import (
     Trim,
     Write,
 )
+from zeroclaw.value import replace
 
 BLOB_CAP_BYTES = 16 * 1024 * 1024
 

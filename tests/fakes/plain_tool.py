@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.value import replace
 
 LOOK = ToolSpec(
     name="look",

@@ -5,27 +5,25 @@ from typing import Literal
 
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.envelope import Address, MessageRef, OutgoingFile
+from zeroclaw.value import Value
 
 CallName = Literal[
     "look", "send", "send_file", "edit", "delete", "ask", "settle", "typing", "preview", "fetch"
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Value):
     """A scripted fault: the call is carried out, but its answer never comes back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hang:
+class Hang(Value):
     """A scripted fault: the call never returns; nothing is carried out."""
 
 
 Fault = Exception | Lost | Hang
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Value):
     """One call that reached the platform; `text` is empty where there is none.
 
     Attributes:

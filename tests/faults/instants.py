@@ -14,14 +14,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, Self, cast
 
+from zeroclaw.value import Value
+
 Phase = Literal["streaming", "confirming", "executing", "delivering"]
 SENDS = ("send", "ask")
 RECORDS = ("ref_known", "delivered", "asked", "refused")
 PHASES: tuple[Phase, ...] = ("streaming", "confirming", "executing", "delivering")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instant:
+class Instant(Value):
     """One of them.
 
     Attributes:
@@ -40,8 +41,7 @@ class Instant:
         return f"{self.when} {self.what} {self.name} {self.where}".rstrip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Put:
+class Put(Value):
     """A row that a commit put; `place` is an address key, empty for none."""
 
     kind: str

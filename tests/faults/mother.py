@@ -14,9 +14,10 @@ import os
 import select
 import socket
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
+
+from zeroclaw.value import Value
 
 # What a daemon loads by the time it takes events; a library that is missing is missed when used.
 LOADED = (
@@ -39,8 +40,7 @@ ENDED = b"\0ended "
 """What the mother says on a daemon's line when it has ended, before the exit code."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Value):
     """What a daemon is to be.
 
     Attributes:

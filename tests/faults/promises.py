@@ -6,7 +6,6 @@ store's own file.
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from tests.faults.scene import DENIED, Scene
@@ -17,6 +16,7 @@ from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.store import LogKind, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
+from zeroclaw.value import Value
 
 REPEAT = "\n\n(possible repeat)"
 ENDED = {"answered", "joined", "superseded", "stopped", "failed"}
@@ -28,8 +28,7 @@ MOST_REPEATS = 2
 """Kills in the life of one message: one at work, one in the recovery."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class Counted(Value):
     """What was counted on a scene.
 
     Attributes:

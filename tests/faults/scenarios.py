@@ -5,17 +5,16 @@ it go on across a kill. Whatever happens, the same answers are expected.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 
 from tests.faults.instants import Instant
 from tests.faults.scene import Scene
 from tests.journeys.bench import Holds
+from zeroclaw.value import Value, field
 
 LONG = ("The first part of a long answer.", "The second part of it is longer.", "And a third.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Value):
     """One of them.
 
     Attributes:

@@ -18,6 +18,7 @@ from tests.faults.ledger import Ledger
 from tests.faults.stage import Card, Deed, Open, Stage, answers
 from tests.journeys.bench import Holds
 from zeroclaw.store import RowKind
+from zeroclaw.value import Value
 
 OPEN: Mapping[RowKind, set[str]] = {
     RowKind.INBOX: {"queued", "control", "taken"},
@@ -32,8 +33,7 @@ LEFT = "later"
 themselves, and approves the rest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Value):
     """A message, and what it comes to.
 
     Attributes:

@@ -5,7 +5,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -13,6 +12,7 @@ from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.daemon_process import DaemonProcess
 from zeroclaw import Choice
+from zeroclaw.value import Value
 
 T = TypeVar("T")
 
@@ -36,8 +36,7 @@ class Deed(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """One call on a card.
 
     Attributes:
@@ -50,8 +49,7 @@ class Asked:
     how: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Value):
     """A card, as it stands.
 
     Attributes:
@@ -69,8 +67,7 @@ class Card:
         return tuple(call.how for call in self.calls)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Value):
     """A message of the bot that stands and is no card.
 
     Attributes:

@@ -14,7 +14,6 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from tests.faults.on_telegram import on_telegram
 from tests.faults.promises import check, counted
 from tests.faults.scene import scene
 from tests.faults.stage import Open
+from zeroclaw.value import Value
 
 # The most instants of a phase that are let pass; more are there in one round of work, or two.
 DEPTHS: dict[Phase | None, int] = {
@@ -48,8 +48,7 @@ PLATFORMS: tuple[Mapping[str, object], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class World(Value):
     """One world, in which the daemon is killed over and over.
 
     Attributes:

@@ -12,19 +12,19 @@ from typing import Self
 
 from zeroclaw_test_platform.wire import Json, is_object, line, read, text_of
 
+from zeroclaw.value import Value
+
 LONGEST_LINE = 128 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Returns:
+class Returns(Value):
     """The run returns a text."""
 
     text: str
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Raises:
+class Raises(Value):
     """The run raises: `failed` is the contract's error, anything else a fault in the tool."""
 
     kind: str

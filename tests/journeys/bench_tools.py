@@ -6,7 +6,6 @@ a second; `dig` reads and can't be cancelled without harm. None but `peek` is id
 
 import asyncio
 import os
-from dataclasses import dataclass
 
 from pydantic import Field
 from zeroclaw_test_platform.wire import line, read, text_of
@@ -14,6 +13,7 @@ from zeroclaw_test_platform.wire import line, read, text_of
 from tests.journeys.bench import LONGEST_LINE
 from zeroclaw import Arguments, ToolContext, ToolFailed, ToolOutput, ToolSpec
 from zeroclaw.tools import ToolArguments, dump, parse, schema
+from zeroclaw.value import Value
 
 PORT_VARIABLE = "JOURNEY_BENCH_PORT"
 
@@ -25,8 +25,7 @@ class BenchArguments(ToolArguments):
     times: int = Field(default=1, ge=1, le=9)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchTool:
+class BenchTool(Value):
     """One tool of the bench."""
 
     spec: ToolSpec

@@ -12,10 +12,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from zeroclaw.value import Value
 
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -26,8 +27,7 @@ _REACHING = re.compile(r'^(Acquire::(?:https?|Check-|Retries)\S*) "(.+)";$', re.
 _INDEX = "simple"  # a package index in a directory keeps its files beside its pages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Value):
     """This machine, as far as an empty one has to know it.
 
     Attributes:

@@ -1,9 +1,9 @@
 """What the daemon takes: memory, and its data on disk."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.process import pss_mib
+from zeroclaw.value import Value
 
 MIB = 1024 * 1024
 MORE_MEMORY = 1.15
@@ -14,8 +14,7 @@ MORE_DISK = 1.5
 SLACK_BYTES = 4096.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Value):
     """One look.
 
     Attributes:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from channels.telegram.emulator import Chat
 from channels.telegram.emulator.people import Deed
 from tests.soak.model import answer_to
+from zeroclaw.value import Value
 
 REPEAT = "\n\n(possible repeat)"
 LOOK_BACK = 60
 """Messages of a chat among which the answer to a new one stands."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owed:
+class Owed(Value):
     """A message that is to be answered once."""
 
     key: str
@@ -42,8 +42,7 @@ class Owed:
         return text.removesuffix(REPEAT).endswith(self.end)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+class Sums(Value):
     """What it came to; the first four are to be 0.
 
     Attributes:

@@ -16,6 +16,7 @@ from tests.soak.owed import Sums
 from tests.soak.people import Crowd
 from tests.soak.troubles import Troubles, disobeyed
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.value import Value
 
 PROGRESS_S = 10.0
 KILLED_FOR = 0.45
@@ -27,8 +28,7 @@ PATIENCE_S = 120.0
 IN_A_TEAM = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Soak:
+class Soak(Value):
     """What is to take place.
 
     Attributes:
@@ -42,8 +42,7 @@ class Soak:
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Came:
+class Came(Value):
     """What it came to.
 
     Attributes:

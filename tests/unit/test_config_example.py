@@ -102,7 +102,7 @@ def test_every_key_with_a_default_shows_it() -> None:
 
 def test_every_key_is_there_and_no_other() -> None:
     """Those without a default, and those of lists, are there as comments that can be used."""
-    statement = {f"policy.statement.{key}" for key in Statement.__slots__}
+    statement = {f"policy.statement.{key}" for key in Statement.__struct_fields__}
     people = {f"people.{key}" for key in PersonSettings.model_fields}
     assert set(shown(UNCOMMENTED)) == set(every_key(KINDS | COMMENTED)) | statement | people
 

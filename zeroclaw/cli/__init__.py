@@ -6,17 +6,16 @@ running, or it can't be reached. Errors are one line each, on stderr.
 
 import os
 import sys
-from dataclasses import dataclass
 from importlib import import_module
 from typing import IO
 
 import click
 
 from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(Value):
     """A command in the list: its line of help, and the file that holds it as `command`."""
 
     module: str

@@ -1,13 +1,14 @@
 """Writes a whole new configuration out of answers, with a comment on every line."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Literal
 
 from zeroclaw.cli.changing import on_one_line
 from zeroclaw.config import ProviderSettings
 from zeroclaw.language import Language
 from zeroclaw.reference import SecretReference
+from zeroclaw.value import Value, field
 
 Autonomy = Literal["readonly", "supervised", "full"]
 
@@ -45,8 +46,7 @@ COMMENTS: Mapping[str, str] = {
 _COLUMN = 26
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenChannel:
+class ChosenChannel(Value):
     """A channel that is to run.
 
     Attributes:
@@ -60,8 +60,7 @@ class ChosenChannel:
     by_code: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class Answers(Value):
     """All that was asked.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -21,14 +20,14 @@ from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.language import Language
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.reference import SecretReference
+from zeroclaw.value import Value
 
 
 class NotProven(Refused):
     """Raised when an answer was tried and does not hold; nothing was written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Value):
     """The options of a run that asks nothing; see `zeroclaw init --help`."""
 
     url: str = ""

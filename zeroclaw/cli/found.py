@@ -1,16 +1,15 @@
 """What `zeroclaw doctor` found: the facts that are judged."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from zeroclaw.keeping.standing import Standing
+from zeroclaw.value import Value
 
 Verdict = Literal["ok", "warn", "fail"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configured:
+class Configured(Value):
     """The configuration as it was found.
 
     Attributes:
@@ -22,8 +21,7 @@ class Configured:
     faults: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderSeen:
+class ProviderSeen(Value):
     """The model as it was found.
 
     Attributes:
@@ -37,8 +35,7 @@ class ProviderSeen:
     told: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelSeen:
+class ChannelSeen(Value):
     """A channel of a running daemon, see `inbound.supervisor.ChannelState`.
 
     Attributes:
@@ -53,8 +50,7 @@ class ChannelSeen:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountSeen:
+class AccountSeen(Value):
     """What a channel's own check came to, see `ChannelManifest.check`.
 
     Attributes:
@@ -68,8 +64,7 @@ class AccountSeen:
     told: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Trouble(Value):
     """A warning or an error that the running daemon wrote to its log, redacted."""
 
     at: datetime
@@ -77,8 +72,7 @@ class Trouble:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonSeen:
+class DaemonSeen(Value):
     """What a running daemon told.
 
     Attributes:
@@ -94,8 +88,7 @@ class DaemonSeen:
     troubles: tuple[Trouble, ...] | None = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskSeen:
+class DiskSeen(Value):
     """The disk that holds the data.
 
     Attributes:
@@ -111,8 +104,7 @@ class DiskSeen:
     bound_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
+class Versions(Value):
     """What runs here; `sqlite_fault` says that this SQLite has the WAL-reset bug."""
 
     zeroclaw: str
@@ -121,8 +113,7 @@ class Versions:
     sqlite_fault: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Value):
     """All that was found.
 
     Attributes:

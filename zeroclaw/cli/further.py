@@ -1,12 +1,12 @@
 """Asks what most people leave as it is: language, a name, the model's window, what tools reach."""
 
 import re
-from dataclasses import replace
 
 import click
 
 from zeroclaw.cli.composing import OWNER, Answers, ChosenChannel
 from zeroclaw.language import LANGUAGES, NAMES
+from zeroclaw.value import replace
 
 _LEAST_TOKENS = 512
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")  # as `config.Name`

@@ -5,7 +5,6 @@ person has to know; each line that is not `ok` says what to do.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from zeroclaw.cli.found import (
@@ -18,6 +17,7 @@ from zeroclaw.cli.found import (
     Verdict,
 )
 from zeroclaw.keeping.standing import Standing
+from zeroclaw.value import Value
 
 SCARCE_BYTES = 100_000_000
 """With less than this free, the next backup or burst of messages fills the disk."""
@@ -36,8 +36,7 @@ _HOUR_S = 3600
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Value):
     """What one check came to.
 
     Attributes:

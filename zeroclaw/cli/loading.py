@@ -1,17 +1,16 @@
 """Reads a whole configuration for a command; loads its models, so commands import it late."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.cli.options import config_place
 from zeroclaw.config import Config, parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.places import Places, places_of, read_config
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(Value):
     """A configuration and where everything is."""
 
     config: Config

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.cli.taking import Taken
@@ -12,12 +11,12 @@ from zeroclaw.host.model_servers import NoOffer, offers_of, on_loopback, probing
 from zeroclaw.host.offers import USUAL, Server
 from zeroclaw.host.references import resolve
 from zeroclaw.providers.local.provider import SHIPPED_FILE
+from zeroclaw.value import Value
 
 _MOST_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Value):
     """What there is.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from dataclasses import replace
 
 from zeroclaw.cli.loading import Loaded
 from zeroclaw.cli.starting import start_of
@@ -13,6 +12,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.model_servers import NoOffer, offers_of, probing_client
 from zeroclaw.provider import Provider
+from zeroclaw.value import replace
 
 
 def open_model(loaded: Loaded, *, url: str, model: str) -> Provider:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -19,13 +18,13 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import places_of
 from zeroclaw.host.shelves import resolve
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.value import Value
 
 CHECK_S = 30.0
 """Seconds that a platform may take to answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Value):
     """What came of trying.
 
     Attributes:

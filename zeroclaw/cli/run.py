@@ -4,7 +4,6 @@ import gc
 import os
 import stat
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ import click
 
 from zeroclaw.cli.options import with_places
 from zeroclaw.cli.typed import program
+from zeroclaw.value import replace
 
 _STDIN = 0
 

@@ -1,7 +1,6 @@
 """Tells policy statements and decisions in words and as JSON."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import get_args
 
 from zeroclaw.config import Config
@@ -16,10 +15,10 @@ from zeroclaw.gate.shipped import (
 )
 from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.record import to_json
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Value):
     """A set of statements under a heading; not every set is in force."""
 
     name: str

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import click
 
@@ -11,10 +10,10 @@ from zeroclaw.cli.loading import Loaded
 from zeroclaw.daemon.choice import AUTO, Question
 from zeroclaw.daemon.choosing import Ask, look, settle
 from zeroclaw.host.offers import USUAL
+from zeroclaw.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Taken(Value):
     """A configuration that names its model.
 
     Attributes:

@@ -6,7 +6,6 @@ Knows the provider's contract and nothing of any provider, so what it sees is wh
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from zeroclaw.clock import Clock
@@ -23,6 +22,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
+from zeroclaw.value import Value, replace
 
 # An end for a model that goes on and on; a call may come after much thinking.
 ANSWER_TOKENS = 512
@@ -68,8 +68,7 @@ CALL = replace(
 Calling = Literal["called", "wrong", "none", "failed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class Played(Value):
     """One answer, looked at.
 
     Attributes:
@@ -99,8 +98,7 @@ class Played:
         return count / self.writing_s if count > 0 and self.writing_s > 0 else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class Tried(Value):
     """All that was seen of a model.
 
     Attributes:

@@ -4,7 +4,6 @@ Pure. What is shown of a call is what its card shows: redacted, whole, with its 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from zeroclaw.console.frame import Place, button, form
 from zeroclaw.console.markup import (
@@ -21,14 +20,14 @@ from zeroclaw.console.markup import (
 )
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import Approval, who
+from zeroclaw.value import Value
 
 MOST_SHOWN = 100
 """Open questions on one page; the others come up as these are answered."""
 _LOOKS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "quiet"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """A question, and where it was asked.
 
     Attributes:

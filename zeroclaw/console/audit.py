@@ -4,7 +4,6 @@ Pure. An entry holds ids, kinds, decisions and times, so there is nothing in it 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
@@ -25,6 +24,7 @@ from zeroclaw.console.markup import (
     tag,
 )
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind, Written
+from zeroclaw.value import Value
 
 _LOOKS = {
     Kind.EXECUTED: "good",
@@ -36,8 +36,7 @@ _LOOKS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Value):
     """What a chain came to when it was last looked through.
 
     Attributes:
@@ -48,8 +47,7 @@ class Checked:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checking:
+class Checking(Value):
     """A chain is being looked through, or waits for that: so many of so many entries."""
 
     done: int
@@ -59,8 +57,7 @@ class Checking:
 Check = Checked | Checking | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(Value):
     """One chain.
 
     Attributes:
@@ -78,8 +75,7 @@ class Chain:
     check: Check
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered:
+class Numbered(Value):
     """An entry as it stands in its chain; None for bytes that are no entry."""
 
     sequence: int

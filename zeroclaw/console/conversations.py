@@ -6,7 +6,6 @@ only text here.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -26,6 +25,7 @@ from zeroclaw.console.markup import (
     tag,
 )
 from zeroclaw.envelope import Address, ConversationId
+from zeroclaw.value import Value
 
 State = Literal["waiting for approval", "running", "queued", "failed", "idle"]
 _KINDS: dict[State, str] = {
@@ -37,8 +37,7 @@ _KINDS: dict[State, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(Value):
     """One conversation, in a line.
 
     Attributes:
@@ -60,8 +59,7 @@ class Told:
     queued: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Value):
     """One thing that was said, and by whom; `by` is empty for the bot."""
 
     item: TranscriptItem

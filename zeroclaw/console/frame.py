@@ -4,9 +4,8 @@ Pure. Nothing on a page runs or is loaded but the files that lie beside this roo
 policy asks; without its script a page is whole, and only stands still.
 """
 
-from dataclasses import dataclass
-
 from zeroclaw.console.markup import Html, Node, coded, joined, tag
+from zeroclaw.value import Value
 
 SECTIONS = {
     "approvals": "Approvals",
@@ -19,8 +18,7 @@ SECTIONS = {
 """The sections by their path, in the order in which they are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     """Where a page stands.
 
     Attributes:
@@ -38,8 +36,7 @@ class Place:
         return "/".join((self.root, *parts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Value):
     """What every page shows of how things are.
 
     Attributes:

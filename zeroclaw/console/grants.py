@@ -4,17 +4,16 @@ Pure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from zeroclaw.console.frame import Place, button, form
 from zeroclaw.console.markup import Html, coded, deadline, empty, listing, panel, tag
 from zeroclaw.gate.grant import Grant
+from zeroclaw.value import Value
 
 MOST_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Value):
     """A grant that holds.
 
     Attributes:

@@ -4,7 +4,6 @@ Pure. A name on a platform is chosen by whoever bears it; the id beside it is wh
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from zeroclaw.config import PersonSettings
 from zeroclaw.console.frame import Place, button, form
@@ -22,12 +21,12 @@ from zeroclaw.console.markup import (
 )
 from zeroclaw.inbound.known import Known
 from zeroclaw.inbound.pairing import ALPHABET, CODE_CHARS, Stranger
+from zeroclaw.value import Value
 
 MOST_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Faces:
+class Faces(Value):
     """All who are known.
 
     Attributes:

@@ -5,7 +5,6 @@ Pure; the answer itself is the policy's.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from zeroclaw.console.frame import Place, button
@@ -13,6 +12,7 @@ from zeroclaw.console.markup import Html, Node, coded, joined, panel, pill, tabl
 from zeroclaw.gate.policy import Considered, Decision
 from zeroclaw.gate.statement import Statement, StatementEffect
 from zeroclaw.record import to_json
+from zeroclaw.value import Value
 
 _LOOKS: dict[StatementEffect, str] = {"allow": "good", "ask": "ask", "deny": "bad"}
 _SAID: dict[StatementEffect, str] = {
@@ -24,8 +24,7 @@ MOST_CHARS = 20_000
 """Of what is typed into one field."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
+class Typed(Value):
     """What stands in the form.
 
     Attributes:
@@ -41,16 +40,14 @@ class Typed:
     resources: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Value):
     """What the form suggests: who there is, and what can be done."""
 
     people: Sequence[str]
     actions: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
+class Explained(Value):
     """The policy's answer.
 
     Attributes:
@@ -69,8 +66,7 @@ class Explained:
     considered: tuple[Considered, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misasked:
+class Misasked(Value):
     """The question can't be put; why, for whoever typed it."""
 
     why: str

@@ -1,7 +1,6 @@
 """Reads what the sections show; every read is bounded, whatever the store holds."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import Clock, made_at
@@ -27,6 +26,7 @@ from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.record import decode
 from zeroclaw.store import LogKind, Row, RowKind, Store
 from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
+from zeroclaw.value import Value, replace
 
 MOST_OPEN = 500
 """Open questions, strangers and grants that are looked at."""
@@ -48,8 +48,7 @@ LATELY = 8
 _ASK = b'"Ask"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Value):
     """One page of conversations, and after which id the next one begins; empty for none."""
 
     told: tuple[Told, ...]

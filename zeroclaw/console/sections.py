@@ -1,7 +1,6 @@
 """Makes each section's page of what is read for it and what was asked."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from zeroclaw.clock import Clock
@@ -19,6 +18,7 @@ from zeroclaw.inbound import explaining
 from zeroclaw.inbound.commands import COMMANDS
 from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.tool import Tool
+from zeroclaw.value import Value, field
 
 PATIENCE_S = 0.3
 """How long a page waits for its chain to be checked before it shows how far that is."""
@@ -29,16 +29,14 @@ class NotThere(Exception):
     """Raised for a section, a conversation or a chain that does not exist."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Value):
     """What is asked of a section, and what the last form came to."""
 
     asked: Fields = field(default_factory=dict[str, str])
     told: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class Judge(Value):
     """What the policy explainer asks.
 
     Attributes:

@@ -1,9 +1,9 @@
 """The stored conversation, made ready for the model: one rule in one place (S1-29)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from zeroclaw.message import AssistantMessage, Message, SystemMessage
+from zeroclaw.value import replace
 
 SUMMARY_OPENING = "[Previous conversation summary: "
 

@@ -4,19 +4,18 @@ The count is put with every note at the version that was read, so two who write 
 for one owner can't both take the last free place, or one number.
 """
 
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, Row, RowKind, Store, find_all
 from zeroclaw.tools.notes import Kept, Note
+from zeroclaw.value import Value, replace
 
 _TRIES = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered:
+class Numbered(Value):
     """The row that counts: the newest number that an owner's notes were given."""
 
     last: int

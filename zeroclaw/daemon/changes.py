@@ -103,6 +103,7 @@ RESTART = frozenset(
         "tools.fetch.timeout_s",
         "tools.files.enabled",
         "tools.files.max_read_bytes",
+        "tools.files.max_send_bytes",
         "tools.files.max_write_bytes",
         "tools.notes.enabled",
         "tools.notes.max_note_chars",

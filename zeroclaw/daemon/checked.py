@@ -1,7 +1,6 @@
 """Finds every fault of a configuration at once, before anything is opened."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
@@ -19,10 +18,10 @@ from zeroclaw.host.references import Secret, resolve, values_to_redact
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.reference import SecretReference
+from zeroclaw.value import Hidden, Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelPart:
+class ChannelPart(Value):
     """A channel of the configuration, ready to be made.
 
     Attributes:
@@ -33,13 +32,12 @@ class ChannelPart:
     name: str
     manifest: ChannelManifest
     settings: BaseModel
-    secrets: Mapping[str, str] = field(repr=False)
+    secrets: Hidden[Mapping[str, str]]
     make: Callable[[ChannelContext], Channel]
     is_public: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Value):
     """A configuration without a fault, as far as it can be told without opening anything.
 
     Attributes:
@@ -51,7 +49,7 @@ class Checked:
 
     statements: tuple[Statement, ...]
     channels: tuple[ChannelPart, ...]
-    provider_secrets: Mapping[str, str] = field(repr=False)
+    provider_secrets: Hidden[Mapping[str, str]]
     redactor: Redactor
 
 

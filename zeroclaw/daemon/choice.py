@@ -10,19 +10,18 @@ and where nobody can be asked it is left alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from zeroclaw.config import ProviderSettings
 from zeroclaw.host.offers import Server
 from zeroclaw.reference import SecretReference
+from zeroclaw.value import Value, field
 
 AUTO = "auto"
 # Models that servers offer beside those that answer; by their names, for the list says no more.
 _NO_CHAT = ("embed", "rerank", "whisper", "bge-", "tts", "clip")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Value):
     """A key that stands in the environment, and where it belongs.
 
     Attributes:
@@ -71,8 +70,7 @@ KEYS = (
 _OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Value):
     """What there is.
 
     Attributes:
@@ -88,8 +86,7 @@ class Found:
     answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Value):
     """What is taken.
 
     Attributes:
@@ -101,8 +98,7 @@ class Choice:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Value):
     """What a person has to say yes to first.
 
     Attributes:

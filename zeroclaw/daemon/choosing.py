@@ -1,12 +1,12 @@
 """Looks at what there is for `[provider] kind = "auto"`, and asks the person who is there."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from zeroclaw.config import ProviderSettings
 from zeroclaw.daemon.choice import Choice, Found, Question, choose, keys_in, named
 from zeroclaw.host.model_servers import on_loopback, probing_client
 from zeroclaw.host.offers import USUAL
+from zeroclaw.value import replace
 
 Ask = Callable[[Question], bool]
 """Puts a question to a person; blocks until it is answered."""

@@ -12,7 +12,6 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field, replace
 
 from zeroclaw import sentences
 from zeroclaw.console.pulse import Pulse
@@ -30,6 +29,7 @@ from zeroclaw.inbound.switch import Halt, halt_put, read_halt
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
 from zeroclaw.tool import Spawned
+from zeroclaw.value import Value, field, replace
 
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
@@ -40,8 +40,7 @@ class Stopped(Exception):
     """Raised inside the task group to end it, as it should end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Value):
     """What the caller of `serve` wants to know and to decide."""
 
     on_ready: Callable[[ReadyFacts], None]

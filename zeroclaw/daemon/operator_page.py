@@ -6,7 +6,6 @@ whose operator never looks pays for it neither at its start nor in memory.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from zeroclaw.console.pulse import Pulse
@@ -17,12 +16,12 @@ from zeroclaw.host.control import Answer
 from zeroclaw.host.listener import Receive, Scope, Send
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.transcript import Transcript
+from zeroclaw.value import Value
 
 PREFIX = "/console"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(Value):
     """What the page reads and calls of the house.
 
     Attributes:

@@ -5,7 +5,6 @@ import os
 import random
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
@@ -29,6 +28,7 @@ from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.store import RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
+from zeroclaw.value import Value, field
 
 T = TypeVar("T")
 
@@ -45,8 +45,7 @@ async def _sqlite(directory: Path, *, clock: Clock, log: ChannelLog) -> Store:
     return await open_store(directory, clock=clock, log=log)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Openers:
+class Openers(Value):
     """What a composition root may replace; the product replaces nothing.
 
     Attributes:
@@ -60,16 +59,14 @@ class Openers:
     channel: Callable[[Channel], Channel] = field(default=lambda channel: channel)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fresh:
+class Fresh(Value):
     """A configuration that was read while the daemon runs, and has no fault."""
 
     config: Config
     checked: Checked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Value):
     """What the daemon is started with.
 
     Attributes:
@@ -90,8 +87,7 @@ class Start:
     written: Config | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadyFacts:
+class ReadyFacts(Value):
     """What a person is told when the daemon is up.
 
     Attributes:
@@ -125,8 +121,7 @@ class Public(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Value):
     """All that is open before the first task runs.
 
     Attributes:

@@ -5,7 +5,6 @@ Nothing durable changes, so a kill at any instant leaves what the file says to t
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from zeroclaw.daemon.acquaintance import allowed_of
 from zeroclaw.daemon.changes import changed, is_live, taken_up
@@ -14,6 +13,7 @@ from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Fresh, Parts
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.people import People
+from zeroclaw.value import Value
 
 NO_FILE = (
     "this zeroclaw was started without a configuration file, so there is none to read; "
@@ -25,8 +25,7 @@ class NothingToRead(Refused):
     """Raised when the daemon runs on its built-in defaults."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reloaded:
+class Reloaded(Value):
     """What became of a configuration that was read again.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import cast
 
 from zeroclaw.config import Config, FetchSettings
@@ -15,13 +14,13 @@ from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
 from zeroclaw.turn.attached_files import AttachedFiles
 from zeroclaw.turn.kept import KeptResults
+from zeroclaw.value import Value
 
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of tools that are opened here, with settings of their own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Value):
     """What tools work on that the store keeps."""
 
     attachments: attachments.AttachmentsStore

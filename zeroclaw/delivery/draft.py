@@ -20,7 +20,6 @@ made again, and at the end the final is sent in its place. Refused for good, the
 messages.
 """
 
-from dataclasses import dataclass, replace
 from typing import assert_never
 
 from zeroclaw import sentences
@@ -47,14 +46,14 @@ from zeroclaw.delivery.draft_events import (
     Unknown,
     Withdraw,
 )
+from zeroclaw.value import Value, replace
 
 CONTINUED_ABOVE = sentences.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
 # A message that somebody deleted is sent again this often in a draft's life.
 MOST_RESENT = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traits:
+class Traits(Value):
     """What the draft needs to know of its channel; see `Capabilities`."""
 
     can_edit: bool
@@ -64,8 +63,7 @@ class Traits:
     previews: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Value):
     """One message of the draft.
 
     Attributes:
@@ -79,8 +77,7 @@ class Part:
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Value):
     """The state of one draft.
 
     Attributes:

@@ -1,10 +1,9 @@
 """What happens to a draft, and what it asks for: its calls, their outcomes, its effects."""
 
-from dataclasses import dataclass
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Send:
+class Send(Value):
     """Post a message. `call` names the call in its outcome."""
 
     call: int
@@ -13,8 +12,7 @@ class Send:
     plain: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Value):
     """Replace the text of a message, the draft's `part`th."""
 
     call: int
@@ -25,8 +23,7 @@ class Edit:
     plain: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delete:
+class Delete(Value):
     """Remove a message that the text no longer needs."""
 
     call: int
@@ -34,8 +31,7 @@ class Delete:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(Value):
     """Show the text of what is not sent yet.
 
     Attributes:
@@ -51,8 +47,7 @@ class Preview:
 Call = Send | Edit | Delete | Preview
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Showed:
+class Showed(Value):
     """The runtime has a newer text, whole, cut into parts; a blank one changes nothing."""
 
     turn: str
@@ -61,35 +56,30 @@ class Showed:
     parts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
+class Granted(Value):
     """The call that was asked for may be made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(Value):
     """A send has arrived as this message."""
 
     call: int
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Value):
     """An edit, a deletion or a preview was carried out."""
 
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(Value):
     """Nothing arrived: the platform asked to wait, or could not be reached."""
 
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class Rejected(Value):
     """The platform refused the call for good; see `ChannelRejected`."""
 
     call: int
@@ -97,25 +87,21 @@ class Rejected:
     markup: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Value):
     """It may have arrived; a time-out counts as this."""
 
     call: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
+class Closed(Value):
     """The turn is over; the final takes the messages from here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demanded:
+class Demanded(Value):
     """What is shown must stand as messages: somebody is waited for, and a preview would vanish."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Faded:
+class Faded(Value):
     """The preview may no longer be seen, though nobody asked for that."""
 
 
@@ -123,8 +109,7 @@ Outcome = Sent | Done | Failed | Rejected | Unknown
 Event = Showed | Granted | Outcome | Demanded | Faded | Closed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Value):
     """Ask for a call; replaces what was asked before.
 
     Attributes:
@@ -136,13 +121,11 @@ class Ask:
     soon: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdraw:
+class Withdraw(Value):
     """Take back what was asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Value):
     """The last effect: the messages that stand, in order."""
 
     messages: tuple[str, ...]

@@ -1,6 +1,5 @@
 """How a call to a platform ended, whatever its adapter returned or raised."""
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from zeroclaw import foreign
@@ -12,19 +11,18 @@ from zeroclaw.errors import (
     RateLimited,
     Refused,
 )
+from zeroclaw.value import Value
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrived(Generic[T]):
+class Arrived(Value, Generic[T]):
     """The platform carried it out."""
 
     value: T
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotArrived:
+class NotArrived(Value):
     """Nothing arrived; the same call may do later.
 
     Attributes:
@@ -36,8 +34,7 @@ class NotArrived:
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnedDown:
+class TurnedDown(Value):
     """The platform refused it for good; see `ChannelRejected`."""
 
     why: str
@@ -45,8 +42,7 @@ class TurnedDown:
     markup: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class Lost(Value):
     """It may have arrived: no answer, no answer in time, or an adapter that broke down.
 
     Attributes:

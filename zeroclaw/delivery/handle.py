@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import assert_never
 
 from zeroclaw import sentences
@@ -28,6 +27,7 @@ from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.language import Language
+from zeroclaw.value import Value
 
 TYPING_S = 4.0
 """Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
@@ -40,8 +40,7 @@ LONGEST_STAND_S = 5.0
 OnRef = Callable[[MessageRef], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenDraft:
+class OpenDraft(Value):
     """A draft as it is wanted to be seen now, for transcripts.
 
     Attributes:

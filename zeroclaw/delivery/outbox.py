@@ -12,7 +12,7 @@ import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from zeroclaw.clock import Clock
@@ -23,6 +23,7 @@ from zeroclaw.delivery.rows import Ask, Item, Left, Settle, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, find_all
+from zeroclaw.value import replace
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0

@@ -27,7 +27,6 @@ Instants are monotonic seconds of one clock.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from zeroclaw.channel import Budget
@@ -46,6 +45,7 @@ from zeroclaw.delivery.pacing_events import (
     Wanted,
     Withdrawn,
 )
+from zeroclaw.value import Value, field, replace
 
 # The gap after a first refusal by a platform that states no interval.
 FIRST_GAP_S = 0.5
@@ -69,8 +69,7 @@ LATE_S = 5.0
 REMEMBERED = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value):
     """What a platform allows one account, as its channel's capabilities state it.
 
     Attributes:
@@ -86,8 +85,7 @@ class Limits:
     under_way: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class Lane(Value):
     """A token bucket and what refusals taught about it.
 
     Attributes:
@@ -104,8 +102,7 @@ class Lane:
     last: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pacing:
+class Pacing(Value):
     """The state of one account.
 
     Attributes:

@@ -1,7 +1,8 @@
 """What happens to the pacing of an account, and what it says: who wants to call, who may, when to look."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from zeroclaw.value import Value
 
 
 class Rank(IntEnum):
@@ -11,8 +12,7 @@ class Rank(IntEnum):
     DRAFT = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Value):
     """Somebody who wants to make one call.
 
     Attributes:
@@ -29,31 +29,27 @@ class Request:
     in_group: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Value):
     """Somebody wants to call."""
 
     request: Request
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdrawn:
+class Withdrawn(Value):
     """Somebody no longer wants to; for one who doesn't wait this changes nothing."""
 
     id: str
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Value):
     """A granted call is under way no longer, however it went."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Value):
     """A granted call was carried out.
 
     Attributes:
@@ -65,8 +61,7 @@ class Answered:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(Value):
     """The platform refused a granted call because of its rate, or could not be reached.
 
     Attributes:
@@ -78,15 +73,13 @@ class Refused:
     retry_after_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ticked:
+class Ticked(Value):
     """Time has passed."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
+class Forgotten(Value):
     """A draft has ended; it will not ask again under this id."""
 
     id: str
@@ -96,15 +89,13 @@ class Forgotten:
 Event = Wanted | Withdrawn | Ended | Answered | Refused | Ticked | Forgotten
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Value):
     """This request may make its one call now."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WakeAt:
+class WakeAt(Value):
     """Step with `Ticked` at this instant; replaces the one before it."""
 
     at: float

@@ -1,7 +1,6 @@
 """Carry out one row of the outbox, call by call, each result committed before the next call."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Protocol, assert_never
 
 from zeroclaw import sentences
@@ -13,6 +12,7 @@ from zeroclaw.delivery.rows import Ask, File, Item, Settle, State, Text, part_ke
 from zeroclaw.delivery.seeking import Parcel, seek, the_one
 from zeroclaw.envelope import Address, MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
+from zeroclaw.value import replace
 
 # So often an answer may be lost before the row is given up, where each repeat may be seen, and
 # where the adapter breaks down. A platform that is only silent is tried without end otherwise.

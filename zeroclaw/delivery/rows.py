@@ -6,7 +6,6 @@ are ulids, and idempotency keys come from them.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from zeroclaw import record, sentences
@@ -15,6 +14,7 @@ from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, ConversationId, MessageRef, Reader, TurnId
 from zeroclaw.language import Language, Says
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.value import Value, replace
 
 State = Literal["pending", "sending", "delivered", "refused"]
 OPEN_STATES: tuple[State, ...] = ("pending", "sending")
@@ -25,8 +25,7 @@ POSSIBLE_REPEAT = sentences.POSSIBLE_REPEAT.en
 """What a message says at its end when it may stand in the chat twice; in other languages less."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Value):
     """A final or a note.
 
     Attributes:
@@ -61,8 +60,7 @@ class Text:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Value):
     """A file of a turn; its bytes are a blob, put in the commit that makes the row.
 
     Attributes:
@@ -92,8 +90,7 @@ class File:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Value):
     """An approval card.
 
     Attributes:
@@ -112,16 +109,14 @@ class Ask:
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
+class Settle(Value):
     """How a card ended, shown on one of its messages."""
 
     ref: MessageRef
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Value):
     """What a draft left for its final.
 
     Attributes:
@@ -140,8 +135,7 @@ class Left:
 Item = Text | File | Ask | Settle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _Said(Value):
     """The body of a row."""
 
     item: Item

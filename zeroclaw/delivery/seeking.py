@@ -1,17 +1,16 @@
 """Find out whether a message stands whose answer was lost, or whose record was."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 from zeroclaw.channel import Sighting, Sought
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class Parcel(Value):
     """One message that is to be posted.
 
     Attributes:

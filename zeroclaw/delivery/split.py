@@ -12,10 +12,10 @@ text stay as they are, all but the last; whoever needs that for certain starts a
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from enum import IntEnum
 
 from zeroclaw.delivery.characters import after_character, between_characters
+from zeroclaw.value import Value
 
 Fits = Callable[[str], bool]
 Cutting = Generator[str, bool, tuple["Piece", ...]]
@@ -47,8 +47,7 @@ class _Cut(IntEnum):
     BLOCK = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Value):
     """One part of a text.
 
     Attributes:
@@ -63,8 +62,7 @@ class Piece:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fence:
+class _Fence(Value):
     start: int
     lead: str
     mark: str
@@ -75,8 +73,7 @@ class _Fence:
         return ">" in self.lead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Line(Value):
     """What is known at the start of a line.
 
     Attributes:
@@ -92,8 +89,7 @@ class _Line:
     hanging: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outline:
+class _Outline(Value):
     """A text and its lines; `starts` and the two lists of cuts are sorted."""
 
     text: str

@@ -9,12 +9,12 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import cast
 
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.store import Put, RowKind
+from zeroclaw.value import Value, replace
 
 # Deeper than any schema asks for, and far from the recursion limit of what reads it later.
 MAX_DEPTH = 64
@@ -25,8 +25,7 @@ MAX_ARGUMENTS_CHARS = 2_000_000
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class Action(Value):
     """One call as it stands before the gate; made by `propose` or `decode` only.
 
     Attributes:
@@ -223,8 +222,7 @@ def _fields(action: Action) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen:
+class Frozen(Value):
     """An action, and the hash that it had when it was gated.
 
     The two are kept side by side so that a change of either is seen before the call runs (S3-25).

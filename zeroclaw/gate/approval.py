@@ -12,7 +12,6 @@ moment of the answer, and before anything else is told.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -30,12 +29,12 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.reasons import Reason, why_asked
 from zeroclaw.language import ENGLISH, Language
 from zeroclaw.store import Put, RowKind
+from zeroclaw.value import Value, replace
 
 State = Literal["pending", "approved", "denied", "expired", "stopped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered:
+class Numbered(Value):
     """What a call is called in one approver chat; numbers are never used again there.
 
     Attributes:
@@ -49,8 +48,7 @@ class Numbered:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class Approval(Value):
     """The question about one call, and how it ended.
 
     Attributes:
@@ -109,36 +107,31 @@ class Approval:
 # --- what an answer comes to ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(Value):
     """The answer counts; store `approval`."""
 
     approval: Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonWanted:
+class ReasonWanted(Value):
     """A denial whose reason is still to come; the question stays open until then."""
 
     approval: Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Late:
+class Late(Value):
     """Admitted at or after the deadline, which nobody had noticed yet; store `approval`."""
 
     approval: Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyEnded:
+class AlreadyEnded(Value):
     """Somebody, or the deadline, was first; nothing changes."""
 
     approval: Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotAllowed:
+class NotAllowed(Value):
     """Not theirs to answer, or not an answer that is offered; nothing changes."""
 
     why: str

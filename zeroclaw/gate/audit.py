@@ -19,7 +19,7 @@ Entries hold ids, kinds, decisions and times; no arguments, no results, no words
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -28,6 +28,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.record import Json
+from zeroclaw.value import Value, replace
 
 _NO_RECEIPT = ("receipt", "")
 
@@ -56,8 +57,7 @@ FINAL = frozenset({Kind.EXECUTED, Kind.FAILED, Kind.DENIED, Kind.CANCELLED, Kind
 _OF_AN_ACTION = FINAL | {Kind.PROPOSED, Kind.EVALUATED, Kind.ANSWERED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Value):
     """One thing that happened.
 
     Attributes:
@@ -87,8 +87,7 @@ class Entry:
     receipt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class Anchor(Value):
     """Where a conversation's chain stood, as the daemon's chain remembers it.
 
     Attributes:
@@ -103,8 +102,7 @@ class Anchor:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Value):
     """Where a chain was cut: everything up to and with this entry was removed by its age.
 
     Attributes:
@@ -123,8 +121,7 @@ class Cut:
 Written = Entry | Anchor | Cut
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Linked:
+class Linked(Value):
     """An entry as it is stored."""
 
     entry: Entry | Anchor | Cut
@@ -196,8 +193,7 @@ def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:
 # --- verifying -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intact:
+class Intact(Value):
     """Nothing was changed, moved or removed, as far as the chain and its anchors can tell.
 
     Attributes:
@@ -211,8 +207,7 @@ class Intact:
     open: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(Value):
     """The first fault; nothing after it can be trusted.
 
     Attributes:

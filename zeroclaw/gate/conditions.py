@@ -7,13 +7,13 @@ raises; the policy then counts it as holding for deny and ask, and as failing fo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar, cast, get_args
 
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.tool import Effect, Risk, ToolSpec
+from zeroclaw.value import Value
 
 EFFECTS: frozenset[Effect] = frozenset(get_args(Effect))
 RISKS: tuple[Risk, ...] = get_args(Risk)
@@ -22,8 +22,7 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFacts:
+class ToolFacts(Value):
     """What policy and protection know of a tool; all of it declared by the tool itself.
 
     Attributes:
@@ -44,8 +43,7 @@ def facts_of(spec: ToolSpec) -> ToolFacts:
     return ToolFacts(effects=EFFECTS, risk="high", declared=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Value):
     """One question to the policy: may this principal do this, to these, now.
 
     Attributes:
@@ -65,7 +63,7 @@ class Query:
     now: datetime
     resources: tuple[str, ...] | None = ()
     facts: ToolFacts | None = None
-    arguments: Mapping[str, object] | None = field(default=None, hash=False)
+    arguments: Mapping[str, object] | None = None
     direct: bool | None = None
     own: bool | None = None
 

@@ -14,7 +14,6 @@ returned, and the caller writes it in the one commit `gated`.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
@@ -53,10 +52,10 @@ from zeroclaw.gate.verdict import (
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Arguments, Tool, ToolContext
+from zeroclaw.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
+class _Case(Value):
     """One call on its way through the gate.
 
     Attributes:
@@ -71,8 +70,7 @@ class _Case:
     order: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready:
+class _Ready(Value):
     """A call that became an action.
 
     Attributes:
@@ -84,8 +82,7 @@ class _Ready:
     unresolved: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ruled:
+class _Ruled(Value):
     """What protection, policy and grants say together.
 
     Attributes:

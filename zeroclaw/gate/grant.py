@@ -6,7 +6,6 @@ whatever it runs.
 """
 
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from zeroclaw import record, sentences
@@ -16,6 +15,7 @@ from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind
+from zeroclaw.value import Value
 
 SHORT = 8
 """Characters at the end of an id that people name a grant by: 40 bits of chance."""
@@ -23,8 +23,7 @@ MOST_NAMED = 5
 """Resources that a line names; the others are counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Value):
     """What was granted.
 
     Attributes:

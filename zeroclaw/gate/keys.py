@@ -5,19 +5,18 @@ call it before the event loop runs, or on another thread.
 """
 
 import os
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.receipt import Key
 from zeroclaw.record import decode, encode
+from zeroclaw.value import Value
 
 FILE = "receipt-keys.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredKey:
+class StoredKey(Value):
     """A key on disk; `secret` in hex."""
 
     id: str
@@ -25,15 +24,13 @@ class StoredKey:
     made_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredKeys:
+class StoredKeys(Value):
     """The whole file, newest key last."""
 
     keys: tuple[StoredKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class Keys(Value):
     """What can be signed and verified with.
 
     Attributes:

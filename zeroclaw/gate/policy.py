@@ -15,19 +15,18 @@ The rules, each of which stands in `tests/spec/policy_spec.py` once more:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, Test
 from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.value import Value
 
 Matcher = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Value):
     """What the policy says to one query.
 
     Attributes:
@@ -41,8 +40,7 @@ class Decision:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Considered:
+class Considered(Value):
     """How one statement stood to a query.
 
     Attributes:
@@ -56,8 +54,7 @@ class Considered:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Compiled:
+class _Compiled(Value):
     """A statement with its patterns and conditions made callable, once."""
 
     statement: Statement

@@ -6,15 +6,14 @@ resources are looked at: what a sandbox grants is the sandbox's matter, all else
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.value import Value
 
 _FILE = "file:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protected:
+class Protected(Value):
     """Real paths, absolute and normalised; where both speak of a path, the longer one wins.
 
     Attributes:
@@ -27,15 +26,13 @@ class Protected:
     open: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
+class Blocked(Value):
     """The call may not run, whatever the policy says; the model reads `reason`."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class Passed(Value):
     """Protection has nothing against the call."""
 
 

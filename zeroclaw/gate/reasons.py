@@ -5,12 +5,12 @@ into a statement's note stays as it is written; the notes of shipped statements 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from zeroclaw import sentences
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import Decision, PolicySet
 from zeroclaw.language import Language, Sentence
+from zeroclaw.value import Value
 
 SHIPPED: Mapping[str, Sentence] = {
     "supervised.effects": sentences.IT_DOES_MORE_THAN_READ,
@@ -23,8 +23,7 @@ SHIPPED: Mapping[str, Sentence] = {
 """What shipped statements say that people read in chats, by their ids."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(Value):
     """A statement that made a decision.
 
     Attributes:

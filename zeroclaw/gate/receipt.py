@@ -12,11 +12,11 @@ import hmac
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw.value import Hidden, Value
 
 Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
@@ -34,8 +34,7 @@ _SHAPED = re.compile("".join(PREFIX))
 _HARMLESS = "not-a-receipt-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Value):
     """What receipts are signed with: one for each daemon process.
 
     Attributes:
@@ -44,11 +43,10 @@ class Key:
     """
 
     id: str
-    secret: bytes = field(repr=False)
+    secret: Hidden[bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
+class Fields(Value):
     """What a receipt proves, beside its time.
 
     Attributes:
@@ -64,8 +62,7 @@ class Fields:
     result: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(Value):
     """A receipt as it was issued.
 
     Attributes:

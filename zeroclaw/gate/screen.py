@@ -9,15 +9,14 @@ depends on the text, not on how it was cut.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
 from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Valid:
+class Valid(Value):
     """This daemon issued it, under a key that it still has; what it proves."""
 
     tool: str
@@ -25,8 +24,7 @@ class Valid:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class Earlier(Value):
     """Issued under the key of an earlier process."""
 
     tool: str
@@ -34,8 +32,7 @@ class Earlier:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forged:
+class Forged(Value):
     """Nobody here issued it, or not for this."""
 
 
@@ -94,8 +91,7 @@ _MAY_BEGIN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screening:
+class Screening(Value):
     """What one answer's stream holds back; `Screening()` is the beginning.
 
     Attributes:

@@ -13,11 +13,11 @@ for all of it.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.conditions import CONDITIONS
+from zeroclaw.value import Value, field
 
 StatementEffect = Literal["allow", "ask", "deny"]
 EFFECTS: tuple[StatementEffect, ...] = get_args(StatementEffect)
@@ -30,8 +30,7 @@ _FOLDER = re.compile(r"file:.+/")
 _NOT_NORMAL = re.compile(r"//|/\.\.?(/|$)|\x00")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Statement(Value):
     """One sentence of the policy; the order of statements means nothing.
 
     Attributes:
@@ -49,7 +48,7 @@ class Statement:
     principals: tuple[str, ...]
     actions: tuple[str, ...]
     resources: tuple[str, ...] = ()
-    when: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
+    when: Mapping[str, object] = field(default_factory=dict[str, object])
     note: str = ""
 
 

@@ -1,6 +1,5 @@
 """What the gate is told, and what it answers: values only."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, Principal, TurnId
@@ -11,10 +10,10 @@ from zeroclaw.gate.grant import Grant
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Write
 from zeroclaw.tool import Tool, ToolContext, ToolSpec
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateSettings:
+class GateSettings(Value):
     """How the gate asks, and how long it waits for a tool.
 
     Attributes:
@@ -30,8 +29,7 @@ class GateSettings:
     resolve_timeout_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Value):
     """Where and for whom a batch is gated.
 
     Attributes:
@@ -51,8 +49,7 @@ class Setting:
     out: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Value):
     """What stands in the place of a result when a call does not run.
 
     Attributes:
@@ -64,16 +61,14 @@ class Refusal:
     receipt: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class Allowed(Value):
     """The call may run."""
 
     frozen: Frozen
     spec: ToolSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """A person decides.
 
     Attributes:
@@ -85,8 +80,7 @@ class Asked:
     approval: Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Denied:
+class Denied(Value):
     """The call does not run; malformed calls too.
 
     Attributes:
@@ -104,8 +98,7 @@ class Denied:
 Verdict = Allowed | Asked | Denied
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatedBatch:
+class GatedBatch(Value):
     """One verdict for each call in request order, and what has to be durable with them.
 
     Attributes:
@@ -119,15 +112,13 @@ class GatedBatch:
     writes: tuple[Write, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleared:
+class Cleared(Value):
     """The last check has nothing against the run."""
 
     tool: Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class Stopped(Value):
     """The call does not run after all.
 
     Attributes:

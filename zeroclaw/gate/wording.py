@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -18,6 +17,7 @@ from zeroclaw.gate.approval import (
     number_of,
 )
 from zeroclaw.language import Fact, Language, Sentence
+from zeroclaw.value import Value
 
 NAMELESS: Mapping[str, Sentence] = {
     one.en: one
@@ -118,8 +118,7 @@ def _clock(at: datetime) -> str:
 _NUMBER = re.compile(r"[\s,]*#?([0-9]{1,9})(?=[\s,]|\Z)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class Numbers(Value):
     """What follows `/approve` or `/deny`.
 
     Attributes:
@@ -141,8 +140,7 @@ def parse_numbers(text: str) -> Numbers:
     return Numbers(numbers=tuple(numbers), rest=text[at:].strip(" ,\t\r\n"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picked:
+class Picked(Value):
     """What numbers mean in one chat, in the order they were written.
 
     Attributes:

@@ -9,10 +9,11 @@ so the cookie's `SameSite=Strict` alone does not keep it out.
 
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from urllib.parse import parse_qs, quote
+
+from zeroclaw.value import Value
 
 HTTP_PORT = 80
 LONGEST_SIZE_DIGITS = 18
@@ -40,8 +41,7 @@ HEADERS = (
 """On every answer, in place of what an application says under these names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What the rules look at; a header that was not sent is empty.
 
     Attributes:
@@ -65,8 +65,7 @@ class Asked:
     accept: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Value):
     """A request that goes no further; `text` says why, in a line."""
 
     status: int

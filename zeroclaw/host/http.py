@@ -8,11 +8,12 @@ certificates takes a tenth of a second of processor time.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.ahead import ReadAhead
+from zeroclaw.value import Value, field
 
 # Closing an unread answer only closes its socket; a peer that drags this out is left alone.
 CLOSE_S = 5.0
@@ -48,8 +49,7 @@ class HttpCut(HttpFailed):
         self.before_answer = before_answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpRequest:
+class HttpRequest(Value):
     """One request; header names are written as they should be sent.
 
     Attributes:
@@ -67,8 +67,7 @@ class HttpRequest:
     is_raw: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
+class HttpAnswer(Value):
     """An answer whose body is still coming.
 
     Attributes:
@@ -83,8 +82,7 @@ class HttpAnswer:
     chunks: AsyncIterator[bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpLimits:
+class HttpLimits(Value):
     """Bounds of one client.
 
     Attributes:

@@ -7,10 +7,10 @@ reads the stored hashes can open nothing with them.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from zeroclaw.record import decode, encode
+from zeroclaw.value import Value, field
 
 LINK_KEPT = timedelta(days=1)
 """A link that nobody used stands in a terminal or a journal; it should not open doors for good."""
@@ -19,8 +19,7 @@ MOST_LINKS = 32
 MOST_SESSIONS = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logins:
+class Logins(Value):
     """What opens the listener now.
 
     Attributes:
@@ -32,16 +31,14 @@ class Logins:
     sessions: Mapping[str, datetime] = field(default_factory=dict[str, datetime])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Value):
     """One session as it is stored."""
 
     hash: str
     ends_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sessions:
+class Sessions(Value):
     """The stored part of `Logins`, the oldest first."""
 
     sessions: tuple[Session, ...]

@@ -9,11 +9,12 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from threading import Thread
 from typing import Literal, TextIO
+
+from zeroclaw.value import Value
 
 Redact = Callable[[str], str]
 LineForm = Literal["json", "lines"]
@@ -87,8 +88,7 @@ def set_up(
     return handler.close
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Trouble(Value):
     """A warning or an error, redacted: the room, the event and its fields as a person reads them."""
 
     at: datetime

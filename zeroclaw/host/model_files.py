@@ -10,12 +10,12 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from zeroclaw.errors import Refused
 from zeroclaw.host.gguf import MAGIC, is_gguf, knows_tools
+from zeroclaw.value import Value
 
 CHUNK_BYTES = 4 * 1024 * 1024
 SUFFIX = ".gguf"
@@ -27,8 +27,7 @@ class ModelNotTaken(Refused):
     """Raised when a model could not be taken in; the text says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFile:
+class ModelFile(Value):
     """A model that is here.
 
     Attributes:

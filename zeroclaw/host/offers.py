@@ -6,15 +6,15 @@ Pure. The form is OpenAI's, which Ollama, llama.cpp, LM Studio and vLLM answer w
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from zeroclaw.value import Value
 
 LONGEST_NAME_CHARS = 200
 MOST_MODELS = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class Server(Value):
     """A server that answered.
 
     Attributes:

@@ -8,17 +8,16 @@ configuration models.
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from zeroclaw.errors import ConfigError
+from zeroclaw.value import Value
 
 CONFIG_VARIABLE = "ZEROCLAW_CONFIG"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Value):
     """Absolute paths; nothing of it needs to exist, `config` excepted.
 
     Attributes:

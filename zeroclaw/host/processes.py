@@ -12,12 +12,12 @@ import os
 import select
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.tool import Spawned
+from zeroclaw.value import Value
 
 # The gate closes by end of file when the daemon dies first, and then nothing has run.
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@" </dev/null', "gate")
@@ -35,8 +35,7 @@ Ending = Literal["exited", "timed_out", "flooded"]
 Reaped = Literal["gone", "killed", "alive"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputCaps:
+class OutputCaps(Value):
     """How much of a child's output is kept, in bytes.
 
     Attributes:
@@ -50,8 +49,7 @@ class OutputCaps:
     flood_bytes: int = 134_217_728
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
+class Captured(Value):
     """What was kept of an output.
 
     Attributes:
@@ -70,8 +68,7 @@ class Captured:
         return len(self.head) + self.left_out_bytes + len(self.tail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Value):
     """How a child ended.
 
     Attributes:
@@ -315,8 +312,7 @@ def _kill(pgid: int) -> None:
         return  # it is somebody else's, so it is not ours any more
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Process:
+class _Process(Value):
     state: str
     pgid: int
     start_ticks: int

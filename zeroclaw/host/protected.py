@@ -2,17 +2,16 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from zeroclaw.errors import ToolFailed
+from zeroclaw.value import Value
 
 Shield = Literal["read_only", "masked"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Protected:
+class Protected(Value):
     """Places that a tool must not change, or not see.
 
     Attributes:
@@ -26,8 +25,7 @@ class Protected:
     hidden: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Value):
     """One protected place of one workspace.
 
     Attributes:
@@ -39,8 +37,7 @@ class Rule:
     shield: Shield
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Value):
     """A protected place that exists.
 
     Attributes:

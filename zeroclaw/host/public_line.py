@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from http.client import responses
 
 import h11
 
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.mount import HookAnswer
+from zeroclaw.value import Value
 
 CLOSE_S = 1.0
 LINGER_BYTES = 64 * 1024
@@ -18,8 +18,7 @@ READ_BYTES = 16 * 1024
 SUCCESS = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Value):
     """What strangers can make grow, and how far; times in seconds.
 
     Attributes:

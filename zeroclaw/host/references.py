@@ -14,6 +14,7 @@ from pathlib import Path
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.redact import secret_environment
 from zeroclaw.reference import SecretReference
+from zeroclaw.value import Value
 
 _LARGEST_BYTES = 64 * 1024  # a certificate chain with its key fits
 _SHIELDED = Path("/run/secrets")  # Docker's; the files are 0444 behind a mount of their own
@@ -43,8 +44,7 @@ class Secret:
         return hash((Secret, self._value))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolved:
+class Resolved(Value):
     """All references at once.
 
     Attributes:

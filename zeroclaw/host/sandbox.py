@@ -13,7 +13,6 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
@@ -21,6 +20,7 @@ from zeroclaw.host import processes
 from zeroclaw.host.processes import Ended
 from zeroclaw.host.protected import Found
 from zeroclaw.tool import Spawned
+from zeroclaw.value import Value
 
 WORKSPACE = "/workspace"  # where a command finds its workspace
 
@@ -39,8 +39,7 @@ _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _TEST_S = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value):
     """What a command may use. Memory, time and file size count per process, as the kernel does.
 
     Attributes:
@@ -60,8 +59,7 @@ class Limits:
     tmp_bytes: int = 67_108_864
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class System:
+class System(Value):
     """What a sandbox is made of on this machine.
 
     Attributes:
@@ -77,8 +75,7 @@ class System:
     directories: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class Box(Value):
     """What one command gets.
 
     Attributes:
@@ -94,15 +91,13 @@ class Box:
     limits: Limits = Limits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Working:
+class Working(Value):
     """The sandbox kept its word."""
 
     system: System
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class Broken(Value):
     """There is no sandbox to be had.
 
     Attributes:

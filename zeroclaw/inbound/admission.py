@@ -7,7 +7,6 @@ with its claim, and announced last; a race with another writer plans anew.
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import timedelta
 
 from zeroclaw import sentences
@@ -55,6 +54,7 @@ from zeroclaw.turn.inbox import (
     Stop,
     item_put,
 )
+from zeroclaw.value import replace
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""

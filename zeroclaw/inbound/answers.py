@@ -6,7 +6,6 @@ a press that comes too late runs nothing, and the card is shown as it ended.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -36,13 +35,13 @@ from zeroclaw.store import RowKind, Store, Write, find_all
 from zeroclaw.turn.asks import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
 from zeroclaw.unseen import spelled_out
+from zeroclaw.value import Value, replace
 
 LOOK_BACK = 200
 """Ended approvals of a chat that numbers are still understood for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _Read(Value):
     """An approval and the version it was read at."""
 
     approval: Approval

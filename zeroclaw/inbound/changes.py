@@ -3,8 +3,6 @@
 What still waits is changed in its place; what a turn has taken gets a control item.
 """
 
-from dataclasses import replace
-
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import Envelope, ItemId, Principal
 from zeroclaw.inbound.plan import Plan
@@ -21,6 +19,7 @@ from zeroclaw.turn.inbox import (
     item_of,
     item_put,
 )
+from zeroclaw.value import replace
 
 LOOK_BACK = 200
 """Messages of a chat among which an edit finds its original."""

@@ -8,11 +8,11 @@ sender and by channel; past either limit a text is not even compared.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
 from zeroclaw.inbound.pairing import hash_of, is_code, read_code
+from zeroclaw.value import Value, replace
 
 HOLDS = timedelta(hours=1)
 GUESSES_OF_A_SENDER = 5
@@ -22,8 +22,7 @@ Guess = Literal["none", "wrong", "right"]
 """`none`: nobody took it for one, because it does not look like a code or no code is open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value):
     """The code that makes its sender an operator, as far as it is remembered.
 
     Attributes:

@@ -6,7 +6,6 @@ take the lane that starts turns, all others are served at once.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from zeroclaw import sentences
@@ -28,10 +27,10 @@ from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.language import Language, Sentence
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Again, Cause, Item, Opening, Stop, UseTool, item_put
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandHelp:
+class CommandHelp(Value):
     """How a command is written, and what it does."""
 
     usage: str

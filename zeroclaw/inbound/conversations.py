@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 from zeroclaw.clock import Clock, Ids
@@ -11,6 +10,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Expect, Put, RowKind, Store, Write
+from zeroclaw.value import Value, replace
 
 CACHE = 4096
 """Addresses remembered; a miss costs one read."""
@@ -18,8 +18,7 @@ BUSY = ((RowKind.TURN, "open"), (RowKind.INBOX, "queued"), (RowKind.INBOX, "cont
 """The rows that say that a conversation has something to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class Conversation(Value):
     """A conversation's row.
 
     Attributes:
@@ -32,8 +31,7 @@ class Conversation:
     predecessor: ConversationId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pointer:
+class Pointer(Value):
     """An address row: where it points now.
 
     Attributes:
@@ -44,8 +42,7 @@ class Pointer:
     while_busy: WhileBusy | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Value):
     """A conversation, and the writes that make it exist, or make sure that it is still meant.
 
     Attributes:

@@ -7,7 +7,6 @@ touch, so that the answer is about this machine: where no sandbox works there is
 import asyncio
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.clock import Clock
@@ -19,6 +18,7 @@ from zeroclaw.gate.action import parse_arguments
 from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, facts_of
 from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
+from zeroclaw.value import Value
 
 EXAMPLE = "CONVERSATION"
 """Stands for a conversation's id in the path of its workspace."""
@@ -28,8 +28,7 @@ _OTHER = ("command:", "approve:")
 _UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """A question, and what was found out to put it.
 
     Attributes:

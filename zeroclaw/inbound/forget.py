@@ -7,7 +7,6 @@ after a restart.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from zeroclaw import sentences
@@ -17,14 +16,14 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Rows, Write
+from zeroclaw.value import Value, replace
 
 REPEAT_WITHIN = timedelta(minutes=10)
 CODE_CHARS = 4
 ASKED, OPEN = "asked", "open"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Value):
     """The row of a wish; its key is who has it.
 
     Attributes:
@@ -40,8 +39,7 @@ class Wish:
     code: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Value):
     """What the command comes to."""
 
     text: str

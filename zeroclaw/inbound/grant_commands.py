@@ -6,7 +6,6 @@ by a control item, because only the holder writes that conversation's audit.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -27,6 +26,7 @@ from zeroclaw.language import Language
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
 from zeroclaw.turn.inbox import Item, Revoked, item_put
+from zeroclaw.value import Value, replace
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
 AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
@@ -34,16 +34,14 @@ TRIES = 8
 """Plans made for one wish of the console before giving up; each lost race makes one more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Value):
     """A grant that holds, and the version it was read at."""
 
     grant: Grant
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
+class _Outcome(Value):
     """What words come to, as far as one commit may go.
 
     Attributes:

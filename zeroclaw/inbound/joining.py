@@ -7,7 +7,6 @@ a message up, and anew after a start, because the platform can only bring the re
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
@@ -26,13 +25,13 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.runs import Run, continued, opened, takes
 from zeroclaw.store import Expect, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Ask, Item, item_of
+from zeroclaw.value import Value, replace
 
 AFTER_START_S = 10.0
 """Seconds from a start until no more is waited for: the platform has to be reached first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sequel:
+class Sequel(Value):
     """What an event is the rest of.
 
     Attributes:

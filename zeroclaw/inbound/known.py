@@ -6,16 +6,15 @@ The configuration says who people are; these rows say what operators decided sin
 beats whatever the configuration says.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Delete, Put, Row, RowKind
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Value):
     """One person, and what was decided about them.
 
     Attributes:

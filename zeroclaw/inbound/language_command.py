@@ -4,17 +4,15 @@ The choice is a row of its own, committed with the command; it beats the configu
 channel where that person is known by the same name.
 """
 
-from dataclasses import dataclass
-
 from zeroclaw import sentences
 from zeroclaw.envelope import Principal
 from zeroclaw.language import LANGUAGES, NAMES, Language, language_of
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Write
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Value):
     """What one person chose.
 
     Attributes:
@@ -26,8 +24,7 @@ class Chosen:
     language: Language
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Value):
     """What the command comes to."""
 
     text: str

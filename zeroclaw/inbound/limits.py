@@ -10,11 +10,11 @@ never stops is told once a stretch instead of once for each second message.
 A day is the date in UTC: it is the same for everybody, and a restart does not begin it anew.
 """
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 
 from zeroclaw.config import Config, RateSettings
+from zeroclaw.value import Value, replace
 
 MOST_TOLD = 8
 """Chats that are told of one stretch; who writes in more of them at once is no person."""
@@ -22,8 +22,7 @@ MOST_TOLD = 8
 Which = Literal["person", "conversation", "day"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(Value):
     """How fast messages may come.
 
     Attributes:
@@ -42,8 +41,7 @@ class Rate:
 UNLIMITED = Rate(per_minute=0, burst=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value):
     """All that is limited of what is written on one channel.
 
     Attributes:
@@ -100,8 +98,7 @@ def _or(own: int | None, all_: int) -> int:
 # --- what is counted -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
+class Bucket(Value):
     """How full one bucket is.
 
     Attributes:
@@ -117,8 +114,7 @@ class Bucket:
     told: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class Day(Value):
     """What one person wrote on one day.
 
     Attributes:
@@ -132,8 +128,7 @@ class Day:
     told: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Value):
     """All that is counted of one message: None for what is not, or not yet."""
 
     person: Bucket | None = None
@@ -141,8 +136,7 @@ class Tally:
     day: Day | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
+class Over(Value):
     """A message is not taken.
 
     Attributes:
@@ -156,8 +150,7 @@ class Over:
     tell: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Message:
+class _Message(Value):
     """What there is to know of a message; as in `step`."""
 
     now: datetime

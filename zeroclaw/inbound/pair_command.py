@@ -9,7 +9,6 @@ A PERSON is `ann` or `person:ann` of the configuration, or `<channel>:<sender id
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -25,6 +24,7 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions, Read, read_all
 from zeroclaw.language import Language
 from zeroclaw.store import Commit, DurablePoint, RowKind, Rows, Store, Write, find_all
+from zeroclaw.value import Value, replace
 
 CONSOLE = Principal(
     id=f"person:{OPERATOR}",
@@ -40,8 +40,7 @@ Do = Literal["list", "approve", "deny", "revoke"]
 DOINGS: tuple[Do, ...] = get_args(Do)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Value):
     """What a wish comes to.
 
     Attributes:

@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, assert_never
 
@@ -24,6 +23,7 @@ from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import ENGLISH, Language, Says
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.value import Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """What is not mistaken for something else when it is read out: no 0 O 1 I, and no L."""
@@ -53,8 +53,7 @@ _CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
 State = Literal["waiting", "approved", "denied", "expired"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stranger:
+class Stranger(Value):
     """The question whether somebody may talk to the bot, and how it ended.
 
     Attributes:
@@ -171,22 +170,19 @@ def _is_silenced(one: Stranger, now: datetime) -> bool:
 # --- how it ends ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(Value):
     """The answer counts; store `stranger`."""
 
     stranger: Stranger
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooLate:
+class TooLate(Value):
     """Admitted at or after the deadline, which nobody had noticed yet; store `stranger`."""
 
     stranger: Stranger
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
+class Over(Value):
     """Somebody, or the deadline, was first; nothing changes."""
 
     stranger: Stranger

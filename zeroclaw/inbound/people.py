@@ -6,7 +6,6 @@ operator.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from zeroclaw import sentences
 from zeroclaw.config import PersonSettings
@@ -15,6 +14,7 @@ from zeroclaw.inbound.known import Known, known_of
 from zeroclaw.inbound.language_command import Chosen, chosen_of
 from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind, Write
+from zeroclaw.value import Value
 
 OPERATOR = "operator"
 CONFIGURATION = sentences.BY_CONFIGURATION.en
@@ -22,8 +22,7 @@ CONFIGURATION = sentences.BY_CONFIGURATION.en
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class Seat(Value):
     """Where a person can be reached: a sender id on a channel.
 
     Attributes:

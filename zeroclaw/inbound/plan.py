@@ -5,16 +5,15 @@ commit, then announce.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from zeroclaw.envelope import Accepted, Admission, Answered, ConversationId
 from zeroclaw.inbound.switch import Halt
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Item
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Value):
     """The effects of one event.
 
     Attributes:

@@ -6,7 +6,6 @@ person who is let in and with every card that is known; whoever comes later is t
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
@@ -39,13 +38,13 @@ from zeroclaw.store import (
     Write,
     find_all,
 )
+from zeroclaw.value import Value
 
 SWEEP_S = 3600.0
 """Between two looks for what is to be forgotten."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(Value):
     """A question and the version it was read at."""
 
     stranger: Stranger

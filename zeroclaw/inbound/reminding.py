@@ -6,7 +6,6 @@ so a restart does not tell it twice, and a kill between the two leaves neither.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from zeroclaw import sentences
@@ -31,14 +30,14 @@ from zeroclaw.store import (
     find_all,
 )
 from zeroclaw.turn.span import span
+from zeroclaw.value import Value
 
 LEAST_S = 10.0
 """With less time than this left, nobody would read it before it is too late."""
 CLAIM_KEPT = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _Read(Value):
     """A question and the version it was read at."""
 
     approval: Approval

@@ -8,11 +8,11 @@ A whole one waits for nothing more. An album stays open for its time, whatever i
 text ends when they do anything but change a piece of it.
 """
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from zeroclaw.envelope import Continues, Envelope, ItemId, Said
 from zeroclaw.turn.inbox import Ask, Item, Piece
+from zeroclaw.value import Value, replace
 
 MOST_PIECES = 32
 """Of one message; what comes beyond is a message of its own."""
@@ -23,8 +23,7 @@ SENT_WITHIN = timedelta(seconds=10)
 listened comes all at once, however far apart it was said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Value):
     """A message whose rest may still come.
 
     Attributes:

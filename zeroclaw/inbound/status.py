@@ -1,7 +1,6 @@
 """How the daemon is, for `/status` and `zeroclaw status`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from zeroclaw import sentences
 from zeroclaw.envelope import ConversationId
@@ -9,6 +8,7 @@ from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound.supervisor import ChannelState, Condition
 from zeroclaw.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.store import RowKind, Store
+from zeroclaw.value import Value
 
 CONDITIONS: Mapping[Condition, Sentence] = {
     "starting": sentences.CHANNEL_IS_STARTING,
@@ -18,8 +18,7 @@ CONDITIONS: Mapping[Condition, Sentence] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Value):
     """One look at the daemon.
 
     Attributes:

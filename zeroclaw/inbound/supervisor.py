@@ -10,7 +10,6 @@ on another channel, once for each time that it goes down.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
 from traceback import walk_tb
@@ -23,6 +22,7 @@ from zeroclaw.errors import ChannelUnauthorized, ConfigError, RateLimited, Zeroc
 from zeroclaw.foreign import Raised, call
 from zeroclaw.inbound.poison import Poison
 from zeroclaw.language import Says
+from zeroclaw.value import Value
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
@@ -36,8 +36,7 @@ TOLD_AFTER = 3
 Condition = Literal["starting", "up", "waiting", "down"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelState:
+class ChannelState(Value):
     """Where a channel stands, for `status`.
 
     Attributes:

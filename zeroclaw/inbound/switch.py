@@ -1,16 +1,15 @@
 """The halt switch: one row, so that it survives a restart."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, RowKind, Rows
+from zeroclaw.value import Value
 
 KEY = "halt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Halt:
+class Halt(Value):
     """Who halted everything, and when."""
 
     by: str

@@ -1,7 +1,5 @@
 """What stands in a chat, in order: what people said, what was answered, cards, the open draft."""
 
-from dataclasses import dataclass
-
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
@@ -11,21 +9,20 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
+from zeroclaw.value import Value
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class Spoken(Value):
     """One thing of a conversation, and by whom; `by` is empty for the bot."""
 
     item: TranscriptItem
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Value):
     """A part of a conversation, in order; what is before it stands before the cursor `before`.
 
     Attributes:

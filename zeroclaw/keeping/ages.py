@@ -5,7 +5,6 @@ question without an answer stay whatever their age.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
@@ -17,6 +16,7 @@ from zeroclaw.store import Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.kept import KeptResult
+from zeroclaw.value import Value
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
 """The instant before which there is nothing."""
@@ -52,8 +52,7 @@ OPEN: tuple[tuple[RowKind, str], ...] = (
 """The rows that say that something is under way in a conversation, which is then left alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Horizons:
+class Horizons(Value):
     """What came before these instants may go.
 
     Attributes:
@@ -143,8 +142,7 @@ def _time_chars(instant: datetime) -> str:
     return "".join(reversed(characters))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Value):
     """A journal's entry and its number."""
 
     sequence: int

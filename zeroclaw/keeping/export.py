@@ -9,7 +9,6 @@ Every text is redacted once more, for people's own words are kept as they were s
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -23,12 +22,12 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.inbox import Ask, Item, Obeyed, TooOld, UseTool, item_of
 from zeroclaw.turn.listing import in_words, sent_in_words
+from zeroclaw.value import Value, field
 
 Kind = Literal["said", "file", "sent", "answer", "note", "call", "result", "approval", "summary"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Value):
     """One thing that was said or done.
 
     Attributes:
@@ -53,8 +52,7 @@ class Line:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Value):
     """What is kept of one conversation.
 
     Attributes:

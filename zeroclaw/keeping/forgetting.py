@@ -6,7 +6,6 @@ again, so a wish that a restart cut off is carried out from its beginning.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
@@ -46,6 +45,7 @@ from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
 from zeroclaw.turn.kept import KeptResult
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.open_turns import turn_of
+from zeroclaw.value import replace
 
 LOOK_S = 1.0
 """Between two looks at whether a stopped turn is over."""

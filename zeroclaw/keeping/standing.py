@@ -1,7 +1,6 @@
 """What the store tells of trouble: what waits for a person, what did not arrive, who fails again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from zeroclaw.clock import made_at
@@ -11,6 +10,7 @@ from zeroclaw.gate.approval import Approval
 from zeroclaw.inbound.switch import Halt, read_halt
 from zeroclaw.record import decode
 from zeroclaw.store import RowKind, Rows, find_all
+from zeroclaw.value import Value
 
 AGAIN = 3
 """Failed turns in a row, from the newest back, that make a conversation one that fails again."""
@@ -24,8 +24,7 @@ _ENDED = frozenset({"answered", "failed", "stopped"})
 _TIMED = (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.CONVERSATION)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failing:
+class Failing(Value):
     """A conversation whose newest turns all failed.
 
     Attributes:
@@ -39,8 +38,7 @@ class Failing:
     last_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Value):
     """One look at the store.
 
     Attributes:

@@ -3,16 +3,16 @@
 Only among texts a name says more: that one is meant as a table.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from zeroclaw.value import Value
 
 Reader = Literal["text", "table", "pdf", "image", "none"]
 
 LOOKED_AT_BYTES = 8_192
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class Format(Value):
     """What bytes are.
 
     Attributes:

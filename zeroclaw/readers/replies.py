@@ -1,14 +1,13 @@
 """What a reader is asked, and what it answers: the two lines between us and its process (pure)."""
 
 import json
-from dataclasses import dataclass
 from typing import cast
 
 from zeroclaw.readers.formats import Reader
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """What is to be read of a file.
 
     Attributes:
@@ -26,8 +25,7 @@ class Asked:
     rows: int = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Value):
     """What a reader made of a file.
 
     Attributes:

@@ -1,9 +1,9 @@
 """Makes text of bytes whose encoding nobody says, and cuts a piece of it (pure)."""
 
 import codecs
-from dataclasses import dataclass
 
 from zeroclaw.readers.replies import Asked, Reply
+from zeroclaw.value import Value
 
 # Four bytes first, for UTF-16's mark is the beginning of UTF-32's.
 _MARKS = (
@@ -15,8 +15,7 @@ _MARKS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
+class Decoded(Value):
     """A text, and the encoding that it was taken to have."""
 
     text: str

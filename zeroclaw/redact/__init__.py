@@ -18,7 +18,6 @@ encoded data looks like that.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from zeroclaw.redact.known import KnownState, automaton, known_feed
 from zeroclaw.redact.marker import (
@@ -30,6 +29,7 @@ from zeroclaw.redact.marker import (
 )
 from zeroclaw.redact.patterns import LONG_WORD
 from zeroclaw.redact.shapes import ShapeState, shape_feed
+from zeroclaw.value import Value
 
 __all__ = [
     "LONGEST_VALUE",
@@ -58,8 +58,7 @@ def secret_environment(environment: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redaction:
+class Redaction(Value):
     """What one stream holds back between two pieces of text; it may hold a secret.
 
     `Redaction()` is the beginning of a stream. `repr` shows none of the text.

@@ -9,10 +9,10 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
 
 from zeroclaw.redact.marker import LONGEST_VALUE, MARKER, SHORTEST_VALUE
+from zeroclaw.value import Hidden, Value
 
 
 def _base64_cores(data: bytes) -> Iterable[str]:
@@ -52,8 +52,7 @@ def _pieces(needle: str) -> Iterable[str]:
     yield needle[-LONGEST_VALUE:]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Automaton:
+class Automaton(Value):
     """Aho-Corasick over all needles; node 0 is the root.
 
     Attributes:
@@ -123,8 +122,7 @@ def _built(needles: Iterable[str]) -> Automaton:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownState:
+class KnownState(Value):
     """What is held between two pieces of text.
 
     Attributes:
@@ -135,7 +133,7 @@ class KnownState:
     """
 
     node: int = 0
-    text: str = field(default="", repr=False)
+    text: Hidden[str] = ""
     spans: tuple[tuple[int, int], ...] = ()
 
 

@@ -10,7 +10,6 @@ private key is a mode of its own: once its first line is whole nothing more of i
 """
 
 import re
-from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import assert_never
 
@@ -39,6 +38,7 @@ from zeroclaw.redact.patterns import (
     URL_PASSWORD,
     WORD_ENDS,
 )
+from zeroclaw.value import Hidden, Value, replace
 
 
 class Link(Enum):
@@ -62,8 +62,7 @@ class Mode(Enum):
     PEM_FIELD = auto()  # the rest of a header line inside the body
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeState:
+class ShapeState(Value):
     """What is held between two pieces of text.
 
     Attributes:
@@ -74,7 +73,7 @@ class ShapeState:
     """
 
     mode: Mode = Mode.WORDS
-    text: str = field(default="", repr=False)
+    text: Hidden[str] = ""
     link: Link = Link.NONE
     escaped: bool = False
 

@@ -6,7 +6,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
@@ -14,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Arguments
+from zeroclaw.value import Value
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -76,8 +76,7 @@ def dump(model: BaseModel) -> Arguments:
     return model.model_dump()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readable:
+class Readable(Value):
     """Bytes made readable.
 
     Attributes:

@@ -9,7 +9,6 @@ resource, `notes:of:<principal>` or `notes:in:<chat>`.
 
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, Literal, Protocol
 from urllib.parse import quote
@@ -30,6 +29,7 @@ from zeroclaw.tools import (
     schema,
     without_controls,
 )
+from zeroclaw.value import Value
 
 _TIMEOUT_S = 30.0
 _ANSWER_CHARS = 8_000  # of one `recall`, so that the runtime need not cut it
@@ -37,8 +37,7 @@ _MOST_FOUND = 50
 _NAME_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Value):
     """A kept text.
 
     Attributes:
@@ -56,8 +55,7 @@ class Note:
     conversation: ConversationId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Value):
     """What became of a text that was to be kept.
 
     Attributes:
@@ -98,8 +96,7 @@ class NotesStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotesSettings:
+class NotesSettings(Value):
     """Where notes are kept, and how many.
 
     Attributes:
@@ -142,8 +139,7 @@ class ForgetArguments(ToolArguments):
     number: int = Field(ge=1, le=1_000_000_000, description="The note's number.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteTool(Generic[Model]):
+class NoteTool(Value, Generic[Model]):
     """One tool on notes.
 
     Attributes:

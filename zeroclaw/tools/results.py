@@ -7,7 +7,6 @@ read; an id of another one looks as if it didn't exist. The call's only resource
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import Field
@@ -16,6 +15,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ToolArguments, counted, dump, parse, quoted, schema
+from zeroclaw.value import Value
 
 NAME = "read_result"
 """What the tool is called; the runtime names it where it cuts a result."""
@@ -37,8 +37,7 @@ class ResultsStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultsSettings:
+class ResultsSettings(Value):
     """Where results are kept, and how much of one is read at once.
 
     Attributes:

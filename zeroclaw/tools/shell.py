@@ -8,7 +8,6 @@ only resource is `sandbox:none`, which no statement about `sandbox:workspace` al
 
 import asyncio
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +29,7 @@ from zeroclaw.tools import (
     schema,
     without_controls,
 )
+from zeroclaw.value import Value, field
 
 # Starting, killing and cleaning up, on top of the command's own time.
 _AROUND_S = 20.0
@@ -40,8 +40,7 @@ _CUT_AT_THE_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z")
 _SIGNALS = range(1, 65)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellSettings:
+class ShellSettings(Value):
     """How commands are run.
 
     Attributes:

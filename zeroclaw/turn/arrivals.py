@@ -12,7 +12,6 @@ has withdrawn meanwhile, or wished to be forgotten, is not kept.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
@@ -31,14 +30,14 @@ from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.inbox import Ask, Item, Stop, item_of
 from zeroclaw.turn.listing import with_files
 from zeroclaw.turn.pieces import messages, run_of, whole_text
+from zeroclaw.value import Value, replace
 
 TRIES = 5
 FIRST_WAIT_S = 1.0
 """Before the second try; each wait is twice the one before, or what the platform asks for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class Missed(Value):
     """A file that does not come; `why` completes a sentence."""
 
     why: str

@@ -4,7 +4,6 @@ Asks and settles are outbox rows, committed with what they are about, so a card 
 only if its question is on record, and every card that is known shows how it ended.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
 from zeroclaw import sentences
@@ -23,6 +22,7 @@ from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
+from zeroclaw.value import replace
 
 
 class Asks:

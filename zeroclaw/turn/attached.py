@@ -4,18 +4,17 @@ It stands between a conversation and a blob, written in the commit of the bytes:
 could be read by whoever knows its digest, from any conversation.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from zeroclaw.envelope import Attachment, ConversationId, ItemId
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.value import Value
 
 _DIGITS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attached:
+class Attached(Value):
     """What became of a file, once that is known.
 
     Attributes:

@@ -11,12 +11,12 @@ unchanged when its id fits no slot, or one that is past that step: late news is 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import ToolCall, ToolMessage
+from zeroclaw.value import Value, replace
 
 Outcome = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 Status = Literal["waiting", "asked", "allowed", "checking", "running", "ended"]
@@ -25,8 +25,7 @@ DID_NOT_RUN = "this call did not run: the turn ended before it started"
 MAY_HAVE_RUN = "interrupted: this call had started and may have run; its outcome is unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class Allowed(Value):
     """The gate's word that a call may run.
 
     Attributes:
@@ -39,8 +38,7 @@ class Allowed:
     delegated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Value):
     """The gate's word that a person decides.
 
     Attributes:
@@ -56,8 +54,7 @@ class Asked:
     delegated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Denied:
+class Denied(Value):
     """The gate's word that a call does not run; malformed calls too.
 
     Attributes:
@@ -76,8 +73,7 @@ class Denied:
 Verdict = Allowed | Asked | Denied
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Value):
     """Where one call stands.
 
     Attributes:
@@ -105,15 +101,13 @@ class Slot:
     outcome: Outcome | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Value):
     """The calls of one answer; positions never change."""
 
     slots: tuple[Slot, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fill:
+class Fill(Value):
     """The result of a call that the end of its turn cut short.
 
     Attributes:

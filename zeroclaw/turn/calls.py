@@ -6,7 +6,6 @@ back to the turn, which writes it down before it goes on.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.foreign import Raised, call
@@ -23,10 +22,10 @@ from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.files_out import judged
 from zeroclaw.turn.results import Settled, TimedOut
 from zeroclaw.turn.rooms import Rooms
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Value):
     """A call after its last check.
 
     Attributes:

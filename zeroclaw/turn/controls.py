@@ -1,7 +1,6 @@
 """The control lane of a conversation: what steers a running turn, and what comes between turns."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from zeroclaw import sentences
 from zeroclaw.delivery.rows import note_row
@@ -32,6 +31,7 @@ from zeroclaw.turn.inbox import (
 from zeroclaw.turn.pieces import messages, run_of, whole_text
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortRequested
+from zeroclaw.value import replace
 
 Tell = Callable[[Happened], Awaitable[None]]
 CallOf = Callable[[ApprovalId], ToolCall | None]

@@ -5,23 +5,24 @@ makes history and machine state of them again. Classes and fields are a stored f
 needs a new version and a reader of the old.
 """
 
-import json
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
+from msgspec import MsgspecError, Raw, Struct
+from msgspec.json import Decoder
+
+from zeroclaw import record
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
-from zeroclaw.record import TYPE, Json, from_json, to_bytes, to_json
 from zeroclaw.turn.batch import Fill, Outcome, Verdict
 from zeroclaw.turn.states import NO_USAGE, DoneReason, Limits
+from zeroclaw.value import Value
 
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnOpened:
+class TurnOpened(Value):
     """A turn began; its user message joins the history.
 
     Attributes:
@@ -46,8 +47,7 @@ class TurnOpened:
     late_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssistantReceived:
+class AssistantReceived(Value):
     """The model asked for tools; an answer without calls is part of `TurnFinished`.
 
     Attributes:
@@ -60,16 +60,14 @@ class AssistantReceived:
     shown: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gated:
+class Gated(Value):
     """The gate spoke about the open batch, one verdict for each call in request order."""
 
     verdicts: tuple[Verdict, ...]
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerTaken:
+class AnswerTaken(Value):
     """An approval ended.
 
     Attributes:
@@ -86,16 +84,14 @@ class AnswerTaken:
     receipt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Value):
     """A call is about to run; without this entry it has not."""
 
     action: ActionId
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFinished:
+class CallFinished(Value):
     """A call has its result.
 
     Attributes:
@@ -111,16 +107,14 @@ class CallFinished:
     usage: Usage = NO_USAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchAppended:
+class BatchAppended(Value):
     """The results of the open batch joined the history, in request order."""
 
     at: datetime
     context_heavy: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steered:
+class Steered(Value):
     """The running turn took another message of its person, after a complete batch."""
 
     user: UserMessage
@@ -128,8 +122,7 @@ class Steered:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(Value):
     """A summary stands for older messages; they stay in the journal.
 
     Attributes:
@@ -144,15 +137,13 @@ class Compacted:
     usage: Usage = NO_USAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResumed:
+class TurnResumed(Value):
     """A restart took the open turn up again."""
 
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFinished:
+class TurnFinished(Value):
     """The turn is over.
 
     Attributes:
@@ -170,8 +161,7 @@ class TurnFinished:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
+class Noted(Value):
     """Something the model should know later, such as a late edit.
 
     Attributes:
@@ -199,12 +189,20 @@ Entry = (
     | Noted
 )
 
-_NAMES = frozenset(kind.__name__ for kind in get_args(Entry))
+
+class _Versioned(Struct):
+    """An entry as it is written, not yet read."""
+
+    version: int
+    entry: Raw
+
+
+_READER = Decoder(_Versioned)
 
 
 def encode(entry: Entry) -> bytes:
     """Return one line of JSON with its version; texts come back character for character."""
-    return to_bytes({"version": VERSION, "entry": to_json(entry)})
+    return b'{"version":%d,"entry":%b}' % (VERSION, record.encode(entry))
 
 
 def decode(body: bytes) -> Entry:
@@ -214,22 +212,22 @@ def decode(body: bytes) -> Entry:
         StoreUnusable: It is damaged, or a newer zeroclaw wrote it.
     """
     try:
-        stored: Json = json.loads(body.decode("utf-8", "surrogatepass"))
-    except ValueError as error:
+        stored = _READER.decode(body)
+    except MsgspecError as error:
         message = f"a journal entry is damaged: {error}; restore the data directory from a backup"
         raise StoreUnusable(message) from error
-    version = stored.get("version") if isinstance(stored, dict) else None
-    entry = stored.get("entry") if isinstance(stored, dict) else None
-    name = entry.get(TYPE) if isinstance(entry, dict) else None
-    if version != VERSION or name not in _NAMES:
+    if stored.version != VERSION:
         message = (
-            f"a journal entry is of version `{version}` and type `{name}`, which this zeroclaw "
-            f"does not know (its own is {VERSION}); start the newer one that wrote it"
+            f"a journal entry is of version `{stored.version}`, which this zeroclaw does not know "
+            f"(its own is {VERSION}); start the newer one that wrote it"
         )
         raise StoreUnusable(message)
     try:
-        # from_json returns one of the union's members or raises.
-        return cast("Entry", from_json(Entry, entry, "entry"))
-    except ValueError as error:
-        message = f"a journal entry is damaged: {error}; restore the data directory from a backup"
+        # record.decode returns one of the union's members or raises.
+        return cast("Entry", record.decode(cast("type[object]", Entry), bytes(stored.entry)))
+    except StoreUnusable as error:
+        message = (
+            f"a journal entry is damaged: {error}; restore the data directory from a backup, or "
+            "start the newer zeroclaw that wrote it"
+        )
         raise StoreUnusable(message) from error

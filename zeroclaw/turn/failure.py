@@ -1,12 +1,10 @@
 """A message that failed, as operators are told of it."""
 
-from dataclasses import dataclass
-
 from zeroclaw.language import Says
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Value):
     """One failure; no words of anybody's.
 
     Attributes:

@@ -7,7 +7,6 @@ packed or encrypted can't be looked into. Pure, but slow for large files: it bel
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from zeroclaw.delivery.rows import File, file_row
 from zeroclaw.envelope import Address, ConversationId, TurnId
@@ -19,6 +18,7 @@ from zeroclaw.redact import Redactor
 from zeroclaw.store import PutBlob, Write
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
+from zeroclaw.value import replace
 
 MOST_FILES = 10
 """Of one call."""

@@ -4,8 +4,6 @@ The commit holds the journal's last entry, the item's state, the questions that 
 receipts of calls that the end cut short, and the outbox row that carries the text.
 """
 
-from dataclasses import dataclass, replace
-
 from zeroclaw import sentences
 from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import final_row, quiet_notes
@@ -31,12 +29,12 @@ from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.running import Ended
 from zeroclaw.turn.states import Done, DoneReason
 from zeroclaw.turn.verdicts import Verdicts
+from zeroclaw.value import Value, replace
 
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class Seat(Value):
     """One turn and what it is run with.
 
     Attributes:
@@ -50,8 +48,7 @@ class Seat:
     why: Says | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
+class _End(Value):
     """What the commit of the end holds, however often it is tried."""
 
     journal: tuple[Entry, ...]

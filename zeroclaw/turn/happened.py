@@ -5,16 +5,14 @@ them one at a time, steps its machine, and performs what follows. So the journal
 the machine saw, in the order it saw it.
 """
 
-from dataclasses import dataclass
-
 from zeroclaw.gate import audit
 from zeroclaw.store import DurablePoint, Write
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.signals import Event
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class Happened(Value):
     """An event, and the commit that goes before it.
 
     Attributes:

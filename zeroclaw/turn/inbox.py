@@ -4,7 +4,6 @@ Two lanes: what starts turns waits in order (`queued`), what steers a running on
 once (`control`). Every item ends in exactly one of the ended states (P1).
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -20,10 +19,10 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Value):
     """What a message is of one that its client sent in several.
 
     Attributes:
@@ -41,8 +40,7 @@ class Piece:
     lead: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Value):
     """A person's words, for the model.
 
     Attributes:
@@ -60,35 +58,30 @@ class Ask:
     piece: Piece | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UseTool:
+class UseTool(Value):
     """A tool call that a person wrote themselves; `arguments` is raw JSON text."""
 
     tool: str
     arguments: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Again(Value):
     """Start anew from the newest failed or stopped turn's message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Obeyed:
+class Obeyed(Value):
     """A command that was carried out as it was admitted; kept because it was said."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooOld:
+class TooOld(Value):
     """A message or call that came too late to be answered; kept because it was said."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class Unread(Value):
     """A message or command over a limit; its words were not kept, so that a flood fills no disk.
 
     Attributes:
@@ -101,8 +94,7 @@ class Unread:
 Cause = Literal["stop", "new", "halt", "interrupt", "revoked"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(Value):
     """End the running turn.
 
     Attributes:
@@ -113,30 +105,26 @@ class Stop:
     before: ItemId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Value):
     """An approval of this conversation has been answered; its row says how."""
 
     approval: ApprovalId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amend:
+class Amend(Value):
     """A message whose turn had begun was edited."""
 
     message: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Withdraw:
+class Withdraw(Value):
     """A message whose turn had begun was deleted."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revoked:
+class Revoked(Value):
     """A grant of this conversation was ended; only the audit has still to hear of it.
 
     Attributes:
@@ -155,8 +143,7 @@ State = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Value):
     """One admitted event.
 
     Attributes:

@@ -1,7 +1,6 @@
 """The receipts that a journal shows to have been given out."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from zeroclaw.envelope import ActionId
@@ -9,12 +8,12 @@ from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Denied, Outcome, Slot
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.states import Calling, State
+from zeroclaw.value import Value
 
 Given = tuple[str, str, Outcome, ActionId | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class Issued(Value):
     """A receipt that was given out in this conversation.
 
     Attributes:

@@ -6,7 +6,6 @@ Entries that fit nothing (a late answer, a call nobody knows) change nothing.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import cast
 
@@ -18,10 +17,10 @@ from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.issued import Issued, issued
 from zeroclaw.turn.machine import begin, begin_tool, step
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
+from zeroclaw.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTurn:
+class OpenTurn(Value):
     """A turn without a recorded end.
 
     Attributes:
@@ -35,8 +34,7 @@ class OpenTurn:
     resumed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Value):
     """What a conversation has come to.
 
     Attributes:

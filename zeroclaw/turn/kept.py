@@ -4,19 +4,18 @@ A row stands between the two, written in the commit of the result: without it a 
 by whoever knows its digest, from any conversation.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, PutBlob, RowKind, Store
+from zeroclaw.value import Value
 
 ID_CHARS = 16
 """Of the digest; what the model reads and gives back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptResult:
+class KeptResult(Value):
     """The row of a kept output.
 
     Attributes:

@@ -25,7 +25,6 @@ event before stepping with it, so that a journal holds exactly what the machine 
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Never, NoReturn, assert_never
 
 from zeroclaw import sentences
@@ -82,6 +81,7 @@ from zeroclaw.turn.states import (
     Streaming,
     Thinking,
 )
+from zeroclaw.value import replace
 
 Step = tuple[State, tuple[Effect, ...]]
 

@@ -1,15 +1,13 @@
 """The row of a turn: where it answers, and the messages of its draft so far."""
 
-from dataclasses import dataclass, replace
-
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Rows, find_all
 from zeroclaw.turn.inbox import Item
+from zeroclaw.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRow:
+class TurnRow(Value):
     """What a restart needs beside the journal.
 
     Attributes:

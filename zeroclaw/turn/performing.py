@@ -5,7 +5,6 @@ its event.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Literal
 
 from zeroclaw import sentences
@@ -41,6 +40,7 @@ from zeroclaw.turn.signals import (
     ResponseReceived,
 )
 from zeroclaw.turn.verdicts import Verdicts
+from zeroclaw.value import replace
 
 EXPIRE_AGAIN_S = 1.0
 

@@ -6,7 +6,6 @@ receipt. Pure but for the clock that is handed in.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from zeroclaw.errors import ToolFailed
@@ -21,6 +20,7 @@ from zeroclaw.store import PutBlob
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.kept import id_of
+from zeroclaw.value import Value
 
 LONGEST_CHARS = 1_000_000
 """Of an output that is redacted and kept whole. 50 MB would hold up everybody for seconds, and be
@@ -39,15 +39,13 @@ AUDITED: Mapping[Outcome, audit.Kind] = {
 OUTCOMES: Mapping[audit.Kind, Outcome] = {kind: outcome for outcome, kind in AUDITED.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimedOut:
+class TimedOut(Value):
     """A run that took longer than its tool may."""
 
     after_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Value):
     """A call's result and everything that is recorded with it.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.channel import ChannelLog
@@ -24,10 +23,10 @@ from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.states import Limits
+from zeroclaw.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rooms:
+class Rooms(Value):
     """Handed to every turn; nothing in it belongs to one conversation.
 
     Attributes:

@@ -8,7 +8,6 @@ without getting further ends as failed, and is told (S4-19).
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from zeroclaw import sentences
 from zeroclaw.delivery.handle import DraftHandle
@@ -37,6 +36,7 @@ from zeroclaw.turn.running import Running, is_parked
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Calling, Done
 from zeroclaw.turn.states import State as MachineState
+from zeroclaw.value import replace
 
 MOST_RESUMED = 3
 """Restarts in a row that a turn survives without getting further; a crash loop ends there."""

@@ -8,7 +8,6 @@ everything that still runs for the turn is stopped.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from zeroclaw.delivery.handle import DraftHandle
@@ -30,13 +29,13 @@ from zeroclaw.turn.performing import Performing
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
 from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
+from zeroclaw.value import Value
 
 MOST_WAITING = 256
 """Events that may wait for the turn; a stream that is faster waits with its next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Value):
     """What the loop leaves behind.
 
     Attributes:

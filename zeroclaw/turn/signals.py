@@ -4,13 +4,13 @@ Each effect names the events that answer it. Exactly one of them comes for each 
 included; the effects that say "no answer" ask nothing.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage
 from zeroclaw.turn.batch import Outcome, Verdict
 from zeroclaw.turn.states import NO_USAGE, Done
+from zeroclaw.value import Value
 
 AbortCause = Literal["stop", "new", "halt", "revoked", "interrupt"]
 """Why a turn is ended from outside. A shutdown is none of them: it takes no step at all, and the
@@ -20,23 +20,20 @@ turn is resumed from its journal."""
 # --- events --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestSent:
+class RequestSent(Value):
     """The request is composed and on its way; its outcome follows."""
 
     request: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextArrived:
+class TextArrived(Value):
     """More of the answer may be shown: redacted and screened."""
 
     request: int
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseReceived:
+class ResponseReceived(Value):
     """The stream was read to its end.
 
     Attributes:
@@ -49,15 +46,13 @@ class ResponseReceived:
     shown: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamCut:
+class StreamCut(Value):
     """The stream broke before its end; nothing of it has run."""
 
     request: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFailed:
+class RequestFailed(Value):
     """The model can't be asked, for good.
 
     Attributes:
@@ -68,29 +63,25 @@ class RequestFailed:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextOverflowed:
+class ContextOverflowed(Value):
     """The request is larger than the model's window."""
 
     request: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchGated:
+class BatchGated(Value):
     """The gate has spoken; one verdict for each call, in request order."""
 
     verdicts: tuple[Verdict, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalGranted:
+class ApprovalGranted(Value):
     """Somebody who may said yes."""
 
     approval: ApprovalId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRefused:
+class ApprovalRefused(Value):
     """Somebody said no, nobody answered in time, or nobody could be asked.
 
     Attributes:
@@ -101,15 +92,13 @@ class ApprovalRefused:
     result: ToolMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallCleared:
+class CallCleared(Value):
     """A call passed its last check and will start; that it does is on record."""
 
     action: ActionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnded:
+class CallEnded(Value):
     """A call has its result: it ran, failed, or was stopped by its last check.
 
     Attributes:
@@ -122,8 +111,7 @@ class CallEnded:
     usage: Usage = NO_USAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchAppended:
+class BatchAppended(Value):
     """The results are in the history.
 
     Attributes:
@@ -133,15 +121,13 @@ class BatchAppended:
     context_heavy: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(Value):
     """A summary replaces older turns; `usage` is what making it took."""
 
     usage: Usage = NO_USAGE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionFailed:
+class CompactionFailed(Value):
     """Nothing was replaced, nothing is lost (K13).
 
     Attributes:
@@ -151,8 +137,7 @@ class CompactionFailed:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbortRequested:
+class AbortRequested(Value):
     """Somebody ended the turn.
 
     Attributes:
@@ -163,8 +148,7 @@ class AbortRequested:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopDetected:
+class LoopDetected(Value):
     """The model goes in circles.
 
     Attributes:
@@ -174,8 +158,7 @@ class LoopDetected:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFailed:
+class TurnFailed(Value):
     """The runtime gives the turn up: a fault of its own, or too many restarts.
 
     Attributes:
@@ -209,8 +192,7 @@ Event = (
 # --- effects -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRequest:
+class SendRequest(Value):
     """Compose a request from the history and stream the answer.
 
     Tell `RequestSent` when it leaves and `TextArrived` as text comes; answered by
@@ -223,29 +205,25 @@ class SendRequest:
     request: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowText:
+class ShowText(Value):
     """Show this as the draft; it is the whole text of the turn so far. No answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateBatch:
+class GateBatch(Value):
     """Gate these calls together, serially in this order; answered by `BatchGated`."""
 
     calls: tuple[ToolCall, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitAnswers:
+class AwaitAnswers(Value):
     """Ask; answered for each approval by `ApprovalGranted` or `ApprovalRefused`."""
 
     approvals: tuple[ApprovalId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckCalls:
+class CheckCalls(Value):
     """Check these calls a last time, side by side: guards, resources, policy, snapshot.
 
     Answered for each by `CallCleared`, or by `CallEnded` when it may not run after all.
@@ -254,48 +232,41 @@ class CheckCalls:
     actions: tuple[ActionId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCall:
+class RunCall(Value):
     """Run a cleared call; answered by `CallEnded`."""
 
     action: ActionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dispatch:
+class Dispatch(Value):
     """Let a sub-agent do a cleared call; answered by `CallEnded` with its usage."""
 
     action: ActionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordUnknown:
+class RecordUnknown(Value):
     """A restart hid the outcome of this call: answered by `CallEnded` as `unknown`."""
 
     action: ActionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelCalls:
+class CancelCalls(Value):
     """Stop these calls. No answer; what they still report is ignored."""
 
     actions: tuple[ActionId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendBatch:
+class AppendBatch(Value):
     """Append the results to the history in this order; answered by `BatchAppended`."""
 
     results: tuple[ToolMessage, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compact:
+class Compact(Value):
     """Replace older turns by a summary; answered by `Compacted` or `CompactionFailed`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
+class Finish(Value):
     """Stop all that still runs for the turn, then record and render its end. No answer."""
 
     done: Done

@@ -1,6 +1,5 @@
 """The seven states of a turn (S4-03), and what they share."""
 
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId
@@ -8,6 +7,7 @@ from zeroclaw.events import StageName
 from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, ToolMessage, Usage
 from zeroclaw.turn.batch import Batch, Fill
+from zeroclaw.value import Value
 
 NO_USAGE = Usage()
 
@@ -16,8 +16,7 @@ DoneReason = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value):
     """What one turn may use; fixed when it begins.
 
     Attributes:
@@ -29,8 +28,7 @@ class Limits:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Value):
     """What every state but the last carries.
 
     Attributes:
@@ -61,8 +59,7 @@ class Progress:
         return not self.direct and self.rounds + 1 < self.limits.max_rounds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Value):
     """The next request is being composed and sent: COMPOSE_REQUEST and SEND_REQUEST.
 
     Attributes:
@@ -73,8 +70,7 @@ class Thinking:
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streaming:
+class Streaming(Value):
     """The model answers: STREAM_RESPONSE.
 
     Attributes:
@@ -88,24 +84,21 @@ class Streaming:
     fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirming:
+class Confirming(Value):
     """A person decides about some calls of a batch, and nothing of it runs: TOOL_CALL."""
 
     progress: Progress
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Executing:
+class Executing(Value):
     """A batch is gated, run and appended: TOOL_CALL."""
 
     progress: Progress
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dispatching:
+class Dispatching(Value):
     """A sub-agent does one call of a batch: TOOL_CALL.
 
     Attributes:
@@ -117,8 +110,7 @@ class Dispatching:
     action: ActionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacting:
+class Compacting(Value):
     """Older turns are being replaced by a summary, before the next COMPOSE_REQUEST.
 
     Attributes:
@@ -131,8 +123,7 @@ class Compacting:
     shown: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Value):
     """The turn is over, and is to be recorded and rendered: RENDER.
 
     Attributes:

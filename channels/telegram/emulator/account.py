@@ -8,14 +8,14 @@ from channels.telegram.emulator.files import Files
 from channels.telegram.emulator.refusals import bad_request, forbidden, too_many
 from channels.telegram.emulator.updates import Updates
 from channels.telegram.emulator.wire import Json, Parameters, whole
+from zeroclaw import Value
 
 FIRST_SUPERGROUP = -1_001_000_000_000
 FIRST_GROUP = -4_000_000
 FIRST_PERSON = 1_000_001
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toast:
+class Toast(Value):
     """How a press was answered."""
 
     text: str = ""
@@ -39,8 +39,7 @@ class Press:
     toast: Toast | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
+class Webhook(Value):
     """Where updates go instead of being fetched."""
 
     url: str

@@ -11,20 +11,20 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from zeroclaw import Value
+
 # Two clocks and a network lie between a bot and its limit; a thousandth of a call is no excess.
 _TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(Value):
     """So many at once, and so many a second after that."""
 
     per_s: float
     burst: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value):
     """What one bot account may do.
 
     Attributes:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from channels.telegram.emulator.entities import Formatted
 from channels.telegram.emulator.wire import Json, is_array, is_object, text_of
+from zeroclaw import Value
 
 ChatKind = Literal["private", "group", "supergroup"]
 Standing = Literal["member", "administrator", "left", "kicked", "restricted"]
@@ -14,8 +15,7 @@ DRAFT_KEPT_S = 30.0
 """A native draft is "a temporary 30-second preview" (Bot API, sendRichMessageDraft, read 2026-11)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Moment(Value):
     """One instant, on both clocks.
 
     Attributes:
@@ -53,8 +53,7 @@ class Person:
         return self.first_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(Value):
     """A text that a message had.
 
     Attributes:
@@ -69,8 +68,7 @@ class Version:
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Button:
+class Button(Value):
     """A button under a message.
 
     Attributes:
@@ -165,8 +163,7 @@ def buttons_of(markup: Json | None) -> list[Button]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Value):
     """A native draft that a person sees while it is written.
 
     Attributes:

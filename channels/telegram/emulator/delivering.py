@@ -8,22 +8,20 @@ set anew is tried at once.
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from channels.telegram.emulator.account import Account, Webhook
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.updates import Update
 from channels.telegram.emulator.webhooks import LONGEST_RETRY_S
-from zeroclaw import Clock
+from zeroclaw import Clock, Value
 
 ANSWERED_WITHIN_S = 60
 _SUCCESS = range(200, 300)
 _RETRY_AFTER = b"retry-after:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Failure:
+class _Failure(Value):
     """Why an update was not taken, and when to try again, 0 where that was not said."""
 
     why: str

@@ -12,7 +12,6 @@ in it waits for time to pass but what Telegram itself waits for, by the clock th
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
@@ -30,7 +29,7 @@ from channels.telegram.emulator.people import Deed
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.updates import Update, Updates
 from channels.telegram.emulator.wire import Json
-from zeroclaw import Clock
+from zeroclaw import Clock, replace
 
 PATIENCE_S = 40.0
 """How long `until` waits: less than a test's own limit, so that what was waited for is told."""

@@ -6,11 +6,11 @@ order, and marks that Telegram does not allow inside each other are dropped.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from channels.telegram.emulator.refusals import bad_request, can_not_parse
 from channels.telegram.emulator.wire import Json, is_array, is_number, is_object, text_of
+from zeroclaw import Value, replace
 
 MOST_ENTITIES = 100
 """What is marked beyond these stays plain text (Telegram's limit, not in the Bot API's pages)."""
@@ -42,8 +42,7 @@ def utf16(text: str) -> int:
     return len(text) + len(_PAIRS.findall(text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
+class Entity(Value):
     """One mark.
 
     Attributes:
@@ -72,8 +71,7 @@ class Entity:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Formatted:
+class Formatted(Value):
     """A text and its marks."""
 
     text: str = ""

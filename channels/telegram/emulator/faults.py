@@ -3,9 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from channels.telegram.emulator.refusals import Refused, bad_request, too_many
 from channels.telegram.emulator.wire import Parameters
+from zeroclaw import Value
+
+_NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(eq=False, kw_only=True)
@@ -42,8 +46,7 @@ class Call:
         return f"{self.method} {self.chat} {self.message} {self.text[:60]!r}{ending}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refuse:
+class Refuse(Value):
     """Not carried out; the answer says why.
 
     Attributes:
@@ -52,15 +55,14 @@ class Refuse:
 
     code: int = 400
     description: str = "Bad Request: refused by a test"
-    parameters: Mapping[str, int] = field(default_factory=dict[str, int])
+    parameters: Mapping[str, int] = _NO_PARAMETERS
 
     def refusal(self) -> Refused:
         """Return the answer."""
         return Refused(self.code, self.description, self.parameters)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooMany:
+class TooMany(Value):
     """Not carried out: 429."""
 
     retry_after_s: int
@@ -70,8 +72,7 @@ class TooMany:
         return too_many(self.retry_after_s)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadMarkup:
+class BadMarkup(Value):
     """Not carried out: the entities can't be parsed."""
 
     def refusal(self) -> Refused:
@@ -79,8 +80,7 @@ class BadMarkup:
         return bad_request("can't parse entities: refused by a test")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadGateway:
+class BadGateway(Value):
     """Answered 502 with a page of HTML, as by the proxy before the Bot API.
 
     Attributes:
@@ -90,8 +90,7 @@ class BadGateway:
     carried_out: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lose:
+class Lose(Value):
     """The connection is cut before the answer, after or before the call was carried out."""
 
     carried_out: bool

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from channels.telegram.emulator.refusals import Refused, bad_request
 from channels.telegram.emulator.wire import Json, Parameters, Upload
+from zeroclaw import Value
 
 MEGABYTE = 1024 * 1024
 LARGEST_DOWN = 20 * MEGABYTE
@@ -44,8 +45,7 @@ _FACTS: Mapping[str, Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Value):
     """One file.
 
     Attributes:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from channels.telegram.emulator.entities import Entity, utf16
 from channels.telegram.emulator.links import link, special
 from channels.telegram.emulator.refusals import can_not_parse
+from zeroclaw import Value
 
 _KINDS = {
     "b": "bold",
@@ -39,8 +40,7 @@ _ATTRIBUTE_NAME = re.compile(r"[^\s=>/\"']*")
 _TOKEN = re.compile(r"[A-Za-z0-9.\-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Open:
+class _Open(Value):
     """A tag that has begun, and what its attributes said."""
 
     name: str

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from zeroclaw import Value
+
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _MAX_HEAD_BYTES = 64 * 1024
 _REASONS = {200: "OK", 204: "No Content", 303: "See Other"}
@@ -28,8 +30,7 @@ class Gone:
             self.told()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Value):
     """One request.
 
     Attributes:
@@ -46,8 +47,7 @@ class Request:
     gone: Gone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Value):
     """A whole answer."""
 
     status: int = 200
@@ -56,8 +56,7 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Streamed:
+class Streamed(Value):
     """An answer that comes in pieces until it ends, or the other side leaves."""
 
     content_type: str
@@ -65,8 +64,7 @@ class Streamed:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Value):
     """No answer: the connection is cut."""
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from channels.telegram.emulator.entities import Entity, utf16
 from channels.telegram.emulator.links import link, special
 from channels.telegram.emulator.refusals import can_not_parse
+from zeroclaw import Value
 
 RESERVED: Final = "_*[]()~`>#+-=|{}.!"
 _NAMES = {
@@ -33,8 +34,7 @@ _SIGNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Open:
+class _Open(Value):
     """A mark that has begun."""
 
     kind: str

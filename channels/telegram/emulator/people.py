@@ -1,7 +1,6 @@
 """What people do, and what the bot is told of it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import accumulate
 
 from channels.telegram.emulator import shapes
@@ -11,6 +10,7 @@ from channels.telegram.emulator.entities import Entity, Formatted, settled, utf1
 from channels.telegram.emulator.sending import origin
 from channels.telegram.emulator.updates import Update
 from channels.telegram.emulator.wire import Json
+from zeroclaw import Value
 
 LONGEST_TEXT = 4096
 LOOKED_BACK = 300
@@ -18,8 +18,7 @@ LOOKED_BACK = 300
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class Deed(Value):
     """What somebody did.
 
     Attributes:

@@ -6,8 +6,9 @@ numbers and flags leniently: what is none is 0 or false.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeGuard
+
+from zeroclaw import Value, field
 
 Json = Mapping[str, object]
 
@@ -47,8 +48,7 @@ def whole(text: str) -> int:
     return int(text) if digits.isascii() and digits.isdigit() else 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upload:
+class Upload(Value):
     """A file as a form brought it."""
 
     name: str
@@ -56,8 +56,7 @@ class Upload:
     media_type: str = "application/octet-stream"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class Parameters(Value):
     """The parameters of one call.
 
     Attributes:

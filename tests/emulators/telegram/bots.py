@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import httpx
 from telegram import Bot
@@ -10,6 +9,7 @@ from telegram.request import HTTPXRequest
 
 from channels.telegram.emulator import Emulator, Limits
 from tests.fakes.manual_clock import ManualClock
+from zeroclaw.value import Value
 
 # Without this each client reads the machine's certificates, a tenth of a second.
 PLAIN: Mapping[str, object] = {"verify": False, "trust_env": False}
@@ -50,8 +50,7 @@ async def telegram_and_bot(
         yield telegram, bot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Value):
     """What the server answered to a call made by hand."""
 
     status: int

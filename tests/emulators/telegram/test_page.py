@@ -220,7 +220,10 @@ async def test_calls_hang_until_they_are_released_and_are_refused_as_told() -> N
         ({"do": "file", "person": ANN, "kind": "poem"}, "`kind` is one of document"),
         ({"do": "file", "person": ANN, "base64": "?"}, "`base64` can't be read"),
         ({"do": "album", "person": ANN, "photos": "?"}, "an album has 2 to 10 `photos`"),
-        ({"do": "album", "person": ANN, "photos": [{"name": "a.jpg"}]}, "an album has 2 to 10 `photos`"),
+        (
+            {"do": "album", "person": ANN, "photos": [{"name": "a.jpg"}]},
+            "an album has 2 to 10 `photos`",
+        ),
         ({"do": "fail", "how": "sadly"}, "`how` is one of too_many"),
     ],
 )

@@ -1,6 +1,5 @@
 """What `doctor` makes of what it found: each check, what is well and what is not."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,6 +20,7 @@ from zeroclaw.cli.judging import Line, exit_code, in_words, judge
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.switch import Halt
 from zeroclaw.keeping.standing import Failing, Standing
+from zeroclaw.value import replace
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MB = 1_000_000

@@ -1,6 +1,5 @@
 """What the sections' tests show: a place, and rows of each kind."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from tests.unit.console.parsed import Part, parsed
@@ -18,6 +17,7 @@ from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.grant import Grant
 from zeroclaw.inbound.known import Known
 from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 PLACE = Place(root="/console", chat="/web/", token="the-token")

@@ -1,7 +1,6 @@
 """The console over a whole house: what it shows is what holds, and what it does goes by the doors."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.gate import audit
 from zeroclaw.store import Append, Commit, DurablePoint, LogKind, Put, RowKind
+from zeroclaw.value import replace
 
 HOSTILE = "<script>alert('hi')</script>"
 POKE = asks_for(("poke", '{"a": 1, "b": "</pre><b>"}'))

@@ -1,7 +1,5 @@
 """Conversations, the audit and the policy explainer as they are shown."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.unit.console.parsed import faults, parsed
@@ -26,6 +24,7 @@ from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.statement import Statement
+from zeroclaw.value import replace
 
 TOLD = Told(
     id=HERE, address=ADDRESS, started_at=AT, people=(HOSTILE, "Bob"), last_at=AT, state="running",

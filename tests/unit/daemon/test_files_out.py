@@ -1,7 +1,6 @@
 """Files of a workspace in a whole house: the model hands one to the people of a chat."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from zeroclaw.errors import ChannelRejected
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import DurablePoint, RowKind
 from zeroclaw.tools import files
+from zeroclaw.value import replace
 
 TAKES = replace(CAPABILITIES, max_file_bytes=1_000)
 REPORT = b"name;sum\nAnn;3\n"

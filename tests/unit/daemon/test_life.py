@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from zeroclaw.record import encode
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Spawned
+from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", "{}"))

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.unit.tools.fetch.pages import Pages, answer
 from zeroclaw.config import FetchSettings, ShellSettings, ToolsSettings, parse
 from zeroclaw.daemon.parts import Openers, open_parts
 from zeroclaw.errors import ConfigError, ToolFailed
+from zeroclaw.value import replace
 
 
 async def test_it_fetches_as_it_is_configured(tmp_path: Path) -> None:

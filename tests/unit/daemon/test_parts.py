@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from tests.unit.daemon.test_life import start_in
 from zeroclaw.config import ToolsSettings
 from zeroclaw.daemon.parts import Openers, open_parts
 from zeroclaw.errors import ConfigError
+from zeroclaw.value import replace
 
 
 async def test_tools_that_others_bring_are_opened(

@@ -1,7 +1,6 @@
 """A configuration that is read again while the daemon runs."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -27,6 +26,7 @@ from zeroclaw.daemon.reloading import (
 )
 from zeroclaw.inbound.known import Known, known_put
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -21,6 +20,7 @@ from zeroclaw.errors import (
     ProviderUnusable,
 )
 from zeroclaw.mount import HookAnswer, HookRequest, LineStream
+from zeroclaw.value import replace
 
 
 class SlowModel(ScriptedModel):

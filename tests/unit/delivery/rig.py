@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tests.fakes.counting_ids import CountingIds
@@ -17,6 +17,7 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Ask, Item, Text
 from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
+from zeroclaw.value import replace
 
 CALL_TIMEOUT_S = 20.0
 TURN = TurnId("turn")

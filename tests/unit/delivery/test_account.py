@@ -1,7 +1,6 @@
 """One account's calls are granted in turn, and none of them hangs."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from zeroclaw.delivery.endings import Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
+from zeroclaw.value import replace
 
 SLOW = replace(CAPABILITIES, account_budget=Budget(per_s=0.1))
 PLACE = Address(channel="chat", account="bot", chat="c", direct=True)

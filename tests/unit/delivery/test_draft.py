@@ -1,7 +1,5 @@
 """A draft shows the newest text, in one message after another, and never gets in its own way."""
 
-from dataclasses import replace
-
 import pytest
 
 from zeroclaw.delivery.draft import (
@@ -29,6 +27,7 @@ from zeroclaw.delivery.draft_events import (
     Unknown,
     Withdraw,
 )
+from zeroclaw.value import replace
 
 TRAITS = Traits(can_edit=True, can_delete=True, multi_message=True, idempotent_send=False)
 FRESH = opened("t", 1, TRAITS)

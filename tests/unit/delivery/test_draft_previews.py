@@ -1,7 +1,5 @@
 """Where a platform shows unsent text, a draft is no message before it must be one."""
 
-from dataclasses import replace
-
 import pytest
 
 from zeroclaw.delivery.draft import Draft, Traits, is_previewed, opened, step
@@ -26,6 +24,7 @@ from zeroclaw.delivery.draft_events import (
     Unknown,
     Withdraw,
 )
+from zeroclaw.value import replace
 
 TRAITS = Traits(
     can_edit=True, can_delete=True, multi_message=True, idempotent_send=False, previews=True

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,6 +16,7 @@ from zeroclaw.delivery.rows import POSSIBLE_REPEAT, final_row
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
+from zeroclaw.value import replace
 
 pytestmark = pytest.mark.slow
 

@@ -1,13 +1,12 @@
 """What delivery itself says is said in the language of whoever reads the message."""
 
-from dataclasses import replace
-
 from tests.fakes.scripted_calls import Lost
 from tests.unit.delivery.outbox_rows import posted, seen
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, running
 from zeroclaw.delivery.rows import final_row, note_row
 from zeroclaw.envelope import ConversationId, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable
+from zeroclaw.value import replace
 
 KEEPS = replace(CAPABILITIES, can_delete=False)
 """A platform that deletes nothing."""

@@ -1,7 +1,6 @@
 """Drafts on a platform: what people see while an answer is written."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -27,6 +26,7 @@ from zeroclaw.errors import (
     NotSupported,
     RateLimited,
 )
+from zeroclaw.value import replace
 
 PACED = replace(CAPABILITIES, min_edit_interval_s=2.0)
 

@@ -1,7 +1,6 @@
 """Drafts on a platform that shows unsent text: seen while they are written, and gone without a trace."""
 
 import asyncio
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,6 +12,7 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery.handle import LONGEST_STAND_S, LOOK_S, DraftHandle
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable, NotSupported, RateLimited
+from zeroclaw.value import replace
 
 NATIVE = replace(PLAIN_SENDS, native_draft=True)
 

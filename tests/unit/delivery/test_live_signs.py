@@ -1,12 +1,12 @@
 """What a draft shows besides its text: that somebody is at work, and when it has caught up."""
 
 import asyncio
-from dataclasses import replace
 
 from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
 from zeroclaw.delivery.handle import TYPING_S, DraftHandle
 from zeroclaw.envelope import MessageRef, TurnId
+from zeroclaw.value import replace
 
 TYPES = replace(CAPABILITIES, has_typing=True)
 PACED = replace(CAPABILITIES, min_edit_interval_s=2.0)

@@ -1,7 +1,5 @@
 """A card is shown, its approvals learn where, and it shows how each ended."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.fakes.scripted_calls import Lost
@@ -20,6 +18,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import Ask, ask_row, settle_rows
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Conflict, DeliveryUnknown
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.value import replace
 
 
 def asking(rig: Rig) -> Put:

@@ -1,7 +1,5 @@
 """A final ends as exactly its text: it edits, sends, takes away, and falls back before it gives up."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.unit.delivery.outbox_rows import (
@@ -20,6 +18,7 @@ from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint
+from zeroclaw.value import replace
 
 
 async def test_a_final_without_a_draft_is_sent() -> None:

@@ -1,7 +1,6 @@
 """A message whose answer or whose record was lost is looked for, so that it does not stand twice."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -26,6 +25,7 @@ from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Commit, DurablePoint, Put
+from zeroclaw.value import replace
 
 MARKED = "done" + POSSIBLE_REPEAT
 

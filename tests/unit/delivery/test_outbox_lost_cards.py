@@ -1,7 +1,6 @@
 """Cards and drafts that were lost are found as well, and where that is not wanted, held back."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_calls import Call, Lost
@@ -22,6 +21,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Text, ask_row, settle_rows
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable
+from zeroclaw.value import replace
 
 HOLDING = replace(PLAIN_SENDS, may_repeat=False)
 MARKED = "done" + POSSIBLE_REPEAT

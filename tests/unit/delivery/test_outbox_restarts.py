@@ -1,7 +1,6 @@
 """A delivery that was interrupted goes on where it was, by whoever holds the conversation."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import Fenced
 from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.value import replace
 
 
 async def kill_at(point: DurablePoint, *, after: bool, store: MemoryStore) -> asyncio.Event:

@@ -1,7 +1,5 @@
 """Platforms' limits are kept, finals go first, and drafts thin out evenly."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +27,7 @@ from zeroclaw.delivery.pacing_events import (
     Wanted,
     Withdrawn,
 )
+from zeroclaw.value import replace
 
 FREE = Limits(chat=Budget(), account=Budget())
 

@@ -1,7 +1,6 @@
 """A long text is cut while others go on."""
 
 import asyncio
-from dataclasses import replace
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import ScriptedChannel
@@ -9,6 +8,7 @@ from tests.unit.delivery.rig import CAPABILITIES, running
 from zeroclaw.delivery.parting import parted
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import Rendered
+from zeroclaw.value import replace
 
 
 async def test_it_is_cut_as_split_cuts_it_and_others_have_their_turns() -> None:

@@ -1,7 +1,5 @@
 """Rows of the outbox come back as they were written."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.unit.delivery.rig import HERE, TURN, card, outcome
@@ -9,6 +7,7 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import Item, Left, Text
 from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.store import Put
+from zeroclaw.value import replace
 
 WHERE = Address(channel="chat", account="bot", chat="c", thread="t", direct=True)
 REF = MessageRef(address=WHERE, message="m0")

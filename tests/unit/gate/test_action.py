@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
@@ -27,6 +26,7 @@ from zeroclaw.gate.action import (
     to_put,
 )
 from zeroclaw.store import Put, RowKind
+from zeroclaw.value import replace
 
 ANN = Principal(
     id="person:ann", roles=frozenset({"operator", "family"}), channel="web", sender="7", display="A"

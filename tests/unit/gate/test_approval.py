@@ -1,6 +1,5 @@
 """A question about one exact call gets one answer, from whoever may give it, in time."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -39,6 +38,7 @@ from zeroclaw.gate.approval import (
     with_ref,
 )
 from zeroclaw.store import Put, RowKind
+from zeroclaw.value import replace
 
 DEADLINE = datetime(2026, 11, 21, 12, 5, 0, tzinfo=UTC)
 BEFORE = DEADLINE - timedelta(microseconds=1)

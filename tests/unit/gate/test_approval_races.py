@@ -1,7 +1,7 @@
 """Presses, timers and stops in any order, each cut in two by the others, end a question once."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -21,6 +21,7 @@ from zeroclaw.envelope import ActionId, ApprovalId, Choice, ConversationId, Prin
 from zeroclaw.gate import approval as room
 from zeroclaw.gate.approval import Answered, Approval, Late, Result, decode
 from zeroclaw.store import Put
+from zeroclaw.value import replace
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 DEADLINE = START + timedelta(seconds=5)

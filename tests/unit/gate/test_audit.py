@@ -1,7 +1,6 @@
 """Nothing in the audit can be changed, moved or removed without its being seen."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -28,6 +27,7 @@ from zeroclaw.gate.audit import (
     read,
     verify,
 )
+from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 21, 12, 3, 59, 5, tzinfo=UTC)
 CONVERSATION = ConversationId("01CONVERSATION")

@@ -1,7 +1,6 @@
 """A chain may lose its oldest entries, and the rest is still proven."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -26,6 +25,7 @@ from zeroclaw.gate.audit import (
 )
 from zeroclaw.gate.cutting import carried, cut_point
 from zeroclaw.store import LogEntry
+from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -1,6 +1,6 @@
 """The gate phase in its order: what is allowed, what is asked, and what is written of it."""
 
-from dataclasses import replace
+import dataclasses
 from datetime import timedelta
 
 from tests.fakes.counting_ids import numbered_ulid
@@ -30,11 +30,12 @@ from zeroclaw.gate.statement import Statement
 from zeroclaw.gate.verdict import Allowed, Asked, Denied
 from zeroclaw.redact import MARKER
 from zeroclaw.tool import Arguments
+from zeroclaw.value import replace
 
 
 async def test_a_batch_is_decided_call_by_call_in_request_order() -> None:
     """One verdict a call, in the order asked, before anything runs (S1-19, S2-08, S2-11, K3)."""
-    tools = [replace(READ), replace(WRITE), replace(SHELL)]
+    tools = [dataclasses.replace(READ), dataclasses.replace(WRITE), dataclasses.replace(SHELL)]
     policy = assemble(
         "supervised",
         [Statement(id="no-shell", effect="deny", principals=("anyone",), actions=("tool:shell",))],
@@ -98,7 +99,7 @@ def says_a_secret(_: Arguments) -> str:
 async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
     """With hash, deadline, approvers, and a view without secrets (S2-10, S2-12, P5)."""
     raw = f'{{"path":"a","text":"the password is {SECRET}"}}'
-    tool = replace(WRITE, describes=says_a_secret)
+    tool = dataclasses.replace(WRITE, describes=says_a_secret)
     batch = await House(tools=[tool]).decide(call("write_file", raw))
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Asked)
@@ -144,7 +145,9 @@ async def test_a_tool_that_cannot_describe_a_call_is_described_by_its_name() -> 
     def raises(_: Arguments) -> str:
         raise RuntimeError
 
-    batch = await House(tools=[replace(WRITE, describes=raises)]).decide(call("write_file"))
+    batch = await House(tools=[dataclasses.replace(WRITE, describes=raises)]).decide(
+        call("write_file")
+    )
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Asked)
     assert verdict.approval.summary == "run write_file"

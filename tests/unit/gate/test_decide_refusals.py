@@ -1,8 +1,8 @@
 """What the gate refuses: calls that can't be decided about, and what no approval opens."""
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -28,6 +28,7 @@ from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Allowed, Denied
 from zeroclaw.redact import MARKER
 from zeroclaw.tool import Arguments
+from zeroclaw.value import replace
 
 
 def refuses(_: Arguments) -> Arguments:
@@ -58,7 +59,7 @@ async def test_arguments_that_cannot_be_used_fail_with_a_clear_text(
     name: str, arguments: str, checks: Callable[[Arguments], Arguments], text: str
 ) -> None:
     """The model reads what is wrong; nothing ran; audit and receipt have it, too (S2-09)."""
-    house = House(tools=[replace(READ, checks=checks)])
+    house = House(tools=[dataclasses.replace(READ, checks=checks)])
     batch = await house.decide(call(name, arguments))
     told = f"the arguments of `read_file` can't be used, nothing ran: {text}"
     assert denied(batch) == ("failed", told)
@@ -143,7 +144,9 @@ async def test_a_long_list_of_faults_is_cut() -> None:
     def refuses_at_length(_: Arguments) -> Arguments:
         raise ToolArgumentsInvalid(("path: is missing",) * 1000)
 
-    batch = await House(tools=[replace(READ, checks=refuses_at_length)]).decide(call("read_file"))
+    batch = await House(tools=[dataclasses.replace(READ, checks=refuses_at_length)]).decide(
+        call("read_file")
+    )
     assert len(denied(batch)[1]) == REASON_CHARS + 2
 
 
@@ -178,7 +181,9 @@ async def test_protection_stands_above_every_policy(
 ) -> None:
     """Even full autonomy does not open it, and no person is asked (S3-23)."""
     house = House(
-        tools=[replace(READ, touches=touches)], policy=assemble("full"), resolve_timeout_s=0
+        tools=[dataclasses.replace(READ, touches=touches)],
+        policy=assemble("full"),
+        resolve_timeout_s=0,
     )
     if touches is not hangs:
         house.resolve_timeout_s = 10
@@ -197,7 +202,9 @@ async def test_a_tool_that_changes_its_copy_changes_nothing() -> None:
         cast("dict[str, object]", arguments)["path"] = "/etc/passwd"
         return ()
 
-    batch = await House(tools=[replace(READ, touches=meddles)]).decide(call("read_file"))
+    batch = await House(tools=[dataclasses.replace(READ, touches=meddles)]).decide(
+        call("read_file")
+    )
     (verdict,) = batch.verdicts
     assert isinstance(verdict, Allowed)
     assert verdict.frozen.action.arguments == {"path": "a"}
@@ -205,7 +212,7 @@ async def test_a_tool_that_changes_its_copy_changes_nothing() -> None:
 
 async def test_cancelling_the_gate_passes_through() -> None:
     """A turn that is stopped while a tool is asked leaves nothing behind."""
-    house = House(tools=[replace(READ, touches=hangs)])
+    house = House(tools=[dataclasses.replace(READ, touches=hangs)])
     async with asyncio.TaskGroup() as group:
         task = group.create_task(house.decide(call("read_file")))
         await asyncio.sleep(0)

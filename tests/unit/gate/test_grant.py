@@ -1,6 +1,5 @@
 """A grant covers what was granted, for as long as it was granted, and nothing else."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -23,6 +22,7 @@ from zeroclaw.gate.grant import (
     to_put,
 )
 from zeroclaw.store import Delete, RowKind
+from zeroclaw.value import replace
 
 UNTIL = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
 NOW = UNTIL - timedelta(microseconds=1)

@@ -1,13 +1,12 @@
 """Protection blocks what no policy and no approval can open."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.gate.conditions import EFFECTS, ToolFacts
 from zeroclaw.gate.protection import Blocked, Passed, Protected, is_normal, protect
+from zeroclaw.value import replace
 
 READS = ToolFacts(effects=frozenset({"read"}), risk="low", declared=True)
 HERE = Protected(

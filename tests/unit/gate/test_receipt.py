@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -27,6 +26,7 @@ from zeroclaw.gate.receipt import (
     signer,
     verify,
 )
+from zeroclaw.value import replace
 
 KEY = Key(id="first", secret=bytes(range(32)))
 OTHER = Key(id="second", secret=bytes(32))
@@ -117,7 +117,7 @@ def mixed(one: Fields, other: Fields, names: frozenset[str]) -> tuple[Fields, Fi
     return one, replace(one, **changes)
 
 
-NAMES = st.frozensets(st.sampled_from(list(Fields.__slots__)), max_size=2)
+NAMES = st.frozensets(st.sampled_from(list(Fields.__struct_fields__)), max_size=2)
 PAIRS = st.builds(mixed, ANY_FIELDS, ANY_FIELDS, NAMES)
 
 

@@ -1,6 +1,6 @@
 """The last check before a run: whatever changed since the decision stops the call."""
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
 
@@ -25,6 +25,7 @@ from zeroclaw.gate.audit import Kind
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.verdict import Allowed, Cleared, Denied, Stopped
 from zeroclaw.tool import Arguments
+from zeroclaw.value import replace
 
 
 async def gated(house: House, name: str) -> tuple[Frozen, Approval | None]:
@@ -100,10 +101,10 @@ async def test_a_call_whose_resources_have_changed_does_not_run() -> None:
     """A link that was moved since: what is touched is not what was decided about."""
     house = House()
     frozen, approval = await gated(house, "write_file")
-    house.tools = [replace(WRITE, touches=names_a_secret_file)]
+    house.tools = [dataclasses.replace(WRITE, touches=names_a_secret_file)]
     changed = Stopped(reason="what it would touch has changed since", by="resources")
     assert await house.gate().recheck(frozen, SETTING, approval) == changed
-    house.tools = [replace(WRITE, touches=unresolvable)]
+    house.tools = [dataclasses.replace(WRITE, touches=unresolvable)]
     assert await house.gate().recheck(frozen, SETTING, approval) == changed
 
 
@@ -127,7 +128,7 @@ async def test_protection_is_asked_again() -> None:
     async def touches_data(_: Arguments) -> tuple[str, ...]:
         return ("file:/data/x",)
 
-    house.tools = [replace(WRITE, touches=touches_data)]
+    house.tools = [dataclasses.replace(WRITE, touches=touches_data)]
     sealed = freeze(action)
     assert approval is not None
     approved = replace(approval, action_hash=sealed.hash)

@@ -1,6 +1,5 @@
 """People and the model read one clear sentence about how a question ended."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -28,6 +27,7 @@ from zeroclaw.gate.wording import (
     told_the_model,
     unreachable,
 )
+from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
 OPEN = Approval(

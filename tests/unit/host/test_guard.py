@@ -1,7 +1,5 @@
 """Every rule for a request to the local listener, as a row of a table."""
 
-from dataclasses import replace
-
 import pytest
 
 from zeroclaw.host.guard import (
@@ -15,6 +13,7 @@ from zeroclaw.host.guard import (
     refusal,
     session_of,
 )
+from zeroclaw.value import replace
 
 PORT = 8420
 MOST = 100

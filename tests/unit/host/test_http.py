@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -19,6 +18,7 @@ from zeroclaw.host.http import (
     HttpTimedOut,
     HttpxClient,
 )
+from zeroclaw.value import replace
 
 
 def post(server: ModelServer, said: str = "hi") -> HttpRequest:

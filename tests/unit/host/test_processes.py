@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.processes import Capture, Captured, Ended, OutputCaps, Recorder
 from zeroclaw.tool import Spawned
+from zeroclaw.value import replace
 
 SMALL = OutputCaps(head_bytes=8, tail_bytes=4, flood_bytes=1_000_000)
 

@@ -1,7 +1,6 @@
 """Answers by number, and the list of what waits for one."""
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound.answers import LOOK_BACK
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 NOBODY = Principal(id="person:nobody", roles=frozenset(), channel="chat", sender="nobody")
 POKE = asks_for(("poke", '{"a": 1}'))

@@ -1,7 +1,6 @@
 """Operators hear of messages that fail: of the first by a line each, of the rest by a count."""
 
 import asyncio
-from dataclasses import replace
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES
@@ -10,6 +9,7 @@ from zeroclaw.config import PersonSettings, RuntimeSettings
 from zeroclaw.errors import ChannelRejected, ProviderRejected
 from zeroclaw.inbound.failures import FIRST_WHILE_S, MOST_CAUSES
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 DOWN = (ProviderRejected("it is down"),)
 LINE = "An answer to Ben in `chat` failed: the model can't answer: it is down."

@@ -1,7 +1,6 @@
 """`/grants` and `/revoke`: what runs without asking for a time, and how that ends at once."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from zeroclaw.gate.grant import decode, to_put
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.inbound.grant_commands import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
+from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LINE = "`poke` on `file:/notes/1`, until 2026-01-01 13:00 UTC, by Ada, for `person:"

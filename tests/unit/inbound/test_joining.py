@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,6 +19,7 @@ from zeroclaw.envelope import Admission, Attachment, Continues, Envelope, Said
 from zeroclaw.inbound.joining import AFTER_START_S
 from zeroclaw.inbound.runs import MOST_PIECES
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 WINDOW_S = 1.5
 MORE = Continues(within_s=WINDOW_S)

@@ -1,7 +1,6 @@
 """A message that comes in pieces while an answer is being written, and a kill after each commit."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from zeroclaw.envelope import Continues, Envelope
 from zeroclaw.inbound.joining import AFTER_START_S
 from zeroclaw.store import RowKind
 from zeroclaw.turn.entries import Steered, TurnOpened
+from zeroclaw.value import replace
 
 TEXT = (("one ", MORE), ("two ", MORE), ("three", None))
 PICTURES = (("one", ALBUM), ("two", ALBUM), ("three", ALBUM))

@@ -1,6 +1,5 @@
 """What the limits make of one message: tables, and what holds for whatever is written."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -20,6 +19,7 @@ from zeroclaw.inbound.limits import (
     limits_of,
     step,
 )
+from zeroclaw.value import replace
 
 MINUTE = timedelta(minutes=1)
 TWO_AT_ONCE = Limits(person=Rate(per_minute=6, burst=2))

@@ -1,6 +1,5 @@
 """What was written while nobody listened: answered in order, or too old to be."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from tests.fakes.house import House, World
@@ -8,6 +7,7 @@ from zeroclaw.config import ChannelSettings, LimitsSettings
 from zeroclaw.envelope import Body, Command, Said
 from zeroclaw.store import RowKind
 from zeroclaw.turn.inbox import TooOld, item_of
+from zeroclaw.value import replace
 
 HOUR_S = 3600.0
 TOLD = (

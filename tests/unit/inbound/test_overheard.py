@@ -1,11 +1,10 @@
 """What was not said to the bot is taken only as the rest of what was."""
 
-from dataclasses import replace
-
 from tests.fakes.house import House, World
 from tests.unit.inbound.test_joining import ALBUM, MORE, WINDOW_S, piece
 from zeroclaw.envelope import Accepted, Admission, Continues, Duplicate, Ignored
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.value import replace
 
 
 async def overheard(

@@ -1,6 +1,5 @@
 """How a stranger becomes known: codes, limits, endings, and what people read."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.pairing import Decided, Over, Stranger, TooLate
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.value import replace
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -1,6 +1,5 @@
 """Who is this: the configuration and what was decided since, together."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -11,6 +10,7 @@ from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.known import Known, known_delete, known_put
 from zeroclaw.inbound.people import People, Seat
 from zeroclaw.store import Claim
+from zeroclaw.value import replace
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ADA = PersonSettings(name="ada", ids=("chat:ada", "mail:ada@x"), roles=("operator",))

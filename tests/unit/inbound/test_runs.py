@@ -1,6 +1,5 @@
 """Which event is the rest of which message."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,6 +28,7 @@ from zeroclaw.inbound.runs import (
     takes,
 )
 from zeroclaw.turn.inbox import Ask, Piece
+from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 MORE = Continues(within_s=1.5, room=3)

@@ -1,7 +1,6 @@
 """Strangers at the door: silence or a code, the operators' card, and who comes in."""
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.inbound.pairing import ALPHABET, of_row, to_put
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 CODES = CHAT.model_copy(update={"pairing": "code"})
 

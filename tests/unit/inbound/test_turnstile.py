@@ -1,7 +1,6 @@
 """What comes over a limit is not taken, ends in one state, and is told once a stretch."""
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from zeroclaw.envelope import Accepted, Duplicate, Said
 from zeroclaw.inbound.turnstile import REMEMBERED
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.inbox import Unread, item_of
+from zeroclaw.value import replace
 
 FAST = (
     "That was a lot at once; I take 6 messages a minute from one person. I did not take this one, "

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from dataclasses import replace
 from datetime import timedelta
 
 from tests.fakes.house import House, World
@@ -13,6 +12,7 @@ from zeroclaw.keeping.collect import collect
 from zeroclaw.keeping.export import lines
 from zeroclaw.store import RowKind
 from zeroclaw.turn.attached import attached_of
+from zeroclaw.value import replace
 
 
 async def send(house: House, name: str, content: bytes, who: str = "ada", room: str = "") -> None:

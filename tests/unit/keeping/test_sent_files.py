@@ -1,6 +1,5 @@
 """Files that the bot sent go with what was said, and are named where it is written out."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,6 +15,7 @@ from zeroclaw.keeping.collect import collect
 from zeroclaw.keeping.export import lines
 from zeroclaw.store import Row, RowKind
 from zeroclaw.tools import files
+from zeroclaw.value import replace
 
 
 @pytest.fixture

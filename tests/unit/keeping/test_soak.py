@@ -2,7 +2,6 @@
 
 import hashlib
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from zeroclaw.turn.inbox import Ask, Item, item_put
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.states import NO_USAGE, Limits
+from zeroclaw.value import replace
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
 PLACE = Address(channel="chat", account="bot", chat="ada", direct=True)

@@ -1,6 +1,5 @@
 """Calls of the note tools, by several people in several places, over one store."""
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput
 from zeroclaw.tools.notes import NotesSettings, tools
+from zeroclaw.value import replace
 
 SECRET = "correct horse battery 7431"
 

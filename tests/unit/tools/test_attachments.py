@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.tools.attachments import READ_AT_ONCE, AttachmentsSettings, File, tools
+from zeroclaw.value import replace
 
 
 async def _nothing(_: Spawned | None) -> None:

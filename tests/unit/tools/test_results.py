@@ -1,7 +1,7 @@
 """Reading on in a result that was cut: by offset, by word, and only in one's own conversation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import ToolOutput
 from zeroclaw.tools.results import ReadResult, ResultsSettings, tools
+from zeroclaw.value import replace
 
 CONTEXT = tool_context(Path("/w"))
 LINES = "\n".join(f"line {number}" for number in range(1, 101))

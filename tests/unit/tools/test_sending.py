@@ -1,7 +1,6 @@
 """The tool that hands a file of the workspace to the people of the chat."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFaile
 from zeroclaw.tool import Tool, ToolOutput
 from zeroclaw.tools.files import tools
 from zeroclaw.tools.files.handing import media_type
+from zeroclaw.value import replace
 
 
 def sender() -> Tool:

@@ -1,6 +1,5 @@
 """Turns with one planted fault each, and the promise that each of them breaks."""
 
-from dataclasses import replace
 from itertools import count
 
 from tests.unit.turn import parts
@@ -14,6 +13,7 @@ from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step
 from zeroclaw.turn.signals import Effect, Event
 from zeroclaw.turn.states import Calling, Done, Executing, Limits, Progress, State, Streaming
+from zeroclaw.value import replace
 
 
 def _with_effects(stepped: Step, *, instead: dict[type[Effect], tuple[Effect, ...]]) -> Step:

@@ -5,7 +5,7 @@ the crash. It hands in events only as answers to effects (and late ones), in any
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 
 from hypothesis import strategies as st
@@ -18,6 +18,7 @@ from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.turn import entries, journal, signals
 from zeroclaw.turn.batch import Allowed, Asked, Denied, Outcome, Verdict
 from zeroclaw.turn.states import Calling, Done, Limits, State
+from zeroclaw.value import replace
 
 USAGES = st.builds(Usage, input_tokens=st.integers(0, 20), output_tokens=st.integers(0, 5))
 CALL_IDS = st.sampled_from(["call_0", "call_1"])

@@ -1,7 +1,6 @@
 """Files that come with messages are fetched before their turn, within bounds, and told of."""
 
 import asyncio
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -19,6 +18,7 @@ from zeroclaw.tools.attachments import File
 from zeroclaw.turn.arrivals import TRIES
 from zeroclaw.turn.attached import Attached, attached_of
 from zeroclaw.turn.attached_files import AttachedFiles
+from zeroclaw.value import replace
 
 HEAD = (
     "[Files that came with this message; there is no tool to read them. "

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Hang
@@ -12,6 +11,7 @@ from tests.unit.turn.test_arrivals import busy, file, rows, send, told
 from zeroclaw.config import AttachmentSettings, RetentionSettings
 from zeroclaw.envelope import Deleted, Edited
 from zeroclaw.store import PutBlob, Write
+from zeroclaw.value import replace
 
 
 @asynccontextmanager

@@ -1,7 +1,5 @@
 """The questions of a conversation, among many that were asked before."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.fakes.house import World
@@ -9,6 +7,7 @@ from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.gate import approval as approvals
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 
 @pytest.mark.slow

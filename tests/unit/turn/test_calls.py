@@ -1,7 +1,6 @@
 """The run phase: the last check, the run, and what it came to."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -23,6 +22,7 @@ from zeroclaw.store import Commit, DurablePoint, PutBlob, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
 from zeroclaw.turn.results import LONGEST_CHARS, Results
+from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))

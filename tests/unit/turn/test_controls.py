@@ -1,7 +1,6 @@
 """The control lane: what steers a running turn, and what comes between turns."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ItemId
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.inbox import Amend, Ask, Stop, item_of, item_put
+from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"))
 POKE = asks_for(("poke", '{"a": 1}'))

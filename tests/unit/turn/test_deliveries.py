@@ -1,7 +1,5 @@
 """What the end of a delivery means to questions, answers and operators."""
 
-from dataclasses import replace
-
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_calls import Lost
@@ -10,6 +8,7 @@ from zeroclaw.delivery import rows as outbox_rows
 from zeroclaw.delivery.rows import Ask
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
 TWO_POKES = asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}'))

@@ -76,11 +76,11 @@ def test_an_entry_is_one_line() -> None:
     [
         (b"\xff", "a journal entry is damaged: "),
         (b"{", "a journal entry is damaged: "),
-        (b"[]", "a journal entry is of version `None` and type `None`"),
-        (b'{"version":1,"entry":7}', "a journal entry is of version `1` and type `None`"),
-        (b'{"version":2,"entry":{"is":"Noted"}}', "version `2` and type `Noted`"),
-        (b'{"version":1,"entry":{"is":"Sung"}}', "version `1` and type `Sung`"),
-        (b'{"version":1,"entry":{"is":"Noted","text":"x"}}', "entry.at"),
+        (b"[]", "a journal entry is damaged: "),
+        (b'{"version":1,"entry":7}', "a journal entry is damaged: "),
+        (b'{"version":2,"entry":{"is":"Noted"}}', "version `2`"),
+        (b'{"version":1,"entry":{"is":"Sung"}}', "'Sung' - at `$.is`; restore the data directory"),
+        (b'{"version":1,"entry":{"is":"Noted","text":"x"}}', "missing required field"),
         (
             b'{"version":1,"entry":{"is":"TurnResumed","at":"noon"}}',
             "a journal entry is damaged: ",

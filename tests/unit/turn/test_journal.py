@@ -1,6 +1,5 @@
 """What a conversation's journal comes to."""
 
-from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -33,6 +32,7 @@ from zeroclaw.turn.journal import History, decode_state, encode_state, extend, f
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.signals import GateBatch
 from zeroclaw.turn.states import Confirming, Done, Executing, State, Thinking
+from zeroclaw.value import replace
 
 CITIES = AssistantMessage(
     tool_calls=(

@@ -1,11 +1,11 @@
 """What is said of answers that come late."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from tests.unit.turn.test_pieces import item
 from zeroclaw.turn.inbox import Ask
 from zeroclaw.turn.lateness import LATE_S, for_people, for_the_model, late_s
+from zeroclaw.value import replace
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ASKED = replace(item("1", Ask(text="hello")), admitted_at=NOW)

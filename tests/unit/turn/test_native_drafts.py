@@ -1,7 +1,6 @@
 """What a platform shows before it is sent becomes a message before anybody waits for it."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -9,6 +8,7 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.language import Sentence
+from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")
 

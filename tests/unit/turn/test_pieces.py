@@ -1,6 +1,5 @@
 """What is put together of a message that its client sent in several."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.turn.inbox import Ask, Item, Obeyed, Piece
 from zeroclaw.turn.pieces import messages, piece_of, run_of, seam, whole_text
+from zeroclaw.value import replace
 
 FULL = 4096
 AT = datetime(2026, 11, 1, tzinfo=UTC)

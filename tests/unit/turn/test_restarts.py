@@ -1,7 +1,6 @@
 """Turns that a restart cut off, taken up from their journals."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from zeroclaw.errors import ChannelUnavailable, StoreRefused
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.entries import TurnResumed
+from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")

@@ -1,7 +1,5 @@
 """What a turn does again after a restart."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.unit.turn.parts import (
@@ -41,6 +39,7 @@ from zeroclaw.turn.signals import (
     SendRequest,
 )
 from zeroclaw.turn.states import Dispatching, Done, Executing, State, Streaming, Thinking
+from zeroclaw.value import replace
 
 GRANTED = signals.ApprovalGranted(approval=approval("a"))
 REFUSED = signals.ApprovalRefused(approval=approval("a"), result=result("no"))

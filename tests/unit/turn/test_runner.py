@@ -1,7 +1,6 @@
 """From an inbox item to a delivered answer, across restarts."""
 
 import asyncio
-from dataclasses import replace
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for, says
@@ -17,6 +16,7 @@ from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.inbox import item_of
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.open_turns import turn_of
+from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")

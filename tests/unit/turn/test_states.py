@@ -51,8 +51,8 @@ def test_each_stage_lies_in_a_state(state: State, inside: tuple[str, ...]) -> No
 @pytest.mark.parametrize("kind", get_args(Calling))
 def test_a_state_carries_its_own_data_only(kind: type[State]) -> None:
     """Outside a batch no state holds calls; inside one it holds nothing of the stream (S4-14, S4-15)."""
-    assert "batch" in kind.__dataclass_fields__
-    assert "shown" not in kind.__dataclass_fields__
-    assert "batch" not in Thinking.__dataclass_fields__
-    assert "batch" not in Streaming.__dataclass_fields__
-    assert "progress" not in Done.__dataclass_fields__
+    assert "batch" in kind.__struct_fields__
+    assert "shown" not in kind.__struct_fields__
+    assert "batch" not in Thinking.__struct_fields__
+    assert "batch" not in Streaming.__struct_fields__
+    assert "progress" not in Done.__struct_fields__

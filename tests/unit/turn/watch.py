@@ -1,7 +1,7 @@
 """What is asked of every turn: the world's half that looks at effects, and the promises."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hypothesis.stateful import RuleBasedStateMachine
 
@@ -14,6 +14,7 @@ from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.machine import Step
 from zeroclaw.turn.signals import Effect, Event
 from zeroclaw.turn.states import Asking, Done, Limits, State
+from zeroclaw.value import replace
 
 
 class BrokenPromise(AssertionError):

@@ -1,11 +1,11 @@
 """Shows approval cards in lines, and knows which calls still wait for an answer."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
 from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.value import Value
 
 KEYS: Mapping[str, str] = {"a": "once", "t": "for_a_time", "d": "deny"}
 """What a single letter answers when exactly one call waits."""
@@ -15,8 +15,7 @@ _ENDINGS = {"approved": "✓", "denied": "✗", "expired": "✗", "stopped": "�
 Table = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCall:
+class OpenCall(Value):
     """A call that waits for an answer.
 
     Attributes:

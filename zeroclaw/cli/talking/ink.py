@@ -1,13 +1,13 @@
 """How text looks on this screen: colours where they are wanted, rows counted where it is one."""
 
 import unicodedata
-from dataclasses import dataclass
+
+from zeroclaw.value import Value
 
 _WIDE = frozenset("WF")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ink:
+class Ink(Value):
     """What the screen can do.
 
     Attributes:

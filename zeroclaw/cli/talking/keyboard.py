@@ -11,26 +11,24 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from zeroclaw.value import Value
 
 _CHUNK_BYTES = 65_536
 _MOST_WAITING = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typed:
+class Typed(Value):
     """A line, without its end."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interrupted:
+class Interrupted(Value):
     """Ctrl-C."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Value):
     """Ctrl-D, or the end of the pipe; nothing follows."""
 
 

@@ -14,7 +14,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.clock import Clock
@@ -31,6 +31,7 @@ from zeroclaw.provider import (
     StreamEvent,
 )
 from zeroclaw.providers.local.checks import check_model, with_remedy
+from zeroclaw.value import Value, replace
 
 CHILD = Path(__file__).with_name("child.py")
 # What `deploy/fetch_model.py` fetches: SmolLM2-135M-Instruct. It chats; in no mode did it ever call
@@ -57,8 +58,7 @@ KILLED_S = 30.0  # of a process that was killed, for the same reason
 MOST_THREADS = 8  # more gain nothing for models that fit a machine without a GPU
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalRules:
+class LocalRules(Value):
     """Which model, and how.
 
     Attributes:

@@ -10,7 +10,6 @@ pure files beside this one.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from zeroclaw.clock import Clock
@@ -45,6 +44,7 @@ from zeroclaw.provider import (
 from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import means, read_body, retry_after
 from zeroclaw.providers.openai.request import encode_request
+from zeroclaw.value import Value, field
 
 OK = 200
 FIRST_WAIT_S = 0.5
@@ -57,8 +57,7 @@ REFUSAL_BYTES = 64 * 1024
 REFUSAL_S = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskingRules:
+class AskingRules(Value):
     """How an endpoint is asked.
 
     Attributes:

@@ -5,7 +5,6 @@ a 200 whose body is an error.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -18,6 +17,7 @@ from zeroclaw.errors import (
     ZeroclawError,
 )
 from zeroclaw.providers.openai.fields import is_array, is_object, object_at, parse, text_at
+from zeroclaw.value import Value
 
 SHOWN_CHARS = 200
 
@@ -86,8 +86,7 @@ OVERFLOW_TEXTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(Value):
     """What an endpoint said when it refused.
 
     Attributes:

@@ -9,13 +9,13 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.stores.sqlite.lock import lock_directory
 from zeroclaw.stores.sqlite.schema import Migration, migrate, schema_of, shipped
 from zeroclaw.stores.sqlite.troubles import unusable
+from zeroclaw.value import Value
 
 FILE_NAME = "zeroclaw.db"
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
@@ -25,8 +25,7 @@ _BUSY_TIMEOUT_MS = 5000
 _JOURNAL_LIMIT_BYTES = 64 * 2**20  # what stays of the write-ahead log after a burst
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Value):
     """An open database; close the connection before the descriptor.
 
     Attributes:

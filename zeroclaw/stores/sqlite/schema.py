@@ -7,17 +7,16 @@ an existing file is made before.
 
 import os
 import sqlite3
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.value import Value
 
 APPLICATION_ID = 0x5A434C57  # "ZCLW"; tells our file from any other program's
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migration:
+class Migration(Value):
     """One step.
 
     Attributes:

@@ -14,7 +14,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -27,14 +26,14 @@ from zeroclaw.stores.sqlite.fences import Fences
 from zeroclaw.stores.sqlite.opening import FILE_NAME, Opened
 from zeroclaw.stores.sqlite.troubles import is_full, unusable
 from zeroclaw.stores.sqlite.writes import apply, purge_claims, release_pages
+from zeroclaw.value import Value
 
 _GROUP = 256  # larger groups gained nothing when measured (2026-11)
 _GROUP_BYTES = 4 * 2**20  # so that a few large blobs don't keep everybody waiting
 _CLOSED = "the store is closed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitJob:
+class CommitJob(Value):
     """A commit on its way; `now_us` is when it was handed in."""
 
     commit: Commit
@@ -42,8 +41,7 @@ class CommitJob:
     done: asyncio.Future[None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseJob:
+class LeaseJob(Value):
     """A lease on its way."""
 
     conversation: ConversationId
@@ -54,8 +52,7 @@ Job = CommitJob | LeaseJob
 _Answer = Fence | StoreRefused | StoreUnusable | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
+class Statistics(Value):
     """What the writer has done since the store was opened.
 
     Attributes:

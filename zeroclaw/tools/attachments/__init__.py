@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -34,6 +33,7 @@ from zeroclaw.tools import (
     schema,
     without_controls,
 )
+from zeroclaw.value import Value
 
 __all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools"]
 
@@ -53,8 +53,7 @@ _CAPS = OutputCaps(head_bytes=8_388_608, tail_bytes=1, flood_bytes=8_388_608)
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Value):
     """A file that came with a message, or should have.
 
     Attributes:
@@ -80,8 +79,7 @@ class AttachmentsStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachmentsSettings:
+class AttachmentsSettings(Value):
     """Where files are kept, and what reading one may cost.
 
     Attributes:

@@ -8,7 +8,6 @@ An address that carries another one inside (mapped, NAT64) is judged by the one 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -17,6 +16,8 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
+
+from zeroclaw.value import Value
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -72,8 +73,7 @@ _METADATA = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class Opened(Value):
     """What the operator opened although it is not public.
 
     Attributes:

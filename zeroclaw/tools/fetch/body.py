@@ -3,8 +3,9 @@
 import codecs
 import re
 import zlib
-from dataclasses import dataclass
 from typing import Literal
+
+from zeroclaw.value import Value
 
 Kind = Literal["html", "text"]
 
@@ -71,8 +72,7 @@ _MOST_FILES = 1_000
 _LOOKED_AT_BYTES = 1024  # the HTML standard's prescan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentType:
+class ContentType(Value):
     """The header, read.
 
     Attributes:

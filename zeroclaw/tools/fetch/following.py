@@ -5,7 +5,6 @@ goes to one of those very addresses: a name that answers differently a moment la
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from zeroclaw.errors import ToolFailed
@@ -22,6 +21,7 @@ from zeroclaw.tools import quoted
 from zeroclaw.tools.fetch.addresses import judge, opened
 from zeroclaw.tools.fetch.body import ContentType, Unpacked, content_type
 from zeroclaw.tools.fetch.target import Target, TargetRefused, redirected
+from zeroclaw.value import Value
 
 Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
 
@@ -36,8 +36,7 @@ _TRIED_ADDRESSES = 4
 _LONGEST_SIZE_DIGITS = 15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchSettings:
+class FetchSettings(Value):
     """What a fetch may cost, and where it may go.
 
     Attributes:
@@ -60,8 +59,7 @@ class FetchSettings:
     user_agent: str = "zeroclaw"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(Value):
     """An answer that was read.
 
     Attributes:
@@ -79,8 +77,7 @@ class Fetched:
     is_cut: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeadsElsewhere:
+class LeadsElsewhere(Value):
     """A redirect to a host that nobody decided about; it was not followed."""
 
     target: Target
@@ -88,8 +85,7 @@ class LeadsElsewhere:
     elsewhere: Target
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moved:
+class _Moved(Value):
     """A redirect, as it was sent."""
 
     status: int

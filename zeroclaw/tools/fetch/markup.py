@@ -10,11 +10,11 @@ for twice.
 import html
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from zeroclaw.value import Value, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Value):
     """A start tag; names in lower case, values with their character references resolved."""
 
     tag: str
@@ -22,15 +22,13 @@ class Start:
     is_closed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(Value):
     """An end tag."""
 
     tag: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Value):
     """Text between tags, with its character references resolved."""
 
     text: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from zeroclaw.tools.fetch.markup import RAW, End, Start, Words, pieces
+from zeroclaw.value import Value
 
 # No text, or none that a person reads as part of the page. `textarea` is what one would write.
 _LEFT_OUT = (RAW - {"title"}) | {
@@ -36,8 +37,7 @@ _SPACES = re.compile(r"[ \t\n\f\r\u00a0]+")
 _LONGEST_LINK_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Value):
     """A page, readable.
 
     Attributes:

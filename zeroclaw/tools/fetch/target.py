@@ -7,12 +7,13 @@ takes for a password. So whatever is odd is refused, and everybody gets the cano
 import re
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 from urllib.parse import quote, urljoin, urlsplit
 
 import idna
+
+from zeroclaw.value import Value
 
 MAX_URL_CHARS = 4_000
 
@@ -40,8 +41,7 @@ class TargetRefused(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Value):
     """A URL, taken apart.
 
     Attributes:

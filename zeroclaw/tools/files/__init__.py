@@ -7,7 +7,6 @@ name and is refused; one that gets a link between the decision and the run is re
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
 
@@ -27,14 +26,14 @@ from zeroclaw.tools.files.content import (
 from zeroclaw.tools.files.handing import SendArguments, send_file, send_line
 from zeroclaw.tools.files.place import FilesSettings, Place
 from zeroclaw.tools.files.tree import ListArguments, SearchArguments, list_files, search_files
+from zeroclaw.value import Value
 
 __all__ = ["FilesSettings", "tools"]
 
 _TIMEOUT_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileTool(Generic[Model]):
+class FileTool(Value, Generic[Model]):
     """One tool on files, made of a model, a line and a function that blocks.
 
     Attributes:

@@ -1,15 +1,14 @@
 """Where one run of a file tool works, and what it may cost."""
 
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import Protected, Rule
+from zeroclaw.value import Value, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesSettings:
+class FilesSettings(Value):
     """What the file tools may cost.
 
     Attributes:
@@ -31,8 +30,7 @@ class FilesSettings:
     protected: Protected = field(default_factory=Protected)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Value):
     """What the thread of one run is handed.
 
     Attributes:

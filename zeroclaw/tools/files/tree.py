@@ -4,7 +4,6 @@ import fnmatch
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -25,6 +24,7 @@ from zeroclaw.tools.files.beneath import (
 from zeroclaw.tools.files.content import readable_parts
 from zeroclaw.tools.files.pattern import Pattern, PatternInvalid
 from zeroclaw.tools.files.place import Place
+from zeroclaw.value import Value
 
 # Of one name's line, so that a minified file doesn't fill the answer.
 _SHOWN_CHARS = 300
@@ -61,8 +61,7 @@ class SearchArguments(ToolArguments):
     max_results: int = Field(default=100, ge=1, le=1000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _Entry(Value):
     """One name that was met.
 
     Attributes:

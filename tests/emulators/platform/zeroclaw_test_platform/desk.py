@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from zeroclaw import ApprovalId
+from zeroclaw.value import Value
 from zeroclaw_test_platform import LoopbackSettings
 from zeroclaw_test_platform.chats import Chat, File, Message, Version
 from zeroclaw_test_platform.faults import Refuse, TooMany, Unavailable
@@ -25,8 +26,7 @@ OPS: tuple[Op, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Value):
     """One call of the bot, as it arrived.
 
     Attributes:

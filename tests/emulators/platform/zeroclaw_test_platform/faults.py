@@ -4,28 +4,26 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Literal
 
+from zeroclaw.value import Value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooMany:
+
+class TooMany(Value):
     """Not carried out: too many requests."""
 
     retry_after_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refuse:
+class Refuse(Value):
     """Not carried out, for good; `gone`: no such message, `markup`: unreadable, plain may do."""
 
     why: Literal["rejected", "gone", "markup", "unauthorized"] = "rejected"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unavailable:
+class Unavailable(Value):
     """Not carried out; the platform says to come back later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lose:
+class Lose(Value):
     """The connection is cut before the answer, after or before the call was carried out."""
 
     carried_out: bool

@@ -1,7 +1,6 @@
 """What the adapter receives from our own Bot API server: all of it, in order, once stored."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -23,6 +22,7 @@ from zeroclaw import (
     Said,
     ZeroclawError,
 )
+from zeroclaw.value import replace
 
 # All open real sockets.
 pytestmark = pytest.mark.slow

@@ -1,13 +1,12 @@
 """A card shows everything that is approved, keeps it, and loses the buttons of what ended."""
 
-from dataclasses import replace
-
 import pytest
 
 from channels.telegram import buttons, cards
 from channels.telegram.styled import units
 from tests.contract.channel_words import APPROVED, CARD, DENIED, FIRST, call
 from zeroclaw import ApprovalId, Card, Ending, Outcome
+from zeroclaw.value import replace
 
 LONG = replace(CARD, calls=(replace(call(1), arguments="x" * 5000), call(2)))
 

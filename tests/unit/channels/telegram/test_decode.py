@@ -1,6 +1,5 @@
 """Updates become envelopes, and no JSON of any shape raises."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -44,6 +43,7 @@ from zeroclaw import (
     Said,
     Sender,
 )
+from zeroclaw.value import replace
 
 FIELDS = (
     *("update_id", "message", "edited_message", "callback_query", "my_chat_member", "message_id"),

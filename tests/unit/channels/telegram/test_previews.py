@@ -1,12 +1,11 @@
 """Telegram's own drafts: what is seen while it is written, in the place and the words of the answer."""
 
-from dataclasses import replace
-
 import pytest
 
 from channels.telegram.emulator import BadMarkup, Refuse, TooMany
 from tests.unit.channels.telegram.stage import Stage, stage
 from zeroclaw import ChannelRejected, NotSupported, RateLimited, ZeroclawError
+from zeroclaw.value import replace
 
 # All open real sockets.
 pytestmark = pytest.mark.slow

@@ -1,7 +1,5 @@
 """What goes out by the adapter stands on Telegram, and each way to fail is told apart."""
 
-from dataclasses import replace
-
 import pytest
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
@@ -19,6 +17,7 @@ from zeroclaw import (
     RateLimited,
     ZeroclawError,
 )
+from zeroclaw.value import replace
 
 # All open real sockets.
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -26,6 +26,7 @@ from zeroclaw import (
     Outgoing,
     TranscriptItem,
 )
+from zeroclaw.value import replace
 
 # Each opens and closes real sockets.
 pytestmark = pytest.mark.slow

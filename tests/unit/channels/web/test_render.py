@@ -1,7 +1,6 @@
 """What stands in the chat, as the page is sent it, and what a snapshot already has."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -23,6 +22,7 @@ from zeroclaw import (
     TranscriptItem,
 )
 from zeroclaw.sse import SseState, feed
+from zeroclaw.value import replace
 
 CALL = CardCall(
     approval=ApprovalId("a"),

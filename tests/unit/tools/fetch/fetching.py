@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from tests.fakes.tool_calls import tool_context
@@ -10,6 +9,7 @@ from tests.unit.tools.fetch.pages import Names, Pages
 from zeroclaw.host.http import HttpxClient
 from zeroclaw.tool import Tool
 from zeroclaw.tools.fetch import FetchSettings, limits, tools
+from zeroclaw.value import replace
 
 HERE = {"wiki.test": [("127.0.0.1",)], "other.test": [("127.0.0.1",)]}
 OPEN = FetchSettings(max_bytes=1000, timeout_s=60.0, allow=("127.0.0.1",))

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.unit.tools.fetch.pages import Names, Pages, answer, without_end
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host.http import HttpxClient
 from zeroclaw.tools.fetch import FetchSettings, tools
+from zeroclaw.value import replace
 
 
 async def test_a_text_comes_with_where_it_came_from() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import ssl
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.unit.tools.fetch.fetching import HERE, OPEN, fetch, opened
 from tests.unit.tools.fetch.pages import Names, Pages, answer, redirect
 from zeroclaw.errors import ToolFailed
+from zeroclaw.value import replace
 
 
 async def test_redirects_on_the_same_host_are_followed() -> None:
