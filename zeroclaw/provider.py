@@ -26,9 +26,14 @@ class ModelRequest(Value):
 
 
 class TextDelta(Value):
-    """More of the answer's text."""
+    """More of the answer's text.
+
+    Attributes:
+        joined: How many pieces of the endpoint it is made of; those that come together are joined.
+    """
 
     text: str
+    joined: int = 1
 
 
 class ReasoningDelta(Value):

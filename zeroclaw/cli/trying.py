@@ -73,7 +73,7 @@ class Played(Value):
 
     Attributes:
         text: What it said.
-        pieces: Deltas of text and reasoning.
+        pieces: Of text and reasoning, as the endpoint sent them.
         first_s: Seconds until the first piece or call, None when none came.
         writing_s: Seconds from the first piece to the last.
         tokens: Of the answer; None when the endpoint does not say.
@@ -226,12 +226,14 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
                 passed_s = clock.monotonic() - began
                 match event:
                     case TextDelta() | ReasoningDelta():
-                        text = event.text if isinstance(event, TextDelta) else ""
+                        is_text = isinstance(event, TextDelta)
+                        # A fast server's pieces come together, and it streams all the same.
+                        text, pieces = (event.text, event.joined) if is_text else ("", 1)
                         first_s = passed_s if played.first_s is None else played.first_s
                         played = replace(
                             played,
                             text=played.text + text,
-                            pieces=played.pieces + 1,
+                            pieces=played.pieces + pieces,
                             first_s=first_s,
                             writing_s=passed_s - first_s,
                         )
@@ -276,7 +278,7 @@ def _call_in_words(tried: Tried) -> str:
 
 def _speed(answer: Played) -> str:
     if answer.per_second is None:
-        return "came in one piece"
+        return "came in one piece" if answer.pieces < 2 else "too fast to measure"  # noqa: PLR2004
     about = "" if answer.tokens is not None else "about "
     return f"{about}{answer.per_second:.0f} tokens a second"
 

@@ -145,3 +145,6 @@ def test_speed_is_of_the_writing_and_not_of_the_waiting() -> None:
     assert played.per_second == 10.0
     guessed = Tried(model="m", answer=Played(pieces=11, first_s=5.0, writing_s=2.0))
     assert "speed        about 5 tokens a second" in list(in_words(guessed))
+    at_once = Tried(model="m", answer=Played(pieces=11, first_s=5.0))
+    assert "speed        too fast to measure" in list(in_words(at_once))
+    assert verdict(at_once).startswith("`m` streams")

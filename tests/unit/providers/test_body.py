@@ -156,12 +156,13 @@ def test_an_endless_answer_ends() -> None:
 
 def test_texts_that_came_together_go_on_as_one() -> None:
     """Every station behind costs something a piece."""
-    assert read(TEXT + TEXT + STOP, TEXT)[:2] == [TextDelta(text="xx"), TextDelta(text="x")]
+    xx, x = TextDelta(text="xx", joined=2), TextDelta(text="x")
+    assert read(TEXT + TEXT + STOP, TEXT)[:2] == [xx, x]
 
 
 def test_a_text_is_handed_on_before_the_error_that_came_with_it() -> None:
     """Whoever asks again must know that something has been seen."""
     events = body().feed(TEXT + TEXT + b'data: {"error":{"message":"busy","code":529}}\n\n')
-    assert next(events) == TextDelta(text="xx")
+    assert next(events) == TextDelta(text="xx", joined=2)
     with pytest.raises(ZeroclawError):
         next(events)

@@ -157,6 +157,6 @@ def joined(events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
 
 def _text(texts: list[str]) -> TextDelta:
     """Join the texts, and hold none any more."""
-    joint = TextDelta(text="".join(texts))
+    joint = TextDelta(text="".join(texts), joined=len(texts))
     texts.clear()
     return joint
