@@ -54,6 +54,10 @@ class Value(Struct, metaclass=_Frozen):
         shown = (f"{name}={getattr(self, name)!r}" for name in _shown(kind))
         return f"{kind.__name__}({', '.join(shown)})"
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        # msgspec has one of its own, for the printers that ask for it, which hides nothing.
+        return [(name, getattr(self, name)) for name in _shown(type(self))]
+
 
 @cache
 def _shown(kind: type[Value]) -> tuple[str, ...]:

@@ -68,5 +68,6 @@ def test_a_hidden_field_is_in_no_representation() -> None:
     account = Account(name="Ann", token="secret")
     assert repr(Bank(account=account)) == "Bank(account=Account(name='Ann'))"
     assert f"{account!r:}" == "Account(name='Ann')"
+    assert account.__rich_repr__() == [("name", "Ann")]
     assert account.token == "secret"
     assert account != Account(name="Ann")
