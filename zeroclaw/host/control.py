@@ -92,6 +92,7 @@ class Control:
         self._answers: dict[str, Answer] = {}
         self._streams: dict[str, Serve] = {}
         self._count = 0
+        self._is_closing = False
 
     def call(self, name: str, answer: Answer) -> None:
         """Answer `{"call": name, …}` with one object."""
@@ -102,7 +103,7 @@ class Control:
         self._streams[name] = serve
 
     async def serve(self, ready: Callable[[], None]) -> None:
-        """Listen until cancelled.
+        """Listen until cancelled; once. Whoever is connected then is cut off.
 
         Raises:
             ConfigError: The data directory's path is too long for a socket.
@@ -113,7 +114,10 @@ class Control:
         async with asyncio.TaskGroup() as group:
 
             def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                group.create_task(self._connection(Lines(reader, writer), writer))
+                if self._is_closing:
+                    writer.transport.abort()
+                else:
+                    group.create_task(self._connection(Lines(reader, writer), writer))
 
             # The data directory's lock is ours, so a socket that is there belongs to nobody.
             await asyncio.to_thread(self.path.unlink, missing_ok=True)
@@ -124,9 +128,13 @@ class Control:
                 )
             finally:
                 os.umask(mask)
-            async with server:
+            try:
                 ready()
-                await server.serve_forever()
+                # Not `serve_forever`, which from Python 3.12 on waits for whoever stays connected.
+                await asyncio.Event().wait()
+            finally:
+                self._is_closing = True
+                server.close()
 
     async def _connection(self, lines: Lines, writer: asyncio.StreamWriter) -> None:
         self._count += 1

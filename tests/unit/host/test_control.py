@@ -158,6 +158,23 @@ async def test_one_connection_too_many_is_closed(tmp_path: Path) -> None:
             await lines.aclose()
 
 
+async def test_a_stop_waits_for_nobody_who_stays_connected(tmp_path: Path) -> None:
+    """A terminal that stands open keeps no daemon from ending; it is told by the end of the line."""
+
+    async def wait(stream: LineStream) -> None:
+        await stream.send({"here": True})
+        await stream.receive()
+
+    control = control_in(tmp_path)
+    control.stream("chat", wait)
+    async with serving(control):
+        lines = await connect(tmp_path)
+        await lines.send({"open": "chat"})
+        assert await lines.receive() == {"here": True}
+    assert await lines.receive() is None
+    await lines.aclose()
+
+
 async def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
     """Nobody else may connect, from the first instant on."""
     async with serving(control_in(tmp_path)) as control:
