@@ -144,8 +144,11 @@ class Webhook:
             async with lane.lock:
                 if lane.failed != failed:
                     return False
-                stored = await self._take(update)
-                lane.failed += not stored
+                stored = False
+                try:
+                    stored = await self._take(update)
+                finally:  # also when it was given up, or broke: the next one must not overtake it
+                    lane.failed += not stored
                 return stored
         finally:
             lane.inside -= 1

@@ -176,6 +176,22 @@ async def test_updates_of_a_chat_take_turns_and_none_passes_one_that_failed() ->
     assert [one.body for one in rig.desk.stored][-2:] == [Said(text="a"), Said(text="b")]
 
 
+async def test_none_passes_one_that_was_given_up() -> None:
+    """The listener ends a hook that takes too long; what waits behind it comes again, too (P2)."""
+    rig = Rig()
+    rig.desk.hold()
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(rig.posts(numbered(5, text="a")))
+        await rig.desk.came.wait()
+        second = group.create_task(rig.posts(numbered(6, text="b")))
+        await rig.clock.settle()
+        first.cancel()
+        await rig.clock.settle()
+        rig.desk.release()
+    assert second.result() == AGAIN
+    assert Said(text="b") not in [one.body for one in rig.desk.arrived]
+
+
 @pytest.mark.parametrize("body", [b"", b"no json", b"[" * 100_000, b"[]", b'"x"', b"\xff"])
 async def test_what_is_no_update_is_passed_over_as_when_it_is_fetched(body: bytes) -> None:
     """Refused, it would come again for a day, and hold up the rest of its chat."""
