@@ -2,7 +2,6 @@
 
 import asyncio
 import atexit
-import json
 import os
 import signal
 import socket
@@ -10,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from tests.faults.mother import ENDED, Wish
 from tests.journeys.daemon_process import Running
+from zeroclaw.record import encode
 
 COMMAND = ("tests.faults.killed_daemon",)
 _PATIENCE_S = 20.0
@@ -102,7 +101,7 @@ class Mother:
         ours, its = socket.socketpair()
         reader, writer = await asyncio.open_unix_connection(sock=ours)
         with its:
-            socket.send_fds(self._ours, [json.dumps(asdict(wish)).encode()], [its.fileno()])
+            socket.send_fds(self._ours, [encode(wish)], [its.fileno()])
         pid = await reader.readline()
         assert pid, "the mother has died; what she said is on standard error"
         return Forked(int(pid), reader, writer)

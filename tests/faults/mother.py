@@ -9,14 +9,13 @@ but the lines to whoever asked (`tests/faults/forked.py`).
 """
 
 import gc
-import json
 import os
 import select
 import socket
 import sys
 from importlib import import_module
-from typing import cast
 
+from zeroclaw.record import decode
 from zeroclaw.value import Value
 
 # What a daemon loads by the time it takes events; a library that is missing is missed when used.
@@ -107,7 +106,7 @@ def _leave(control: socket.socket, born: dict[int, tuple[int, socket.socket]]) -
 
 def _become(said: bytes, line: socket.socket) -> Wish:
     """Stand where a program stands when it is executed."""
-    wish = _read(said)
+    wish = decode(Wish, said)
     line.sendall(f"{os.getpid()}\n".encode())
     os.dup2(line.fileno(), 1)
     line.close()
@@ -123,17 +122,6 @@ def _become(said: bytes, line: socket.socket) -> Wish:
     sys.path[1:1] = [one for one in wish.environment.get("PYTHONPATH", "").split(os.pathsep) if one]
     sys.argv = [wish.module, *wish.arguments]
     return wish
-
-
-def _read(said: bytes) -> Wish:
-    told = cast("dict[str, object]", json.loads(said))
-    return Wish(
-        module=str(told["module"]),
-        arguments=tuple(cast("list[str]", told["arguments"])),
-        environment=cast("dict[str, str]", told["environment"]),
-        directory=str(told["directory"]),
-        log=str(told["log"]),
-    )
 
 
 def main() -> None:
