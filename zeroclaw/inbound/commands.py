@@ -179,7 +179,11 @@ class Commands:
                     roles=", ".join(sorted(principal.roles)) or sentences.NO_ROLES,
                 )
             case _:
-                lines = (f"`{one.usage}`: {one.does.to(language)}" for one in COMMANDS.values())
+                lines = (
+                    f"`{one.usage}`: {one.does.to(language)}"
+                    for known, one in COMMANDS.items()
+                    if self._may(principal, known, address)
+                )
                 return "\n".join(f"- {line}" for line in lines)
 
     async def _here(
