@@ -67,7 +67,7 @@ def _needs_extra(channel: str) -> None:
     if not all(find_spec(module) for module in EXTRA):
         fault = (
             f"channels.{channel}: Telegram needs more packages; install the extra `telegram`: "
-            "pip install 'zeroclaw[telegram]'"
+            "python -m pip install -e '.[telegram]' in the checkout"
         )
         raise ConfigError((fault,))
 

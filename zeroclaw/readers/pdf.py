@@ -12,7 +12,7 @@ from zeroclaw.readers.replies import Asked, Reply
 MOST_CHARS = 400_000
 """Of one page; a page of a book has 3,000."""
 TITLE_CHARS = 200
-MISSING = "the reader for PDFs is not installed: install `zeroclaw[attachments]` and start again"
+MISSING = "the reader for PDFs is not installed: install the extra `attachments` and start again"
 
 
 def read_pdf(data: bytes, asked: Asked) -> Reply:

@@ -9,7 +9,7 @@ from zeroclaw.readers.replies import Asked, Reply
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF")
 VALUE_CHARS = 100
-MISSING = "the reader for images is not installed: install `zeroclaw[attachments]` and start again"
+MISSING = "the reader for images is not installed: install the extra `attachments` and start again"
 
 # Exif 2.32, tables 4 and 7; numbers of tags as the standard gives them.
 _EXIF_IFD, _GPS_IFD = 0x8769, 0x8825

@@ -24,7 +24,7 @@ def check_model(model_file: Path) -> None:
     """
     if find_spec(PACKAGE) is None:
         message = (
-            f"the package `{PACKAGE}` is missing: install `zeroclaw[local]`, or set `[provider]`"
+            f"the package `{PACKAGE}` is missing: install the extra `local`, or set `[provider]`"
         )
         raise ProviderUnusable(message)
     try:
@@ -32,8 +32,9 @@ def check_model(model_file: Path) -> None:
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         message = (
-            f"no model at `{model_file}` ({reason}): fetch one with `python deploy/fetch_model.py`, "
-            "or set `provider.model_file`, or another `[provider]`"
+            f"no model at `{model_file}` ({reason}): fetch one with "
+            "`.venv/bin/python deploy/fetch_model.py`, or set `provider.model_file`, or another "
+            "`[provider]`"
         )
         raise ProviderUnusable(message) from error
     if not is_model:

@@ -78,9 +78,10 @@ async def test_a_check_of_a_bad_token_or_of_nowhere_says_so() -> None:
 
 
 async def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the checkout: `zeroclaw` on PyPI is somebody else's."""
     monkeypatch.setattr("channels.telegram.opening.EXTRA", ("no_such_module",))
     context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
-    with pytest.raises(ConfigError, match=r"pip install 'zeroclaw\[telegram\]'"):
+    with pytest.raises(ConfigError, match=r"pip install -e '\.\[telegram\]'"):
         open_channel(context)
     with pytest.raises(ConfigError):
         await check(SETTINGS, {})
