@@ -355,7 +355,9 @@ class Posting:
         if self._account.capabilities.idempotent_send or self._is_sending:
             return
         item = self._item
-        if not isinstance(item, Settle) and not (item.uncertain and item.mark):
+        if not isinstance(item, Settle) and not item.uncertain:
+            # What may stand since an earlier try stands below a mark of now, or is looked for from
+            # its own.
             self._item = replace(item, mark=self._account.mark(to))
         await self._put("sending", DurablePoint.HOUSEKEEPING)
 

@@ -51,7 +51,9 @@ async def seek(
     """
     while True:
         await account.permit(one.to)
-        ending = await account.look(one.to, one.sought, since=since, apart=apart, before=before)
+        # One that is on its way there has an id that nobody knows yet, and would be taken for it.
+        async with account.alone(one.to):
+            ending = await account.look(one.to, one.sought, since=since, apart=apart, before=before)
         match ending:
             case Arrived():
                 if ending.value.is_over:
@@ -97,9 +99,17 @@ async def the_one(
             ending = await account.delete(new)
             if isinstance(ending, Arrived):
                 return old
-            if isinstance(ending, NotArrived):
-                return ending
+            if (failed := _failed(ending)) is not None:
+                return failed
     if one.admit is not None:
         await account.permit(new.address, message=new.message)
-        await one.admit(new)
+        if (failed := _failed(await one.admit(new))) is not None:
+            return failed
     return new
+
+
+def _failed(ending: Ending[None]) -> NotArrived | None:
+    """Return what to raise of a change that may be made again, None for one that may not."""
+    if isinstance(ending, Lost) and not ending.broken:
+        return NotArrived(why=ending.why)
+    return ending if isinstance(ending, NotArrived) else None

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
-from tests.fakes.scripted_calls import Hang, Lost
+from tests.fakes.scripted_calls import Call, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import LONG, final, note, seen
 from tests.unit.delivery.rig import (
     LOOKING,
+    TURN,
     Kill,
     commit,
     platform,
@@ -24,7 +25,7 @@ from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
-from zeroclaw.store import Commit, DurablePoint, Put
+from zeroclaw.store import Commit, DurablePoint, Put, Row
 from zeroclaw.value import replace
 
 MARKED = "done" + POSSIBLE_REPEAT
@@ -137,6 +138,84 @@ async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
         assert len(rig.channel.called("send")) == 2
 
 
+async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> None:
+    """That one, whose id nobody knows yet, would be taken for it and overwritten (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        together: list[list[str]] = []
+
+        async def learned(_: MessageRef) -> None:
+            await asyncio.sleep(0)
+
+        draft = rig.live.open(turn=TURN, fence=1, address=rig.channel.address(), on_ref=learned)
+
+        async def another_begins(call: Call) -> None:
+            if call.name == "look":
+                draft.show(1, "the next answer")
+                for _ in range(20):
+                    await asyncio.sleep(0)
+            together.append([one.name for one in rig.channel.in_flight])
+
+        rig.channel.before = another_begins
+        rig.channel.will("send", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        await draft.at_rest()
+        assert together == [["send"], ["look"], ["send"]]
+        assert seen(rig.channel) == ["done", "the next answer"]
+
+
+async def test_a_mark_that_is_known_too_late_hides_no_earlier_try() -> None:
+    """What was sent before anything was known stands below it, so the repeat says so (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.knows_marks = False
+
+        async def learn(call: Call) -> None:
+            rig.channel.knows_marks = len(rig.channel.called("send")) > 1
+
+        rig.channel.before = learn
+        slow = RateLimited("slow down", retry_after_s=1)
+        rig.channel.will("send", Lost(), slow, slow)
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == ["done", MARKED]
+
+
+@pytest.mark.parametrize("fault", [RateLimited("slow down", retry_after_s=1), Lost()])
+async def test_that_it_may_be_a_repeat_is_said_until_it_stands(fault: RateLimited | Lost) -> None:
+    """A refused wait or a lost answer leaves no repeat unmarked (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        too_far = DeliveryUnknown("too far")
+        rig.channel.will("send", DeliveryUnknown("cut"))
+        rig.channel.will("look", None, too_far, too_far)
+        rig.channel.will("edit", fault)
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == [MARKED]
+        assert len(rig.channel.called("edit")) == 2
+
+
+async def test_a_second_one_whose_removal_was_not_answered_is_not_kept_as_the_one() -> None:
+    """What is recorded is what stands, to be changed later (P1)."""
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.reach = 1
+
+        async def others_write(_: object) -> None:
+            rig.channel.before = None
+            rig.channel.skip(3)
+
+        rig.channel.before = others_write
+        rig.channel.will("send", Lost())
+        rig.channel.will("delete", Lost())
+        put = final(rig, "done")
+        await rig.commit(put)
+        await rig.outbox.ended(put.key)
+        (shown,) = rig.channel.standing(rig.channel.address())
+        assert _text_of(await rig.row(put)).refs == (shown.ref,)
+
+
 async def test_where_it_can_not_be_told_the_repeat_says_that_it_may_be_one() -> None:
     """The window that the platform leaves (P1)."""
     async with running(platform(LOOKING)) as rig:
@@ -231,7 +310,11 @@ async def test_messages_that_are_known_are_not_taken_for_it() -> None:
 
 
 def _text(put: Put) -> Text:
-    item = rows.read(rows.stored(put, 1))
+    return _text_of(rows.stored(put, 1))
+
+
+def _text_of(row: Row) -> Text:
+    item = rows.read(row)
     assert isinstance(item, Text)
     return item
 
