@@ -230,6 +230,8 @@ class Envelope(Value):
             wait for nothing.
         alone: It is never the rest of a text that was cut before it, for example forwarded words.
         overheard: It was not said to the bot, and is taken only as the rest of what was.
+        verbatim: A command as it was written, for it may be the rest of a text that happened to be
+            cut before a slash; empty for all others.
     """
 
     address: Address
@@ -243,6 +245,7 @@ class Envelope(Value):
     continues: Continues | None = None
     alone: bool = False
     overheard: bool = False
+    verbatim: str = ""
 
 
 class Rendered(Value):

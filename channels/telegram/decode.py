@@ -161,9 +161,10 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         message=str(number),
         attachments=files,
         sent_at=_at(message),
-        continues=continues(message, said, me.id) if isinstance(body, Said) else None,
+        continues=continues(message, said, me.id),
         alone=stands_alone(message),
         overheard=bool(why),
+        verbatim=_composed(message, said, me) if command else "",
     )
     return Taken(envelope=envelope)
 

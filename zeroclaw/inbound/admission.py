@@ -40,7 +40,7 @@ from zeroclaw.inbound.joining import Joining, Sequel
 from zeroclaw.inbound.overdue import Overdue
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.runs import piece_of
+from zeroclaw.inbound.runs import piece_of, words
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.turnstile import Passage, Turnstile
 from zeroclaw.record import encode
@@ -294,9 +294,8 @@ class Door:
     def _joined(self, envelope: Envelope, principal: Principal, sequel: Sequel) -> Plan:
         """Let an event wait with the message that it is the rest of."""
         last, run = sequel.last, sequel.run
-        text = envelope.body.text if isinstance(envelope.body, Said) else ""
         busy = last.content.while_busy if isinstance(last.content, Ask) else "queue"
-        ask = self._ask(text, envelope, files=run.files)
+        ask = self._ask(words(envelope) or "", envelope, files=run.files)
         piece = piece_of(run.id, envelope.continues) or Piece(run=run.id, group=run.group)
         item = self._item(
             envelope,

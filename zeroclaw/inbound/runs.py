@@ -10,7 +10,7 @@ text ends when they do anything but change a piece of it.
 
 from datetime import datetime, timedelta
 
-from zeroclaw.envelope import Continues, Envelope, ItemId, Said
+from zeroclaw.envelope import Command, Continues, Envelope, ItemId, Said
 from zeroclaw.turn.inbox import Ask, Item, Piece
 from zeroclaw.value import Value, replace
 
@@ -21,6 +21,11 @@ MOST_CHARS = 200_000
 SENT_WITHIN = timedelta(seconds=10)
 """Between two pieces, where the platform says when they were written: what piled up while nobody
 listened comes all at once, however far apart it was said."""
+CUT_WITHIN = timedelta(seconds=2)
+"""Between a piece and one that reads like a command: nobody types one that fast, but a text that
+somebody else wrote and a person pastes can have a slash where it is cut."""
+ALWAYS_OBEYED = frozenset({"stop", "halt"})
+"""Commands that only end something."""
 
 
 class Run(Value):
@@ -100,15 +105,32 @@ def continued(run: Run, item: Item, ask: Ask, piece: Piece, *, now: float) -> Ru
 
 def takes(run: Run, envelope: Envelope, *, now: float) -> bool:
     """Whether an event is the next piece; it has come from the same person to the same place."""
-    body, more = envelope.body, envelope.continues
-    if not isinstance(body, Said) or now >= run.until:
+    text, more = words(envelope), envelope.continues
+    if text is None or now >= run.until:
         return False
-    if run.chars + len(body.text) > MOST_CHARS or _is_apart(run.sent_at, envelope.sent_at):
+    if run.chars + len(text) > MOST_CHARS or _is_apart(run.sent_at, envelope.sent_at):
         return False
     if run.group:
         return more is not None and more.group == run.group
+    if isinstance(envelope.body, Command) and not _is_cut(run.sent_at, envelope.sent_at):
+        return False
     is_text = not envelope.attachments and (more is None or not more.group)
     return is_text and not envelope.alone
+
+
+def words(envelope: Envelope) -> str | None:
+    """Return what an event says where it is the rest of something; None for what never is."""
+    match envelope.body:
+        case Said(text=text):
+            return text
+        case Command(name=name) if name not in ALWAYS_OBEYED:
+            return envelope.verbatim or None
+        case _:
+            return None
+
+
+def _is_cut(before: datetime | None, after: datetime | None) -> bool:
+    return before is not None and after is not None and abs(after - before) <= CUT_WITHIN
 
 
 def _is_apart(before: datetime | None, after: datetime | None) -> bool:

@@ -12,12 +12,14 @@ from zeroclaw.envelope import (
     Attachment,
     Command,
     Continues,
+    Deleted,
     Envelope,
     ItemId,
     Said,
     Sender,
 )
 from zeroclaw.inbound.runs import (
+    CUT_WITHIN,
     MOST_CHARS,
     MOST_PIECES,
     SENT_WITHIN,
@@ -45,6 +47,8 @@ NEXT = Envelope(
     sent_at=AT + timedelta(seconds=1),
 )
 
+CUT = replace(NEXT, body=Command(name="pair", rest="1234"), verbatim="/pair 1234")
+
 
 def run_after(number: int, ask: Ask, piece: Piece) -> Run | None:
     """A run after so many pieces that all go on."""
@@ -62,6 +66,13 @@ def run_after(number: int, ask: Ask, piece: Piece) -> Run | None:
         (TEXT, NEXT, 10.0, False),
         (TEXT, replace(NEXT, continues=MORE), 9.0, True),
         (TEXT, replace(NEXT, body=Command(name="help")), 9.0, False),
+        (TEXT, CUT, 9.0, True),
+        (TEXT, replace(CUT, alone=True), 9.0, False),
+        (TEXT, replace(CUT, sent_at=None), 9.0, False),
+        (replace(TEXT, sent_at=None), CUT, 9.0, False),
+        (TEXT, replace(CUT, sent_at=AT + CUT_WITHIN * 2), 9.0, False),
+        (TEXT, replace(CUT, body=Command(name="stop"), verbatim="/stop"), 9.0, False),
+        (TEXT, replace(NEXT, body=Deleted(message="2")), 9.0, False),
         (TEXT, replace(NEXT, alone=True), 9.0, False),
         (TEXT, replace(NEXT, attachments=(FILE,)), 9.0, False),
         (TEXT, replace(NEXT, continues=Continues(within_s=1, group="g")), 9.0, False),

@@ -56,11 +56,18 @@ def test_what_its_sender_did_not_write_stands_alone(fields: dict[str, object]) -
     assert not taken(new(text="hello")).alone
 
 
-def test_a_caption_and_a_command_do_not_go_on() -> None:
+def test_a_caption_does_not_go_on() -> None:
     assert taken(new(caption="x" * FULL, **PHOTO)).continues is None
-    command = taken(new(text="/tool shell " + "x" * 4000))
-    assert isinstance(command.body, Command)
-    assert command.continues is None
+
+
+def test_what_reads_like_a_command_may_be_cut_from_a_text() -> None:
+    """It is told as it was written, and how it goes on."""
+    said = "/Users are\nmany " + "x" * 4000
+    command = taken(new(text=said))
+    assert command.body == Command(name="users", rest=said[len("/Users ") :])
+    assert command.verbatim == said
+    assert command.continues is not None
+    assert taken(new(text="hello")).verbatim == ""
 
 
 def test_what_is_answered_is_told_with_it() -> None:
