@@ -165,6 +165,8 @@ class Door:
                 try:
                     await self._store.commit(self._commit(envelope, plan, passage.writes))
                 except AlreadyClaimed:
+                    # A channel that was cut off at the commit has told nobody what it stored.
+                    self._announce(Plan(conversation=plan.conversation, wake=plan.wake))
                     return Duplicate()
                 except Conflict:
                     self._conversations.forget(envelope.address, principal)
