@@ -368,14 +368,15 @@ def channel_settings(
 def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
     """Say each fault of a validation in one line: key path, what is wrong, what is allowed."""
     return tuple(
-        f"{prefix}{_key_path(fault['loc'])}: {_sentence(fault['type'], fault['msg'])}"
+        f"{_key_path(fault['loc'], prefix)}: {_sentence(fault['type'], fault['msg'])}"
         for fault in error.errors(include_url=False, include_input=False)
     )
 
 
-def _key_path(places: tuple[int | str, ...]) -> str:
-    # pydantic says `[key]` after a key that is itself the fault
-    return ".".join(str(place) for place in places if place != "[key]") or "file"
+def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
+    # pydantic says `[key]` after a key that is itself the fault, and nothing of a whole table
+    path = ".".join(str(place) for place in places if place != "[key]")
+    return f"{prefix}{path}".removesuffix(".") or "file"
 
 
 def _sentence(kind: str, message: str) -> str:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from zeroclaw.config import parse
+from channels.telegram import TelegramSettings
+from zeroclaw.config import channel_settings, parse
 from zeroclaw.errors import ConfigError
 
 
@@ -72,3 +73,10 @@ def test_the_public_listener_has_an_address_of_this_machine() -> None:
         "or ::",
     )
     assert parse('public = {host = "::", cert_file = "a", key_file = "b"}\n').public.host == "::"
+
+
+def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
+    """Keys that do not fit each other have no one key (P10)."""
+    channel = '[channels.bot]\nkind = "telegram"\ntoken = {env = "T"}\nreceive = "webhook"\n'
+    _, (fault,) = channel_settings(parse(channel), {"telegram": TelegramSettings})
+    assert fault.startswith('channels.bot: receive = "webhook" needs the key `webhook_url`')

@@ -291,7 +291,8 @@ async def _account(part: ChannelPart, checked: Checked) -> AccountSeen:
     except TimeoutError:
         return AccountSeen(channel=part.name, fault=f"no answer within {_PLATFORM_S:g} s")
     if isinstance(said, Raised):
-        return AccountSeen(channel=part.name, fault=checked.redactor.redact(said.line))
+        line = said.line.removeprefix(f"`{part.name}`: ")  # which is told beside it
+        return AccountSeen(channel=part.name, fault=checked.redactor.redact(line))
     return AccountSeen(channel=part.name, told=checked.redactor.redact(said))
 
 
