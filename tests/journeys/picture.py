@@ -1,20 +1,24 @@
 """Takes the pictures of the README: a real conversation on the real pages, with a scripted model.
 
-    .venv/bin/python -m tests.journeys.picture    writes docs/conversation.png, docs/console.png
+    .venv/bin/python -m tests.journeys.picture    writes the pictures under docs/
 
 The process, the pages, the sandbox, the approval and the receipt are the real ones; only the words of
 the model are written down here. Needs chromium and bubblewrap, as the tests do.
 """
 
 import asyncio
+import os
 import re
 import tempfile
 from pathlib import Path
 
-from playwright.async_api import expect
+from playwright.async_api import async_playwright, expect
 
-from tests.journeys.browsing import browsing
+from tests.emulators.model_server import ModelServer
+from tests.journeys.browsing import ARGUMENTS, CHROMIUM, browsing
+from tests.journeys.daemon_process import PROGRAM
 
+PHONES = re.compile(r"http://\S+/")
 DOCS = Path(__file__).parents[2] / "docs"
 RECEIPT = re.compile(r"zc-receipt-\d+-[\w-]{43}")
 NOTES = "Unix time begins on a Thursday: 1 January 1970, 00:00 UTC."
@@ -58,10 +62,57 @@ async def take(directory: Path) -> None:
         await console.screenshot(path=DOCS / "console.png", animations="disabled")
 
 
+async def take_telegram(directory: Path) -> None:
+    """Hold a conversation on the emulated Telegram, until its operator is asked.
+
+    Args:
+        directory: An empty one, with a short path: a socket stands below it.
+    """
+    async with ModelServer() as model, async_playwright() as player:
+        model.say("It began on a **Thursday**: 1 January 1970, 00:00 UTC.", key="weekday")
+        model.call(
+            "write_file",
+            {"path": "notes.txt", "content": f"{NOTES}\n"},
+            text="I'd write this into `notes.txt`.",
+            key="Keep it",
+        )
+        config = directory / "zeroclaw.toml"
+        config.write_text(
+            f'[provider]\nkind = "openai"\nbase_url = "{model.url}"\nmodel = "scripted"\n', "utf-8"
+        )
+        process = await asyncio.create_subprocess_exec(
+            PROGRAM,
+            *("try", "telegram", "--run", "--config", str(config)),
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "HOME": str(directory), "TMPDIR": str(directory)},
+        )
+        try:
+            assert process.stdout is not None
+            address = PHONES.search((await process.stdout.readline()).decode())
+            assert address is not None
+            browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+            page = await browser.new_page(viewport={"width": 1080, "height": 720})
+            await page.goto(address[0])
+            ann, olga = page.locator(".phone").nth(0), page.locator(".phone").nth(1)
+            for text in ("On which weekday did Unix time begin?", "Keep it in my notes."):
+                said = await ann.locator("li.bot").count()
+                await ann.locator("textarea").fill(text)
+                await ann.locator("textarea").press("Enter")
+                await expect(ann.locator("li.bot").nth(said)).to_be_visible()
+            await expect(olga.get_by_role("button", name="Approve once")).to_be_visible()
+            await expect(ann.locator(".messages")).to_contain_text("Waiting for an operator")
+            await page.screenshot(path=DOCS / "telegram.png", animations="disabled")
+            await browser.close()
+        finally:
+            process.terminate()
+            await process.wait()
+
+
 def main() -> None:
-    """Take it."""
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(take(Path(directory)))
+    """Take them."""
+    for one in (take, take_telegram):
+        with tempfile.TemporaryDirectory() as directory:
+            asyncio.run(one(Path(directory)))
 
 
 if __name__ == "__main__":
