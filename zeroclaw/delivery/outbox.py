@@ -19,7 +19,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.posting import LaterError, Posting
-from zeroclaw.delivery.rows import Ask, Item, Left, Settle, State, Text
+from zeroclaw.delivery.rows import Ask, Item, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, find_all
@@ -279,15 +279,7 @@ class Outbox:
             ),
             *await self._store.find(RowKind.OUTBOX, newest_first=True, limit=NEIGHBOURS),
         ]
-        items = [rows.read(row) for row in found]
-        # What is to be settled is the very card that is looked for, when a press was quicker.
-        lost = {one.card.key for one in items if isinstance(one, Ask) and one.ref is None}
-        refs = [
-            ref
-            for one in items
-            if not (isinstance(one, Settle) and one.outcome.card.key in lost)
-            for ref in rows.messages(one)
-        ]
+        refs = [ref for row in found for ref in rows.messages(rows.read(row))]
         refs += await self._drafts()
         here = (to.channel, to.account, to.chat)
         return frozenset(

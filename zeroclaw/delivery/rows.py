@@ -193,8 +193,6 @@ def note_row(
         address: Where it is said.
         text: Whole; not blank.
         conversation: None for what belongs to no conversation.
-        posted: How many messages the turn has posted, those that are gone included; None: as many
-            as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when the platform refuses it.
         reply_to: The platform's id of the message that it answers.
         language: What its reader reads.
