@@ -1,9 +1,9 @@
 """Telegram under the contract suite, when it calls us: over the real public listener."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from channels.telegram.emulator import Emulator
@@ -16,7 +16,7 @@ from tests.contract.telegram_harness import (
     telegram_context,
 )
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw import Admit, ChannelContext, Hook
+from zeroclaw import Admit, ChannelContext, Hook, replace
 from zeroclaw.host.public import PublicListener, open_public
 
 PATH = "/telegram"
@@ -63,4 +63,6 @@ async def telegram_called(admit: Admit, directory: Path) -> AsyncGenerator[Teleg
         yield harness
 
 
-TELEGRAM_BY_WEBHOOK = replace(TELEGRAM, name="telegram, by webhook", opened=telegram_called)
+TELEGRAM_BY_WEBHOOK = dataclasses.replace(
+    TELEGRAM, name="telegram, by webhook", opened=telegram_called
+)
