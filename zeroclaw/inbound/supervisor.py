@@ -16,9 +16,16 @@ from traceback import walk_tb
 from typing import Literal, cast
 
 from zeroclaw import sentences
-from zeroclaw.channel import Admit, Channel, ChannelLog
+from zeroclaw.channel import Admission, Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.errors import ChannelUnauthorized, ConfigError, RateLimited, ZeroclawError
+from zeroclaw.envelope import Envelope
+from zeroclaw.errors import (
+    ChannelUnauthorized,
+    ChannelUnavailable,
+    ConfigError,
+    RateLimited,
+    ZeroclawError,
+)
 from zeroclaw.foreign import Raised, call
 from zeroclaw.inbound.poison import Poison
 from zeroclaw.language import Says
@@ -27,7 +34,7 @@ from zeroclaw.value import Value
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
 STEADY_S = 60.0
-"""A channel that was up this long has earned a fresh back-off."""
+"""A channel that was up this long has earned a fresh back-off, and its failures are forgotten."""
 CLOSE_S = 5.0
 """Seconds that an adapter gets to free what it holds."""
 TOLD_AFTER = 3
@@ -90,10 +97,21 @@ class Supervisor:
         poison = Poison(
             channel=name, admit=self._admit, tell_operators=self._tell_operators, log=self._log
         )
+        has_received = False
+
+        async def admit(envelope: Envelope) -> Admission:
+            nonlocal has_received
+            admission = await poison.admit(envelope)
+            has_received = True
+            return admission
+
         while True:
             self._note(name, "starting")
-            began = self._clock.monotonic()
-            error = await self._run(name, make, up, poison.admit)
+            began, has_received = self._clock.monotonic(), False
+            error = await self._run(name, make, up, admit)
+            if has_received and isinstance(error, ChannelUnavailable):
+                # People were heard meanwhile, so this is another cut line, not the same one still.
+                wait_s = FIRST_WAIT_S
             if self._clock.monotonic() - began >= STEADY_S:
                 failures, wait_s = 0, FIRST_WAIT_S
             failures += 1

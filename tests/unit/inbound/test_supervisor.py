@@ -10,7 +10,7 @@ from tests.fakes.house_parts import CAPABILITIES, Facts
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Admit, Channel
-from zeroclaw.envelope import Accepted, Admission, Envelope
+from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Said, Sender
 from zeroclaw.errors import ChannelUnauthorized, ChannelUnavailable, ConfigError, RateLimited
 from zeroclaw.inbound.supervisor import (
     LONGEST_WAIT_S,
@@ -29,6 +29,7 @@ class Frail(ScriptedChannel):
     Attributes:
         ends: What ends each life; None returns, and nothing left to raise keeps it up.
         up_s: How long it is up before that.
+        heard: What comes as soon as it is up.
         closing: What `aclose` raises.
     """
 
@@ -40,10 +41,13 @@ class Frail(ScriptedChannel):
         self.closing: Exception | None = None
         self.closed = 0
         self.lives = 0
+        self.heard: tuple[Envelope, ...] = ()
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         self.lives += 1
         ready()
+        for one in self.heard:
+            await admit(one)
         if not self.ends:
             await asyncio.get_running_loop().create_future()
         await self.clock.sleep(self.up_s)
@@ -105,6 +109,30 @@ async def test_a_channel_that_is_cut_is_started_again_with_growing_pauses() -> N
         assert rig.state() == ("up", "")
         await rig.clock.advance(STEADY_S)
         assert rig.clock.sleeping() == (1.0,)
+        task.cancel()
+
+
+@pytest.mark.parametrize(("fault", "last"), [(CUT, 1), (RuntimeError("a fault"), 8)])
+async def test_a_line_that_is_cut_now_and_then_keeps_nobody_waiting(
+    fault: Exception, last: float
+) -> None:
+    """Where people were heard since the last cut it begins anew; not so after a fault in the code."""
+    rig = Rig()
+    channel = Frail(rig.clock, CUT, CUT, CUT, fault)
+    heard = Envelope(
+        address=Address(channel="chat", account="bot", chat="7", direct=True),
+        sender=Sender(id="7", verified=True),
+        dedup=("1",),
+        body=Said(text="hi"),
+    )
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(rig.keep(channel))
+        await rig.clock.settle()
+        for pause_s in (1, 2, 4):
+            assert rig.clock.sleeping() == (pause_s,)
+            channel.heard = (heard,) if pause_s == 4 else ()
+            await rig.clock.advance(pause_s)
+        assert rig.clock.sleeping() == (last,)
         task.cancel()
 
 
