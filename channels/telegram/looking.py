@@ -10,6 +10,8 @@ What is rested on are documented answers of the Bot API, and numbers that grow w
 (read 2026-11); it has a switch, `uncertain`.
 """
 
+from typing import Literal
+
 from channels.telegram import cards
 from channels.telegram.calls import Calls
 from channels.telegram.numbers import Numbers
@@ -29,6 +31,7 @@ from zeroclaw import (
     Sighting,
     Sought,
     Value,
+    replace,
 )
 
 LOOK_AHEAD = 5
@@ -44,25 +47,28 @@ class Mark(Value):
         at: Up to here nothing is sought.
         taken: The highest number that is known to be given.
         looks: Calls that were made since the message was sent.
+        heard: Whether `taken` was heard of after the message was sent. What is given later is of no
+            account: were it, a busy account's numbers would run ahead of the looks without end.
     """
 
     at: int
     taken: int
     looks: int = 0
+    heard: bool = False
 
 
 def written(mark: Mark) -> str:
     """Return a mark as others keep it."""
-    return f"{mark.at}/{mark.taken}/{mark.looks}"
+    return f"{mark.at}/{mark.taken}/{mark.looks}/{mark.heard:d}"
 
 
 def read(mark: str) -> Mark | None:
     """Return what `written` wrote, None for anything else."""
     parts = mark.split("/")
-    if len(parts) != 3 or not all(part.isdecimal() for part in parts):  # noqa: PLR2004
+    if len(parts) != 4 or not all(part.isdecimal() for part in parts):  # noqa: PLR2004
         return None
-    at, taken, looks = map(int, parts)
-    return Mark(at=at, taken=taken, looks=looks)
+    at, taken, looks, heard = map(int, parts)
+    return Mark(at=at, taken=taken, looks=looks, heard=bool(heard))
 
 
 class Looking:
@@ -95,23 +101,33 @@ class Looking:
         if mark is None:
             why = "it is not known where to look"
             raise self._unknown(why)
-        newest = max(mark.taken, self._numbers.newest(to.chat))
-        last = int(before) - 1 if before.isdecimal() else newest + LOOK_AHEAD
+        mark = self._told(mark, to.chat)
+        last = int(before) - 1 if before.isdecimal() else mark.taken + LOOK_AHEAD
         number = self._next(to, mark.at, last, apart)
         if number > last:
-            return Sighting(since=written(Mark(at=last, taken=newest, looks=mark.looks)))
+            return Sighting(since=written(replace(mark, at=last)))
         if mark.looks >= MOST_LOOKS:
             why = "it may stand further on than can be looked"
             raise self._unknown(why)
         ref = MessageRef(address=to, message=str(number))
-        if await self._is_sought(ref, sought):
+        whose = await self._whose(ref, sought)
+        if whose != "nobody's":
+            # Somebody's all the same, so the numbers have run at least as far.
             self._numbers.saw(to.chat, number)
+        if whose == "ours":
             self._log("lost_message_found", looks=mark.looks + 1)
             return Sighting(ref=ref)
-        newest = max(newest, self._numbers.newest(to.chat))
-        last = last if before else newest + LOOK_AHEAD
-        left = Mark(at=number, taken=newest, looks=mark.looks + 1)
+        taken = mark.taken if whose == "nobody's" else max(mark.taken, number)
+        left = self._told(replace(mark, at=number, taken=taken, looks=mark.looks + 1), to.chat)
+        last = last if before else left.taken + LOOK_AHEAD
         return Sighting(since=written(left), is_over=number >= last)
+
+    def _told(self, mark: Mark, chat: str) -> Mark:
+        """Return a mark with the numbers that were heard of since, once."""
+        newest = self._numbers.newest(chat)
+        if mark.heard or newest < mark.taken:
+            return mark
+        return replace(mark, taken=newest, heard=True)
 
     def _next(self, to: Address, at: int, last: int, apart: frozenset[str]) -> int:
         """Return the next number that may be the one that is sought, `last` + 1 for none."""
@@ -120,23 +136,23 @@ class Looking:
         free = (one for one in numbers if one not in others and str(one) not in apart)
         return next(free, last + 1)
 
-    async def _is_sought(self, ref: MessageRef, sought: Sought) -> bool:
-        """Whether a message is ours; then it shows what is sought."""
+    async def _whose(
+        self, ref: MessageRef, sought: Sought
+    ) -> Literal["ours", "another's", "nobody's"]:
+        """Return whose message it is; ours then shows what is sought."""
         try:
             await self._show(ref, sought)
         except NotThere:
-            return False
+            return "nobody's"
         except NotOurs:
-            # Somebody's all the same, so the numbers have run at least as far.
-            self._numbers.saw(ref.address.chat, int(ref.message))
-            return False
+            return "another's"
         except ChannelRejected as refused:
             why = f"it can't be looked for: {refused}"
             raise self._unknown(why) from refused
         except DeliveryUnknown as lost:
             # Whether or not it was carried out, it may be made again.
             raise ChannelUnavailable(str(lost)) from lost
-        return True
+        return "ours"
 
     def _unknown(self, why: str) -> DeliveryUnknown:
         return DeliveryUnknown(f"`{self._name}`: {why}")

@@ -166,6 +166,25 @@ async def test_a_lost_file_is_found_by_its_caption() -> None:
         assert len(chat.from_bot[-1].versions) == 1
 
 
+@pytest.mark.parametrize("first", ["text", "file"])
+async def test_of_two_that_were_lost_each_is_found(first: str) -> None:
+    """Where the look for one has passed the other, that one is still to be looked for (P1)."""
+    async with stage() as on:
+        chat = on.telegram.account.chats[await begun(on)]
+        here = on.place(chat.id)
+        file, text = outgoing_file(), on.outgoing("hello")
+        mark = await lost(on, here)
+        on.telegram.will("sendDocument", Lose(carried_out=True))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send_file(here, file)
+        standing = [str(one.id) for one in chat.from_bot[-2:]]
+        sought = (text, file) if first == "text" else (file, text)
+        found = [(await looked(on, here, one, mark)).ref for one in sought]
+        messages = [ref.message for ref in found if ref is not None]
+        assert sorted(messages) == standing
+        assert [len(one.versions) for one in chat.from_bot[-2:]] == [1, 1]
+
+
 async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
     """What stood in the old one can't be edited, so nothing is learned of it."""
     async with stage() as on:
@@ -296,12 +315,35 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
         assert len(on.telegram.called("editMessageText")) == 1
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) -> None:
+    """A busy account's would run ahead of the looks, and the chat would wait for all of them (P9)."""
+    async with stage() as on:
+        ann = on.place(await begun(on))
+        bob = on.place(on.telegram.person("Bob").id)
+        mark = on.channel.mark(ann)
+        on.telegram.will("sendMessage", Lose(carried_out=False))
+        await unknown(on, ann)
+        by = on.restarted() if is_new else on
+        seen = Sighting(since=mark, is_over=False)
+        while not seen.is_over:
+            for number in range(2):
+                await by.channel.send(bob, by.outgoing(str(number)))
+            seen = await by.channel.look(
+                ann, on.outgoing("hello"), since=seen.since, apart=NONE, before=""
+            )
+        assert seen.ref is None
+        assert len(on.telegram.called("editMessageText")) <= looking.LOOK_AHEAD
+        if is_new:
+            await by.channel.aclose()
+
+
 async def unknown(on: Stage, place: Address) -> None:
     with pytest.raises(DeliveryUnknown):
         await on.channel.send(place, on.outgoing("hello"))
 
 
-@pytest.mark.parametrize("mark", ["", "7", "a/b/c", "1/2"])
+@pytest.mark.parametrize("mark", ["", "7", "a/b/c/0", "1/2"])
 async def test_where_nothing_is_known_it_stays_unknown(mark: str) -> None:
     """Then the outbox sends it again, and says that it may be a repeat."""
     async with stage() as on:
