@@ -24,7 +24,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.binding import bind
-from zeroclaw.host.public_line import READ_BYTES, SUCCESS, Bounds, Line, NotRead, Request
+from zeroclaw.host.public_line import SUCCESS, Bounds, Line, NotRead, Request
 from zeroclaw.mount import Hook, HookAnswer
 
 DEFAULT_BOUNDS = Bounds()
@@ -50,7 +50,6 @@ class PublicListener:
         self._hooks: dict[str, Hook] = {}
         self._open: set[Line] = set()
         self._unproven: dict[Line, None] = {}
-        self._is_closing = False
         self.refused: Counter[str] = Counter()
 
     @property
@@ -80,30 +79,31 @@ class PublicListener:
     async def serve(self) -> None:
         """Answer requests until cancelled; once."""
         async with asyncio.TaskGroup() as group:
-
-            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                if self._is_closing:
-                    writer.transport.abort()
-                else:
-                    group.create_task(self._connection(Line(reader, writer, self._bounds)))
-
-            server = await asyncio.start_server(
-                connected,
-                sock=self._socket,
-                limit=READ_BYTES,
-                ssl=self._tls,
-                ssl_handshake_timeout=None if self._tls is None else self._bounds.head_s,
-            )
+            # Not `start_server`, which shakes hands with any number before it tells of one.
             try:
-                # Not `serve_forever`, which from Python 3.12 on waits for whoever stays connected.
-                await asyncio.Event().wait()
+                while True:
+                    accepted = await self._accepted()
+                    group.create_task(self._connection(Line(accepted, self._bounds)))
+                    await asyncio.sleep(0)  # in a flood accepting alone never lets go
             finally:
-                self._is_closing = True
-                server.close()
+                self._socket.close()
 
     async def aclose(self) -> None:
         """Free the port; safe twice."""
         self._socket.close()
+
+    async def _accepted(self) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(self._socket)
+            except ConnectionError:
+                self._refuse("cut")  # gone before it was its turn
+            except OSError as error:  # no descriptor is left, or no memory
+                self._log("not_accepted", why=str(error.strerror).lower(), level="error")
+                await asyncio.sleep(self._bounds.full_s)
+            else:
+                return accepted
 
     # --- one connection --------------------------------------------------------------------------
 
@@ -111,6 +111,7 @@ class PublicListener:
         if len(self._open) >= self._bounds.connections and not self._makes_room():
             self._refuse("crowded")
             line.cut()
+            await line.aclose()
             return
         self._open.add(line)
         self._unproven[line] = None
@@ -124,6 +125,7 @@ class PublicListener:
             await line.aclose()
 
     async def _talk(self, line: Line) -> None:
+        await line.open(self._tls)
         while await self._request(line):
             self._unproven.pop(line, None)
 

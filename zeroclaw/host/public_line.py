@@ -1,6 +1,8 @@
 """One connection of the public listener, as HTTP: heads and bodies come in, statuses go out."""
 
 import asyncio
+import socket
+import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from http.client import responses
@@ -22,7 +24,7 @@ class Bounds(Value):
     """What strangers can make grow, and how far; times in seconds.
 
     Attributes:
-        connections: Each carries one request at a time.
+        connections: Also those whose handshake is under way; each carries one request at a time.
         head_bytes: Of a request line and its headers.
         body_bytes: Telegram's largest update, a long message that answers another one, stays below
             a tenth of it by the limits that its API documents.
@@ -31,6 +33,7 @@ class Bounds(Value):
         answer_s: For the body and the hook; Telegram gives up after 60 s.
         keep_s: Between requests; longer than the 60 s after which Telegram closes, so that it is
             the one who does, and no update meets a connection that is about to go.
+        full_s: Until a connection is accepted again after the system had no room for one.
     """
 
     connections: int = 128
@@ -40,6 +43,7 @@ class Bounds(Value):
     body_s: float = 10.0
     answer_s: float = 50.0
     keep_s: float = 75.0
+    full_s: float = 1.0
 
 
 class NotRead(ZeroclawError):
@@ -52,14 +56,13 @@ class NotRead(ZeroclawError):
 
 
 class Line:
-    """One connection, as HTTP."""
+    """One connection, as HTTP; `open` comes first."""
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, bounds: Bounds
-    ) -> None:
-        """Take over an open connection."""
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, accepted: socket.socket, bounds: Bounds) -> None:
+        """Take over a connection that was accepted, and nothing more."""
+        self._accepted = accepted
+        self._reader = asyncio.StreamReader(limit=READ_BYTES, loop=asyncio.get_running_loop())
+        self._writer: asyncio.StreamWriter | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=bounds.head_bytes)
         self.bounds = bounds
 
@@ -67,6 +70,22 @@ class Line:
     def is_heard(self) -> bool:
         """A request is here to its last byte, and waits for its answer."""
         return self._http.their_state is h11.DONE
+
+    async def open(self, tls: ssl.SSLContext | None) -> None:
+        """Shake hands, where TLS is spoken; before, nothing can be read or written.
+
+        Raises:
+            OSError: They could not be shaken, or not in time.
+        """
+        loop = asyncio.get_running_loop()
+        protocol = asyncio.StreamReaderProtocol(self._reader, loop=loop)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            self._accepted,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else self.bounds.head_s,
+        )
+        self._writer = asyncio.StreamWriter(transport, protocol, self._reader, loop)
 
     async def next(self) -> h11.Event:
         """Return what came next.
@@ -109,10 +128,17 @@ class Line:
 
     def cut(self) -> None:
         """End the connection at once, whatever is under way."""
-        self._writer.transport.abort()
+        if self._writer is not None:
+            self._writer.transport.abort()
+            return
+        with suppress(OSError):  # gone by itself
+            self._accepted.shutdown(socket.SHUT_RDWR)  # whoever waits for the handshake hears it
 
     async def aclose(self) -> None:
         """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
+        if self._writer is None:
+            self._accepted.close()
+            return
         self._writer.close()
         try:
             async with asyncio.timeout(CLOSE_S):
@@ -131,8 +157,8 @@ class Line:
     async def _linger(self) -> None:
         left = LINGER_BYTES
         with suppress(TimeoutError, OSError):
-            if self._writer.can_write_eof():  # not over TLS
-                self._writer.write_eof()
+            if self._out.can_write_eof():  # not over TLS
+                self._out.write_eof()
             async with asyncio.timeout(CLOSE_S):
                 while left > 0 and (thrown := await self._reader.read(READ_BYTES)):
                     left -= len(thrown)
@@ -140,7 +166,14 @@ class Line:
     def _write(self, event: h11.Event) -> None:
         data = self._http.send(event)
         if data:
-            self._writer.write(data)  # a few hundred bytes, for which no buffer is too full
+            self._out.write(data)  # a few hundred bytes, for which no buffer is too full
+
+    @property
+    def _out(self) -> asyncio.StreamWriter:
+        if self._writer is None:
+            message = "the connection is not open"
+            raise ConnectionError(message)
+        return self._writer
 
 
 class Request:
