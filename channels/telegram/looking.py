@@ -16,7 +16,7 @@ from channels.telegram import cards
 from channels.telegram.calls import Calls
 from channels.telegram.numbers import Numbers
 from channels.telegram.styled import from_outgoing
-from channels.telegram.troubles import NotOurs, NotThere
+from channels.telegram.troubles import NotOurs, NotThere, OtherKind
 from zeroclaw import (
     Address,
     Card,
@@ -111,12 +111,12 @@ class Looking:
             raise self._unknown(why)
         ref = MessageRef(address=to, message=str(number))
         whose = await self._whose(ref, sought)
-        if whose != "nobody's":
-            # Somebody's all the same, so the numbers have run at least as far.
+        if whose in ("ours", "another's"):
             self._numbers.saw(to.chat, number)
         if whose == "ours":
             self._log("lost_message_found", looks=mark.looks + 1)
             return Sighting(ref=ref)
+        # Somebody's all the same, the numbers have run at least as far.
         taken = mark.taken if whose == "nobody's" else max(mark.taken, number)
         left = self._told(replace(mark, at=number, taken=taken, looks=mark.looks + 1), to.chat)
         last = last if before else left.taken + LOOK_AHEAD
@@ -138,12 +138,17 @@ class Looking:
 
     async def _whose(
         self, ref: MessageRef, sought: Sought
-    ) -> Literal["ours", "another's", "nobody's"]:
-        """Return whose message it is; ours then shows what is sought."""
+    ) -> Literal["ours", "of another kind", "another's", "nobody's"]:
+        """Return whose message it is; ours then shows what is sought.
+
+        One of another kind was lost as well, so it is left to whoever looks for that one.
+        """
         try:
             await self._show(ref, sought)
         except NotThere:
             return "nobody's"
+        except OtherKind:
+            return "of another kind"
         except NotOurs:
             return "another's"
         except ChannelRejected as refused:

@@ -54,7 +54,11 @@ class NotThere(ChannelRejected):
 
 
 class NotOurs(ChannelRejected):
-    """Raised when the message of that number is somebody else's, or of another kind."""
+    """Raised when the message of that number is somebody else's."""
+
+
+class OtherKind(ChannelRejected):
+    """Raised when the message of that number is ours, and has no such thing to edit."""
 
 
 def is_as_wanted(error: TelegramError) -> bool:
@@ -133,7 +137,7 @@ def _refused(name: str, error: TelegramError) -> ChannelRejected:
     if any(words in said for words in _NOT_OURS):
         return NotOurs(message, gone=True)
     if any(words in said for words in _OTHER_KIND):
-        return NotOurs(message)
+        return OtherKind(message)
     return ChannelRejected(message, markup=any(words in said for words in _MARKUP))
 
 
