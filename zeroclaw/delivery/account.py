@@ -78,6 +78,8 @@ class Account:
         self._rings_at = 0.0
         self._waits = 0
         self._is_refused_previews = False
+        # Until when the platform does not want to hear, by chat, that somebody is at work.
+        self._no_signs: dict[str, float] = {}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -250,8 +252,16 @@ class Account:
 
     async def typing(self, to: Address) -> None:
         """Show that the bot is at work, where the platform can and nothing waits to be called."""
-        if self.capabilities.has_typing and not self._slots.locked():
-            await self._made(lambda: self.channel.typing(to), chat=to.chat)
+        at = self._clock.monotonic()
+        if not self.capabilities.has_typing or self._slots.locked():
+            return
+        if self._no_signs.get(to.chat, at) > at:
+            return
+        ending = await self._bounded(lambda: self.channel.typing(to))
+        # A sign that is refused holds up no message: what it waits for is its own.
+        if isinstance(ending, NotArrived) and ending.retry_after_s is not None:
+            waits = {chat: until for chat, until in self._no_signs.items() if until > at}
+            self._no_signs = {**waits, to.chat: self._clock.monotonic() + ending.retry_after_s}
 
     async def preview(
         self, to: Address, markdown: str, *, key: str, plain: bool = False
@@ -310,23 +320,30 @@ class Account:
     ) -> Ending[T]:
         """Make a call that was granted."""
         try:
-            return await self._made(function, chat=chat, more_s=more_s)
+            ending = await self._bounded(function, more_s=more_s)
+            if isinstance(ending, NotArrived):
+                self._not_arrived(chat, ending.retry_after_s)
+            return ending
         finally:
             self._feed(pacing_events.Ended(at=self._clock.monotonic()))
 
-    async def _made(
-        self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
+    async def _bounded(
+        self, function: Callable[[], Awaitable[T]], *, more_s: float = 0.0
     ) -> Ending[T]:
         timeout_s = self._call_timeout_s + more_s
         try:
             async with self._slots, asyncio.timeout(timeout_s):
-                ending = ending_of(await foreign.call(function))
+                return ending_of(await foreign.call(function))
         except TimeoutError:
-            ending = Lost(why=f"no answer within {timeout_s:.3g} s", late=True)
-        if isinstance(ending, NotArrived):
-            wait_s, at = ending.retry_after_s or 0.0, self._clock.monotonic()
-            self._feed(pacing_events.Refused(chat=chat, at=at, retry_after_s=wait_s))
-        return ending
+            return Lost(why=f"no answer within {timeout_s:.3g} s", late=True)
+
+    def _not_arrived(self, chat: str, retry_after_s: float | None) -> None:
+        at = self._clock.monotonic()
+        self._feed(
+            pacing_events.Unreached(chat=chat, at=at)
+            if retry_after_s is None
+            else pacing_events.Refused(chat=chat, at=at, retry_after_s=retry_after_s)
+        )
 
     def _answered(self, chat: str, message: str) -> None:
         at = self._clock.monotonic()

@@ -29,6 +29,8 @@ from zeroclaw.errors import StoreRefused
 from zeroclaw.language import Language
 from zeroclaw.value import Value
 
+NOT_YET_S = 0.3
+"""A first text that comes sooner is a sign itself, and no call is spent on another."""
 TYPING_S = 4.0
 """Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
 LOOK_S = 10.0
@@ -257,11 +259,16 @@ class DraftHandle:
     # --- calls -----------------------------------------------------------------------------------
 
     async def _type(self, account: Account) -> None:
-        while not self._begun_to_speak.is_set():
+        wait_s = NOT_YET_S
+        while not await self._begins_to_speak(wait_s):
             await account.typing(self._address)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TYPING_S):
-                    await self._begun_to_speak.wait()
+            wait_s = TYPING_S
+
+    async def _begins_to_speak(self, within_s: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._begun_to_speak.wait()
+        return self._begun_to_speak.is_set()
 
     async def _refresh(self) -> None:
         """Show a preview anew that nothing has followed for long; it would vanish."""

@@ -2,16 +2,21 @@
 
 One `Pacing` for each account. Whoever wants to call says so (`Wanted`) and is granted, or waits:
 
-    Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused
+    Wanted ──▶ waiting ──▶ Granted ──▶ (the call) ──▶ Answered | Refused | Unreached
                   └─ Withdrawn
 
 Four things hold a call back: the account's budget, its chat's budget, the interval between two
 calls about one message, and what the platform asked for when it refused. A refusal is obeyed to
 the letter in its chat. Whether the limit was the account's is not said: where chats have no budget
 that is known, a second chat that is refused while a first still waits says so, and everybody waits;
-where they have, two may just be two busy groups, and it takes three whose waits end together. Each
-refusal also doubles the chat's own gap between calls, and
-each answer shortens that gap by a fifth; so a platform that names no numbers is learned.
+where they have, two may just be two busy groups, and it takes three whose waits end together.
+
+A platform that names no numbers is learned: each refusal doubles the chat's own gap between calls,
+and each answer shortens that gap by a fifth. Where the chat's budget is known and the refusal names
+its wait, there is nothing to learn; the bucket only counts as spent until then. A platform that is
+out of reach teaches nothing either: each call of a chat in vain doubles the time to its next one,
+the first answer in the chat ends that, and an answer in any other leaves no more of it than after
+the first call in vain.
 
 Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave a part
 of it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
@@ -41,6 +46,7 @@ from zeroclaw.delivery.pacing_events import (
     Refused,
     Request,
     Ticked,
+    Unreached,
     WakeAt,
     Wanted,
     Withdrawn,
@@ -49,7 +55,8 @@ from zeroclaw.value import Value, field, replace
 
 # The gap after a first refusal by a platform that states no interval.
 FIRST_GAP_S = 0.5
-# After a refusal a final waits this long at most, on top of what the platform asked for.
+# A final waits so long at most after a refusal, on top of what the platform asked for, or after a
+# call in vain.
 LONGEST_GAP_S = 30.0
 GROWTH = 2.0
 DECAY = 0.8
@@ -93,6 +100,8 @@ class Lane(Value):
         held_until: The platform asked to wait until then.
         gap_s: Seconds between two calls, beyond what the budget says; 0 when never refused.
         last: When the last call was granted.
+        outage_s: Seconds from one call in vain to the next; 0 while the platform answers here.
+        unreached: When the last call was in vain.
     """
 
     tokens: float
@@ -100,6 +109,8 @@ class Lane(Value):
     held_until: float
     gap_s: float
     last: float
+    outage_s: float = 0.0
+    unreached: float = 0.0
 
 
 class Pacing(Value):
@@ -115,6 +126,7 @@ class Pacing(Value):
         under_way: When calls were granted, oldest first, of which so many have not ended. One
             that was granted and never made is among them until it is late.
         grants: How many were granted.
+        reached: When the platform answered last, in any chat.
     """
 
     limits: Limits
@@ -127,6 +139,7 @@ class Pacing(Value):
     waiting: tuple[Request, ...] = ()
     under_way: tuple[float, ...] = ()
     grants: int = 0
+    reached: float = float("-inf")
 
 
 def fresh(limits: Limits, at: float) -> Pacing:
@@ -150,6 +163,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
             state = _after_answer(state, event)
         case Refused():
             state = _after_refusal(state, event)
+        case Unreached():
+            state = _after_a_call_in_vain(state, event)
         case Forgotten():
             served = {one: grant for one, grant in state.served.items() if one != event.id}
             state = replace(_without(state, event.id), served=served)
@@ -166,7 +181,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
 def _after_answer(state: Pacing, event: Answered) -> Pacing:
     lane = _lane(state, event.chat)
     gap_s = lane.gap_s * DECAY
-    lane = replace(lane, gap_s=gap_s if gap_s >= SMALLEST_GAP_S else 0.0)
+    lane = replace(lane, gap_s=gap_s if gap_s >= SMALLEST_GAP_S else 0.0, outage_s=0.0)
+    state = replace(state, reached=event.at)
     if event.message:
         # An edit's interval began when it was granted; a new message has no earlier instant.
         messages = {_name(event.chat, event.message): event.at, **state.messages}
@@ -175,18 +191,34 @@ def _after_answer(state: Pacing, event: Answered) -> Pacing:
 
 
 def _after_refusal(state: Pacing, event: Refused) -> Pacing:
-    lane = _lane(state, event.chat)
+    lane, budget = _lane(state, event.chat), _budget(state, event.chat)
     until = event.at + max(event.retry_after_s, 0.0)
-    gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(_budget(state, event.chat)))
-    lane = replace(
-        lane,
-        held_until=max(lane.held_until, until),
-        gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)),
-    )
+    held_until = max(lane.held_until, until)
+    lane = replace(lane, held_until=held_until)
+    if budget.per_s and event.retry_after_s > 0:
+        # The call that was refused may come then, but no burst behind it.
+        lane = replace(lane, tokens=min(1.0, _tokens(lane, budget, held_until)), at=held_until)
+    else:
+        gap_s = max(lane.gap_s, state.limits.edit_interval_s, _spacing_s(budget))
+        gap_s = min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)
+        lane = replace(lane, gap_s=max(lane.gap_s, gap_s))
     account = state.account
     if _is_the_accounts(state, event, until):
         account = replace(account, held_until=max(account.held_until, until))
     return replace(state, account=account, chats={**state.chats, event.chat: lane})
+
+
+def _after_a_call_in_vain(state: Pacing, event: Unreached) -> Pacing:
+    lane = _lane(state, event.chat)
+    outage_s = min(max(_outage_s(state, lane) * GROWTH, FIRST_GAP_S), LONGEST_GAP_S)
+    lane = replace(lane, outage_s=outage_s, unreached=event.at)
+    return replace(state, chats={**state.chats, event.chat: lane})
+
+
+def _outage_s(state: Pacing, lane: Lane) -> float:
+    """Return what is left of a chat's outage, now that others may have been answered."""
+    is_over = state.reached > lane.unreached
+    return min(lane.outage_s, FIRST_GAP_S) if is_over else lane.outage_s
 
 
 def _is_the_accounts(state: Pacing, event: Refused, until: float) -> bool:
@@ -250,6 +282,8 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
         _lane_ready_at(lane, budget, request.rank, at),
         _room_at(state, at),
     )
+    if lane.outage_s:
+        ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
         last = state.messages.get(_name(request.chat, request.message), state.started)
         # Where no budget is known, the interval is all that says what the platform bears.
@@ -354,4 +388,5 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
 def _is_idle(state: Pacing, chat: str, at: float) -> bool:
     lane, budget = state.chats[chat], _budget(state, chat)
     full = not budget.per_s or _tokens(lane, budget, at) >= max(budget.burst, 1)
-    return full and not lane.gap_s and lane.held_until <= at
+    is_free = not lane.gap_s and lane.held_until <= at
+    return full and is_free and lane.unreached + lane.outage_s <= at

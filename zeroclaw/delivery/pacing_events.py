@@ -62,7 +62,7 @@ class Answered(Value):
 
 
 class Refused(Value):
-    """The platform refused a granted call because of its rate, or could not be reached.
+    """The platform refused a granted call because of its rate.
 
     Attributes:
         retry_after_s: Seconds that it asked for, 0 when it did not say.
@@ -71,6 +71,13 @@ class Refused(Value):
     chat: str
     at: float
     retry_after_s: float = 0.0
+
+
+class Unreached(Value):
+    """A granted call did not reach the platform, which says nothing of its rate."""
+
+    chat: str
+    at: float
 
 
 class Ticked(Value):
@@ -86,7 +93,7 @@ class Forgotten(Value):
     at: float
 
 
-Event = Wanted | Withdrawn | Ended | Answered | Refused | Ticked | Forgotten
+Event = Wanted | Withdrawn | Ended | Answered | Refused | Unreached | Ticked | Forgotten
 
 
 class Grant(Value):

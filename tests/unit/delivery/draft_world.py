@@ -265,7 +265,8 @@ class World(RuleBasedStateMachine):
     @rule(retry_after_s=SECONDS)
     def fail(self, retry_after_s: float) -> None:
         call = self.landed()
-        if not isinstance(call, Send):
+        if not isinstance(call, Send) and not retry_after_s:
+            # A wait that is named teaches no interval, because the chat's budget is known.
             self.refused[about(call)] = self.at
         self.feed_pacing(pacing_events.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
         self.feed(Failed(call=call.call))

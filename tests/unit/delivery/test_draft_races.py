@@ -106,8 +106,8 @@ MUTANTS = [
 ]
 PACING_MUTANTS = [
     pytest.param(
-        "gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S))",
-        "gap_s=event.retry_after_s",
+        "lane = replace(lane, gap_s=max(lane.gap_s, gap_s))",
+        "lane = replace(lane, gap_s=event.retry_after_s)",
         id="a refusal with no wait shortens the interval",
     ),
     pytest.param(

@@ -4,8 +4,9 @@ import asyncio
 
 from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
-from zeroclaw.delivery.handle import TYPING_S, DraftHandle
+from zeroclaw.delivery.handle import NOT_YET_S, TYPING_S, DraftHandle
 from zeroclaw.envelope import MessageRef, TurnId
+from zeroclaw.errors import RateLimited
 from zeroclaw.value import replace
 
 TYPES = replace(CAPABILITIES, has_typing=True)
@@ -30,7 +31,7 @@ def names(rig: Rig) -> list[str]:
 
 
 async def test_typing_is_shown_until_the_first_text_comes() -> None:
-    """A person sees at once that their message was taken; then the text says so itself (P6)."""
+    """A person soon sees that their message was taken; then the text says so itself (P6)."""
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
         await rig.clock.sleep(TYPING_S * 1.5)
@@ -41,11 +42,39 @@ async def test_typing_is_shown_until_the_first_text_comes() -> None:
         await handle.close()
 
 
+async def test_a_text_that_comes_soon_needs_no_sign() -> None:
+    """No call is spent on what is overtaken at once (P6)."""
+    async with running(platform(TYPES)) as rig:
+        handle = draft(rig)
+        await rig.clock.sleep(NOT_YET_S / 2)
+        handle.show(0, "a")
+        await rig.clock.sleep(TYPING_S * 3)
+        assert names(rig) == ["send"]
+        await handle.close()
+
+
+async def test_a_refused_sign_holds_up_no_text_and_its_wait_is_kept_by_signs() -> None:
+    """What the bot has to say waits for nothing; it only is not said again that it works (P6, P9)."""
+    async with running(platform(TYPES)) as rig:
+        rig.channel.will("typing", RateLimited("too many", retry_after_s=3 * TYPING_S))
+        handle = draft(rig)
+        await rig.clock.sleep(TYPING_S * 2)
+        assert names(rig) == ["typing"]
+        handle.show(0, "a")
+        await handle.at_rest()
+        assert rig.channel.calls[-1].at == TYPING_S * 2
+        await handle.close()
+        again = draft(rig)
+        await rig.clock.sleep(TYPING_S * 3)
+        assert names(rig) == ["typing", "send", "typing", "typing"]
+        await again.close()
+
+
 async def test_a_turn_without_text_stops_typing_when_it_ends() -> None:
     """Nothing is shown for a turn that is over."""
     async with running(platform(TYPES)) as rig:
         handle = draft(rig)
-        await rig.clock.sleep(0.1)
+        await rig.clock.sleep(NOT_YET_S * 2)
         await handle.close()
         await rig.clock.sleep(TYPING_S * 3)
         assert names(rig) == ["typing"]
@@ -65,7 +94,7 @@ async def test_typing_that_hangs_delays_no_text() -> None:
     async with running(platform(TYPES)) as rig:
         rig.channel.will("typing", Hang())
         handle = draft(rig)
-        await rig.clock.sleep(0.1)
+        await rig.clock.sleep(NOT_YET_S * 2)
         handle.show(0, "a")
         await rig.clock.sleep(0.1)
         assert names(rig) == ["typing", "send"]

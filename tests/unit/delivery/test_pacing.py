@@ -23,6 +23,7 @@ from zeroclaw.delivery.pacing_events import (
     Refused,
     Request,
     Ticked,
+    Unreached,
     WakeAt,
     Wanted,
     Withdrawn,
@@ -131,6 +132,53 @@ def test_a_small_gap_ends() -> None:
     """After enough answers nothing is left of a refusal."""
     state, _ = play(fresh(FREE, 0), Refused(chat="c", at=1), *[Answered(chat="c", at=1)] * 11)
     assert state.chats["c"].gap_s == 0
+
+
+KNOWN = Limits(chat=Budget(per_s=1, burst=2), account=Budget())
+
+
+def test_where_the_budget_is_known_a_named_wait_is_all_that_a_refusal_costs() -> None:
+    """The next call comes when the platform said, without a burst, and then all is as before (P6)."""
+    state, _ = play(fresh(KNOWN, 0), Refused(chat="c", at=50, retry_after_s=3))
+    state, effects = play(state, *[Wanted(request=final(name), at=50) for name in ("a", "b")])
+    assert effects == [WakeAt(at=53)]
+    state, effects = play(state, Ticked(at=53))
+    assert effects == [Grant(id="a"), WakeAt(at=54)]
+    assert play(state, Ticked(at=54))[1] == [Grant(id="b")]
+    assert state.chats["c"].gap_s == 0
+
+
+def test_a_named_wait_gives_a_chat_no_call_that_its_budget_does_not() -> None:
+    limits = Limits(chat=Budget(per_s=0.1, burst=2), account=Budget())
+    state, _ = play(
+        fresh(limits, 0),
+        *[Wanted(request=final(name), at=50) for name in ("a", "b")],
+        Refused(chat="c", at=50, retry_after_s=3),
+    )
+    assert play(state, Wanted(request=final("next"), at=50))[1] == [WakeAt(at=60)]
+
+
+def test_while_nobody_is_reached_calls_become_rarer_until_one_is_answered() -> None:
+    """A platform that is away is not hammered, and nothing is left of it when it is back (P9)."""
+    state, waits = fresh(KNOWN, 0), list[float]()
+    for _ in range(8):
+        state, effects = play(state, Unreached(chat="c", at=50), Wanted(request=final("f"), at=50))
+        wake = effects[-1]
+        assert isinstance(wake, WakeAt)
+        waits.append(wake.at - 50)
+    assert waits == [0.5, 1, 2, 4, 8, 16, 30, 30]
+    assert step(state, Answered(chat="c", at=50))[1] == (Grant(id="f"),)
+
+
+def test_an_answer_in_another_chat_shortens_what_an_outage_left() -> None:
+    """The platform is there again, so nobody waits out what the outage had grown to (P9)."""
+    state, _ = play(
+        fresh(KNOWN, 0),
+        *[Unreached(chat="c", at=50)] * 6,
+        Wanted(request=final("f"), at=50),
+    )
+    _, effects = play(state, Answered(chat="other", at=50.1))
+    assert effects == [WakeAt(at=50.5)]
 
 
 def test_two_chats_refused_at_once_hold_the_account() -> None:

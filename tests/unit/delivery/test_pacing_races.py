@@ -34,6 +34,7 @@ from zeroclaw.delivery.pacing_events import (
     Refused,
     Request,
     Ticked,
+    Unreached,
     WakeAt,
     Wanted,
     Withdrawn,
@@ -178,11 +179,18 @@ class World(RuleBasedStateMachine):
     @rule(retry_after_s=SECONDS)
     def refuse(self, retry_after_s: float) -> None:
         request = self.open.pop(0)
-        self.refused[request.chat] = self.at
+        if not (retry_after_s and self.has_budget(request)):
+            self.refused[request.chat] = self.at
         self.taught = True
         until = self.at + retry_after_s
         self.held[request.chat] = max(until, self.held.get(request.chat, 0))
         self.feed(Refused(chat=request.chat, at=self.at, retry_after_s=retry_after_s))
+
+    @precondition(lambda self: bool(cast("World", self).open))
+    @rule()
+    def reach_nobody(self) -> None:
+        self.taught = True
+        self.feed(Unreached(chat=self.open.pop(0).chat, at=self.at))
 
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:
@@ -215,8 +223,8 @@ MUTANTS = [
         id="forgets the interval",
     ),
     pytest.param(
-        "gap_s=max(lane.gap_s, min(max(gap_s * GROWTH, FIRST_GAP_S), LONGEST_GAP_S))",
-        "gap_s=event.retry_after_s",
+        "lane = replace(lane, gap_s=max(lane.gap_s, gap_s))",
+        "lane = replace(lane, gap_s=event.retry_after_s)",
         id="lets a refusal shorten the interval",
     ),
     pytest.param(
