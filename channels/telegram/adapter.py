@@ -220,7 +220,8 @@ class TelegramChannel:
     def mark(self, to: Address) -> str:
         """Return the newest number that is known of those that the chat shares."""
         self._needs_look()
-        return self._looking.mark(self._ours(to))
+        # That a chat is none of Telegram's is said by the send that follows, as a refusal.
+        return self._looking.mark(to)
 
     async def look(
         self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""

@@ -64,6 +64,16 @@ async def test_what_the_platform_asks_to_wait_is_passed_on_to_the_letter() -> No
     assert caught.value.retry_after_s == 7.0
 
 
+async def test_a_chat_of_another_platform_is_refused_by_the_send_and_not_by_its_mark() -> None:
+    """A row may be older than the channel's kind; the outbox takes what a send refuses (P1)."""
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        elsewhere = replace(on.place(ann.id), chat="c1")
+        assert on.channel.mark(elsewhere) == ""
+        with pytest.raises(ChannelRejected, match="no chat `c1`"):
+            await on.channel.send(elsewhere, on.outgoing("hello"))
+
+
 async def test_where_nobody_answers_nothing_arrived() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
