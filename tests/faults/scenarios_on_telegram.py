@@ -17,6 +17,20 @@ FULL_CHARS = 3000
 PARTS = tuple(f"{name} part: {'word ' * (FULL_CHARS // 5)}end." for name in ("One", "Two", "Last"))
 
 
+async def _slow(scene: Scene) -> None:
+    stage = scene.stage
+    assert isinstance(stage, OnTelegram)
+    gate = stage.model.gate()
+    stage.model.say(gate, "Here I am.", key="think", times=None)
+
+    async def think() -> None:
+        await stage.until(lambda: stage.telegram.called("sendChatAction"))
+        gate.open()
+
+    scene.live(think())
+    await scene.say("ann", "think", "Here I am.")
+
+
 async def _group(scene: Scene) -> None:
     scene.write("hi", "Hello ", "to ", "the team.")
     await scene.say("ann", "hi", "Hello to the team.", where=TEAM)
@@ -62,6 +76,7 @@ ON_TELEGRAM: Mapping[str, Scenario] = {
         name: SCENARIOS[name]
         for name in ("text", "approved", "shell", "denied", "batch", "edited", "refused")
     },
+    "slow": Scenario(play=_slow),
     "group": Scenario(play=_group),
     "group asks": Scenario(play=_group_asks),
     "long": Scenario(play=_long),

@@ -61,7 +61,7 @@ METHODS = (
     ("getUpdates", "text", 1),
     ("getUpdates", "approved", 2),
     ("getFile", "file", 1),
-    ("sendChatAction", "text", 1),
+    ("sendChatAction", "slow", 1),
     ("sendMessageDraft", "text", 1),
     ("sendMessage", "text", 1),
     ("sendMessage", "approved", 2),
