@@ -3,7 +3,9 @@
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+
+from msgspec.structs import asdict
 
 from zeroclaw.value import Value
 

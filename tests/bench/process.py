@@ -68,7 +68,7 @@ class Daemon:
 
     def peak_rss_mib(self) -> float:
         """Return the most that it ever had resident."""
-        return _memory_mib(self.process.pid, "status", "VmHWM:")
+        return peak_rss_mib(self.process.pid)
 
     async def written(self) -> Written:
         """Return what its store has written until now."""
@@ -89,6 +89,11 @@ def process_cpu_s(pid: int) -> float:
 def pss_mib(pid: int) -> float:
     """Return a process's proportional share of memory."""
     return _memory_mib(pid, "smaps_rollup", "Pss:")
+
+
+def peak_rss_mib(pid: int) -> float:
+    """Return the most that a process ever had resident."""
+    return _memory_mib(pid, "status", "VmHWM:")
 
 
 def _memory_mib(pid: int, file: str, name: str) -> float:

@@ -5,11 +5,9 @@ Run as `python -m tests.bench.root CONFIG`; at SIGUSR1 it prints the store's sta
 
 import asyncio
 import gc
-import json
 import os
 import signal
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from zeroclaw import daemon
@@ -18,6 +16,7 @@ from zeroclaw.cli.loading import load
 from zeroclaw.cli.starting import start_of
 from zeroclaw.clock import Clock
 from zeroclaw.host import logs
+from zeroclaw.record import encode
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 
@@ -29,7 +28,7 @@ def main(config: Path) -> None:
         opened = await open_store(directory, clock=clock, log=log)
 
         def tell() -> None:
-            print(json.dumps(asdict(opened.statistics())), flush=True)
+            print(encode(opened.statistics()).decode(), flush=True)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, tell)
         return opened

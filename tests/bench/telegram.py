@@ -10,11 +10,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+from msgspec import convert
+
 from channels.telegram.emulator import Limits
 from tests.bench.allowed import needed_s, slot
 from tests.bench.parts import FASTER_THAN_PEOPLE, PART_S, Place
 from tests.bench.process import Daemon, process_cpu_s, running, started
-from tests.bench.telegram_process import Shown, Told
+from tests.bench.telegram_process import Told
 from zeroclaw.value import Value
 
 TOKEN = "BENCH_TELEGRAM_TOKEN"
@@ -47,8 +49,7 @@ class Stage(Value):
             "ends": LAST_WORD[kind],
             "times": times,
         }
-        rounds = cast("list[list[dict[str, object]]]", await self._ask(order))
-        return [[_told(one) for one in some] for some in rounds]
+        return convert(await self._ask(order), list[list[Told]])
 
     async def _ask(self, order: dict[str, object]) -> object:
         assert self.process.stdin is not None
@@ -70,11 +71,6 @@ class Stage(Value):
             **channel,
         }
         return place.config(channels={"telegram": telegram}, limits=FASTER_THAN_PEOPLE)
-
-
-def _told(found: dict[str, object]) -> Told:
-    calls = [Shown(**one) for one in cast("list[dict[str, object]]", found.pop("calls"))]  # pyright: ignore[reportArgumentType]  # as `asdict` wrote it
-    return Told(calls=calls, **found)  # pyright: ignore[reportArgumentType]
 
 
 @asynccontextmanager

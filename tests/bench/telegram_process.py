@@ -14,13 +14,14 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, NotRequired, TypedDict, cast
 
 from channels.telegram.emulator import Actor, Emulator, Limits
 from channels.telegram.emulator.faults import Call
 from channels.telegram.emulator.people import Deed
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.record import encode
 from zeroclaw.value import Value
 
 Kind = Literal["send", "edit", "draft"]
@@ -139,17 +140,17 @@ async def _main(limits: str, people: int) -> None:
             if "polled" in asked:
                 _answer(await _polled(here, asked["polled"]))
                 continue
-            rounds: list[list[dict[str, object]]] = []
+            rounds: list[list[Told]] = []
             for _ in range(asked["times"]):
                 some = actors[: asked["people"]]
                 one = _Round(here, some, asked["say"], asked["ends"])
                 await here.until(one.is_over)
-                rounds.append([asdict(told) for told in one.told.values()])
+                rounds.append([*one.told.values()])
             _answer(rounds)
 
 
 def _answer(found: object) -> None:
-    print(json.dumps(found), flush=True)
+    print(encode(found).decode(), flush=True)
 
 
 if __name__ == "__main__":

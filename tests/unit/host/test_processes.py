@@ -1,7 +1,6 @@
 """Children: born behind a gate, heard out within bounds, ended as a group."""
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from tests.fakes.tool_calls import Records
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.processes import Capture, Captured, Ended, OutputCaps, Recorder
+from zeroclaw.record import decode
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
@@ -184,13 +184,13 @@ def test_a_reused_number_is_never_mistaken_for_ours() -> None:
 
 
 DAEMON = """
-import asyncio, json, sys
-from dataclasses import asdict
+import asyncio, sys
 from pathlib import Path
 from zeroclaw.host import processes
+from zeroclaw.record import encode
 async def spawned(group):
     if group is not None:
-        print(json.dumps(asdict(group)), flush=True)
+        print(encode(group).decode(), flush=True)
         if sys.argv[2] == "before":
             sys.stdin.read()
 asyncio.run(processes.run(("/bin/sh", "-c", "touch ran; echo up > pipe; sleep 600"),
@@ -212,7 +212,7 @@ def test_a_killed_daemon_leaves_a_record_that_ends_its_child(
         stdout=subprocess.PIPE,
         text=True,
     ) as daemon:
-        left = Spawned(**json.loads(daemon.stdout.readline() if daemon.stdout else ""))
+        left = decode(Spawned, daemon.stdout.readline().encode() if daemon.stdout else b"")
         up = (tmp_path / "pipe").read_text(encoding="utf-8") if ran else ""
         daemon.kill()
         daemon.wait()
