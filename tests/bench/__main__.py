@@ -142,4 +142,5 @@ async def _model() -> AsyncGenerator[str]:
         await process.wait()
 
 
-main()
+if __name__ == "__main__":
+    main()
