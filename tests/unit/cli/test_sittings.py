@@ -41,7 +41,7 @@ def zeroclaw(home: Path, *arguments: str, typed: str = "") -> subprocess.Complet
 
 @pytest.fixture
 def short() -> Generator[Path]:
-    """An empty directory with a short path: below it comes a demo's own, with a socket in it."""
+    """An empty directory with a short path: sockets come below it, and theirs are bounded."""
     with tempfile.TemporaryDirectory(prefix="zeroclaw-") as directory:
         yield Path(directory)
 
@@ -64,26 +64,26 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
 
 
 @pytest.fixture
-def configured(tmp_path: Path) -> Path:
-    script = tmp_path / "script.toml"
+def configured(short: Path) -> Path:
+    script = short / "script.toml"
     script.write_text(SCRIPT, encoding="utf-8")
-    config = tmp_path / "config.toml"
+    config = short / "config.toml"
     config.write_text(CONFIG.format(script=script), encoding="utf-8")
     return config
 
 
-def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(tmp_path: Path, configured: Path) -> None:
+def test_a_pipe_into_chat_starts_a_daemon_and_ends_it(short: Path, configured: Path) -> None:
     """Twice, so that the first has let go of everything; and the conversation is still there."""
     for text in ("one", "two"):
-        done = zeroclaw(tmp_path, "chat", "--config", str(configured), typed=f"{text}\n")
+        done = zeroclaw(short, "chat", "--config", str(configured), typed=f"{text}\n")
         assert (done.returncode, done.stdout, done.stderr) == (0, f"you said {text}\n", "")
-    assert zeroclaw(tmp_path, "status", "--config", str(configured)).returncode == 3
+    assert zeroclaw(short, "status", "--config", str(configured)).returncode == 3
 
 
-def test_a_daemon_that_cannot_start_says_why(tmp_path: Path, configured: Path) -> None:
+def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> None:
     """P10: its own last word, not that a socket is missing."""
     configured.write_text("autonomy = 3\n", encoding="utf-8")
-    done = zeroclaw(tmp_path, "chat", "--config", str(configured), typed="hi\n")
+    done = zeroclaw(short, "chat", "--config", str(configured), typed="hi\n")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"zeroclaw: {configured}: autonomy: ")
     assert len(done.stderr.splitlines()) == 1
@@ -120,12 +120,12 @@ def only_one_in(directory: Path) -> Path:
 
 
 async def test_a_chat_that_is_killed_takes_its_daemon_with_it(
-    tmp_path: Path, configured: Path
+    short: Path, configured: Path
 ) -> None:
     """And the daemon ends in order: what it was doing is written down."""
-    data = tmp_path / "data"
+    data = short / "data"
     options = ("--config", str(configured), "--data-dir", str(data))
-    chat = await begun(tmp_path, "chat", *options, typed="hi\n", shows="you said hi")
+    chat = await begun(short, "chat", *options, typed="hi\n", shows="you said hi")
     daemon = daemon_of(data)
     chat.kill()
     await death_of(daemon)
@@ -142,13 +142,13 @@ async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> No
     await demo.wait()
 
 
-def test_a_daemon_without_a_parent_does_not_begin(tmp_path: Path, configured: Path) -> None:
+def test_a_daemon_without_a_parent_does_not_begin(short: Path, configured: Path) -> None:
     """Its parent was killed while it started: it is up for no time, and ends in order."""
-    done = zeroclaw(tmp_path, "run", "--until-stdin-ends", "--config", str(configured))
+    done = zeroclaw(short, "run", "--until-stdin-ends", "--config", str(configured))
     assert (done.returncode, " stopping " in done.stderr) == (0, True)
 
 
-def test_a_lifeline_has_to_be_a_pipe(tmp_path: Path, configured: Path) -> None:
+def test_a_lifeline_has_to_be_a_pipe(short: Path, configured: Path) -> None:
     """A file or a terminal tells nothing about a parent (P10)."""
     done = subprocess.run(
         [
@@ -159,6 +159,6 @@ def test_a_lifeline_has_to_be_a_pipe(tmp_path: Path, configured: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env=environment(tmp_path),
+        env=environment(short),
     )
     assert (done.returncode, "needs a pipe" in done.stderr) == (2, True)
