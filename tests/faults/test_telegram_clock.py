@@ -27,7 +27,10 @@ async def test_a_clock_that_is_set_changes_no_answer(tmp_path: Path, jump: timed
     """While an answer is written, and while others wait: the pace goes on, and so does the order."""
     set_clock(tmp_path, timedelta())
     async with bot(
-        tmp_path, command=COMMAND, launch=forked, channel={"limits": "published"}
+        tmp_path,
+        command=COMMAND,
+        launch=forked,
+        channel={"limits": "published", "drafts": "edited"},
     ) as here:
         gate = here.model.gate()
         here.model.say("One, ", gate, "two.", key="first")

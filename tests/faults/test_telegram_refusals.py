@@ -112,7 +112,7 @@ def _runs_ahead(here: Bot) -> bool:
 
 async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Path) -> None:
     """The operator is told once, others go on, and whoever comes back is answered. P1, P9, P10."""
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path, channel={"drafts": "edited"}, **QUICKLY) as here:
         gate = here.model.gate()
         here.model.say("One, ", gate, "two.", key="count")
         here.ann.says("count")

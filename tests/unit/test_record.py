@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zeroclaw.envelope import Address, ConversationId, MessageRef, Principal
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.record import decode, encode
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 
 class Colour(StrEnum):
@@ -146,6 +146,17 @@ def test_any_text_survives(chat: str, message: str, direct: bool, thread: str | 
 def test_half_a_surrogate_pair_survives() -> None:
     """What JSON escapes can make is stored as it is, because no message is lost for it."""
     assert decode(Inner, encode(Inner(text="a\ud83d"))) == Inner(text="a\ud83d")
+
+
+def test_a_record_with_half_a_pair_holds_all_else_too() -> None:
+    """Each kind of field comes back from the way that such a record takes."""
+    odd = replace(WHOLE, text_or_nothing="\ud83d")
+    assert decode(Everything, encode(odd)) == odd
+    with pytest.raises(TypeError, match="can't be stored"):
+        encode(replace(odd, anything=object()))
+    broken = encode(odd).replace(b'"flag":true', b'"flag":1')
+    with pytest.raises(StoreUnusable, match="stored record"):
+        decode(Everything, broken)
 
 
 def test_roles_come_back_as_a_set() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.console.parsed import faults, parsed
 from tests.unit.console.rows import ADDRESS, ANN, AT, HERE, HOSTILE, PLACE, approval, whole
-from zeroclaw.channel import TranscriptItem
+from zeroclaw.channel import SentFile, TranscriptItem
 from zeroclaw.console import audit as shown
 from zeroclaw.console.audit import Chain, Checked, Checking, Numbered
 from zeroclaw.console.conversations import (
@@ -94,6 +94,7 @@ def test_a_conversation_is_read_from_above() -> None:
         Line(item=item("2", "", kind="card", outcome=asked)),
         Line(item=item("3", "I *did* it.")),
         Line(item=item("4", "", kind="card", outcome=answered)),
+        Line(item=item("5", "", sent=SentFile(name="a<b>.txt", size_bytes=1200))),
     ]
     page = whole("conversations", conversation(PLACE, TOLD, lines, older="/o", first=False))
     assert faults(page) == []
@@ -102,6 +103,7 @@ def test_a_conversation_is_read_from_above() -> None:
     assert page.by_id("item-2").every("q")[0].text == HOSTILE
     assert "by Olga" in page.by_id("item-2").words
     assert "expired" in page.by_id("item-4").words
+    assert "file a<b>.txt, 1,200 bytes" in page.by_id("item-5").words
     assert page.links()["older →"] == "/o"
     assert page.links()["← newest"] == f"/console/conversations/{HERE}"
 

@@ -177,7 +177,12 @@ def test_the_ends_are_five() -> None:
     assert {str(kind) for kind in FINAL} == {"executed", "failed", "denied", "cancelled", "unknown"}
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"\xff", b'{"is":"Linked"}', WHOLE[0] + b" "])
+HALF_A_PAIR = WHOLE[1].replace(b'"policy"', b'"\xed\xa0\xbd"')  # read, but never written
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"\xff", b'{"is":"Linked"}', WHOLE[0] + b" ", HALF_A_PAIR]
+)
 def test_what_is_no_entry_is_a_fault_and_no_error(body: bytes) -> None:
     """Whatever stands in the log, verifying ends with a verdict."""
     assert isinstance(verify([body]), Broken)

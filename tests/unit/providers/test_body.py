@@ -158,6 +158,8 @@ def test_texts_that_came_together_go_on_as_one() -> None:
     """Every station behind costs something a piece."""
     xx, x = TextDelta(text="xx", joined=2), TextDelta(text="x")
     assert read(TEXT + TEXT + STOP, TEXT)[:2] == [xx, x]
+    thought = b'data: {"choices":[{"delta":{"reasoning":"so"}}]}\n\n'
+    assert read(TEXT + TEXT + thought + TEXT + STOP)[:3] == [xx, ReasoningDelta(text="so"), x]
 
 
 def test_a_text_is_handed_on_before_the_error_that_came_with_it() -> None:
