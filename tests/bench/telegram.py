@@ -148,7 +148,7 @@ async def _starting(
             async with start() as daemon:
                 told = (await saying)[0][0]
                 first = await here.polled(daemon.began)
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(0.5)  # memory is that of one at rest
                 if run:  # the first one makes the database and warms the disk's cache
                     polled.append((first - daemon.began) * 1000)
                     answered.append((told.final - daemon.began) * 1000)

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 from channels.telegram.emulator import Chat
 from channels.telegram.emulator.people import Deed
+from tests.faults.promises import REPEAT
 from tests.soak.model import answer_to
 from zeroclaw.value import Value
 
-REPEAT = "\n\n(possible repeat)"
 LOOK_BACK = 60
 """Messages of a chat among which the answer to a new one stands."""
 

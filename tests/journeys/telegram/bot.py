@@ -58,6 +58,21 @@ class Bot:
         """Kill the daemon with -9 and start it again."""
         await self.daemon.restart()
 
+    async def answers_once_what_comes_again(self) -> None:
+        """Have a message come as itself, after a restart, and under a new number; then another."""
+        self.model.say("hello Ann")
+        said = self.ann.says("hi")
+        await self.answered(self.ann.chat, "hello Ann")
+        self.telegram.redeliver(said)
+        await self.telegram.confirmed(said)
+        await self.restart()
+        self.telegram.redeliver(said)
+        again = self.telegram.redeliver(said, as_new=True)
+        await self.until(lambda: said.update.confirmed and again.confirmed)
+        self.model.say("bye Ann", key="bye")
+        self.ann.says("bye")
+        await self.answered(self.ann.chat, "hello Ann", "bye Ann")
+
 
 @asynccontextmanager
 async def bot(

@@ -30,18 +30,7 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
 async def test_an_update_that_comes_again_is_answered_once(tmp_path: Path) -> None:
     """As itself, after a restart, and under a new number. S2-02."""
     async with bot(tmp_path) as here:
-        here.model.say("hello Ann")
-        said = here.ann.says("hi")
-        await here.answered(here.ann.chat, "hello Ann")
-        here.telegram.redeliver(said)
-        await here.telegram.confirmed(said)
-        await here.restart()
-        here.telegram.redeliver(said)
-        again = here.telegram.redeliver(said, as_new=True)
-        await here.until(lambda: said.update.confirmed and again.confirmed)
-        here.model.say("bye Ann", key="bye")
-        here.ann.says("bye")
-        await here.answered(here.ann.chat, "hello Ann", "bye Ann")
+        await here.answers_once_what_comes_again()
 
 
 async def test_what_came_while_it_was_down_is_answered_in_order(tmp_path: Path) -> None:

@@ -77,18 +77,7 @@ async def closed(here: Bot, port: int) -> None:
 async def test_a_message_is_answered_once_however_often_it_is_posted(tmp_path: Path) -> None:
     """As itself, after a restart, and under a new number. S2-01, S2-02."""
     async with called(tmp_path) as (here, _):
-        here.model.say("hello Ann")
-        said = here.ann.says("hi")
-        await here.answered(here.ann.chat, "hello Ann")
-        here.telegram.redeliver(said)
-        await here.telegram.confirmed(said)
-        await here.restart()
-        here.telegram.redeliver(said)
-        again = here.telegram.redeliver(said, as_new=True)
-        await here.until(lambda: said.update.confirmed and again.confirmed)
-        here.model.say("bye Ann", key="bye")
-        here.ann.says("bye")
-        await here.answered(here.ann.chat, "hello Ann", "bye Ann")
+        await here.answers_once_what_comes_again()
         assert here.telegram.called("getUpdates") == []
 
 

@@ -15,6 +15,7 @@ from tests.unit.delivery.rig import (
     LOOKING,
     TURN,
     Kill,
+    Rig,
     commit,
     platform,
     running,
@@ -85,16 +86,21 @@ async def test_after_a_kill_between_a_send_and_its_record_it_is_looked_for(
         assert seen(channel) == ["earlier", "done"]
 
 
+def others_write(rig: Rig) -> None:
+    """Let messages of others come before the next call, so that its number is further on."""
+
+    async def once(_: object) -> None:
+        rig.channel.before = None
+        rig.channel.skip(3)
+
+    rig.channel.before = once
+
+
 async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
     """Its own id tells how far to look, and the first one is found after all (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
-
-        async def others_write(_: object) -> None:
-            rig.channel.before = None
-            rig.channel.skip(3)
-
-        rig.channel.before = others_write
+        others_write(rig)
         rig.channel.will("send", Lost())
         put = final(rig, "done")
         await rig.commit(put)
@@ -122,12 +128,7 @@ async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
     """The second look may fail as well, and the second message may be hard to take away (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
-
-        async def others_write(_: object) -> None:
-            rig.channel.before = None
-            rig.channel.skip(3)
-
-        rig.channel.before = others_write
+        others_write(rig)
         rig.channel.will("send", Lost())
         rig.channel.will("look", None, None, ChannelUnavailable("no route"))
         rig.channel.will("delete", ChannelUnavailable("no route"))
@@ -201,12 +202,7 @@ async def test_a_second_one_whose_removal_was_not_answered_is_not_kept_as_the_on
     """What is recorded is what stands, to be changed later (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.reach = 1
-
-        async def others_write(_: object) -> None:
-            rig.channel.before = None
-            rig.channel.skip(3)
-
-        rig.channel.before = others_write
+        others_write(rig)
         rig.channel.will("send", Lost())
         rig.channel.will("delete", Lost())
         put = final(rig, "done")
