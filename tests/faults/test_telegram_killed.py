@@ -85,7 +85,8 @@ async def test_a_kill_around_a_call_to_telegram_loses_and_doubles_nothing(
         instants.ends_at = None
         instants.begin()
         await here.daemon.start()
-        await here.until(lambda: _is_quiet(here))
+        # All may stand already, so the new life has to be up before it is told to end.
+        await here.until(lambda: here.telegram.is_polled and _is_quiet(here))
         operator.cancel()
         _hold_to_account(here)
         # A card is settled while its call runs, and a draft may be edited, so that the kill may hit
