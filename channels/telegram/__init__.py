@@ -61,6 +61,10 @@ class TelegramSettings(BaseModel):
     drafts: Literal["native", "edited"] = "native"
     """What an answer in a private chat is while it is written: Telegram's own draft, which is no
     message, or a message that is edited."""
+    rich: bool = True
+    """Whether an answer with a table is a rich message, in which it is one, or shows it in signs.
+    Apps from before the summer of 2026 say in place of a rich message that they can't show it, and
+    nobody is told of that; the server's refusals are seen to."""
     uncertain: Literal["probe", "resend", "hold"] = "probe"
     """What follows a message whose answer was lost: it is looked for; or sent again and marked as a
     possible repeat; or neither, and the operator is told that it may have arrived."""
@@ -82,7 +86,13 @@ class TelegramSettings(BaseModel):
 
     @model_validator(mode="after")
     def _can_be_called(self) -> "TelegramSettings":
-        """Refuse an address that Telegram would, or that gives what people write away."""
+        """Refuse an address that Telegram would, that gives what people write away, or is idle."""
+        if self.webhook_url and "receive" not in self.model_fields_set:
+            fault = (
+                '`webhook_url` is used with receive = "webhook" only; set that, or '
+                'receive = "polling" to keep the address for later'
+            )
+            raise ValueError(fault)
         if self.receive == "webhook" or self.webhook_url:
             is_own_server = self.api_base_url != API
             if fault := _fault_of(self.webhook_url, is_own_server=is_own_server):

@@ -211,5 +211,11 @@ def test_a_server_of_ones_own_may_call_in_ones_own_network() -> None:
 
 def test_who_fetches_needs_no_public_listener() -> None:
     assert not is_public(SETTINGS)
-    kept = TelegramSettings(token=TOKEN, webhook_url=URL)
+    kept = TelegramSettings(token=TOKEN, receive="polling", webhook_url=URL)
     assert not is_public(kept)
+
+
+def test_an_address_that_nothing_would_use_is_a_fault() -> None:
+    """Whoever forgets `receive` would wait for calls that nobody asked Telegram for (P10)."""
+    with pytest.raises(ValidationError, match='is used with receive = "webhook" only'):
+        TelegramSettings(token=TOKEN, webhook_url=URL)
