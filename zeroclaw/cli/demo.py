@@ -54,6 +54,7 @@ async def _demo(*, auto: bool) -> None:
             data,
             ("--config", str(config)),
             lambda: sit(data, first=(_FIRST,), approves=auto),
+            is_kept=False,
         )
     click.echo(f"that was the demo; `{program()} chat` talks with a model")
 

@@ -140,7 +140,7 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
         place = Path(folder)
         written = await asyncio.to_thread(_write, place, emulated.tables, config)
         click.echo("starting a daemon…", err=True)
-        await with_own_daemon(place / "data", ("--config", str(written)), sit)
+        await with_own_daemon(place / "data", ("--config", str(written)), sit, is_kept=False)
 
 
 def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Path:

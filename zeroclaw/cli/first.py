@@ -91,7 +91,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
     if not is_tried:
         return text
     if faults := faults_in(text, environment=environment):
-        raise ConfigError(faults)
+        raise ConfigError(tuple(map(_with_option, faults)))
     seen = [model_seen(config.provider, environment, home=Path.home())]
     for kind, (manifest, _) in _installed().items():
         if kind in config.channels:
@@ -128,6 +128,14 @@ def next_steps(
         yield f"  operator  send the code that the daemon prints to the bot, on {', '.join(by_code)}"
     yield f"  test      {program} models test{more}"
     yield f"  change    {program} config set{more} KEY VALUE"
+
+
+def _with_option(fault: str) -> str:
+    """Return a fault with the option that mends it, where a key is missing that has none."""
+    key, colon, said = fault.partition(": ")
+    if not colon or said != "field required":
+        return fault
+    return f"{fault}; give it as --set {key}=VALUE, a secret as --set '{key}={{env=\"NAME\"}}'"
 
 
 def _provider(given: Given) -> ProviderSettings:

@@ -144,6 +144,7 @@ async def test_a_configuration_is_not_overwritten_unless_forced(home: Path) -> N
         (("--yes", "--unchecked", "--set", "autonomy"), "write KEY=VALUE"),
         (("--yes", "--unchecked", "--set", "autonomy=wild"), "autonomy: "),
         (("--yes", "--channel", "pigeon"), "`pigeon` is not installed"),
+        (("--yes", "--channel", "telegram"), "--set 'channels.telegram.token={env=\"NAME\"}'"),
     ],
 )
 async def test_options_that_do_not_fit_are_told(

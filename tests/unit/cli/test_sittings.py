@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -89,12 +90,15 @@ def test_a_daemon_that_cannot_start_says_why(short: Path, configured: Path) -> N
     assert len(done.stderr.splitlines()) == 1
 
 
-async def begun(home: Path, *arguments: str, typed: str, shows: str) -> asyncio.subprocess.Process:
+async def begun(
+    home: Path, *arguments: str, typed: str, shows: str, errors: int | None = None
+) -> asyncio.subprocess.Process:
     """A sitting that has shown some words and goes on."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "zeroclaw.cli", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        stderr=errors,
         env=environment(home),
     )
     assert process.stdin is not None
@@ -140,6 +144,16 @@ async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> No
     demo.kill()
     await death_of(daemon)
     await demo.wait()
+
+
+async def test_a_demo_whose_daemon_is_killed_says_so(short: Path) -> None:
+    """And points to no file, for its directory is thrown away (P10)."""
+    shows, errors = "a = approve once", asyncio.subprocess.PIPE
+    demo = await begun(short, "demo", typed="", shows=shows, errors=errors)
+    os.kill(daemon_of(await asyncio.to_thread(only_one_in, short) / "data"), signal.SIGKILL)
+    _, said = await demo.communicate()
+    assert b"the daemon was killed by signal 9 and said nothing" in said
+    assert b"chat.log" not in said
 
 
 def test_a_daemon_without_a_parent_does_not_begin(short: Path, configured: Path) -> None:

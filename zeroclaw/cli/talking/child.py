@@ -37,7 +37,11 @@ async def is_running(place: Path) -> bool:
 
 
 async def with_own_daemon(
-    place: Path, arguments: tuple[str, ...], sitting: Callable[[], Awaitable[None]]
+    place: Path,
+    arguments: tuple[str, ...],
+    sitting: Callable[[], Awaitable[None]],
+    *,
+    is_kept: bool = True,
 ) -> None:
     """Run a daemon for the time of a sitting; its log is kept in the data directory.
 
@@ -45,6 +49,7 @@ async def with_own_daemon(
         place: The data directory; made when it is missing.
         arguments: Of `zeroclaw run`.
         sitting: Begins when the daemon is ready.
+        is_kept: The directory, and so the log, is there afterwards.
 
     Raises:
         DidNotStart: It ended before it was ready.
@@ -65,10 +70,9 @@ async def with_own_daemon(
     try:
         # It writes nothing before it is ready, and little then: the rest fits the pipe.
         if process.stdout is None or not await process.stdout.readline():
-            await process.wait()
-            raise DidNotStart(await asyncio.to_thread(_last_word, place / LOG))
+            raise DidNotStart(await _last_word(process, place / LOG, is_kept=is_kept))
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(_watch(process, place / LOG))
+            watching = group.create_task(_watch(process, place / LOG, is_kept=is_kept))
             await sitting()
             watching.cancel()
     except* ZeroclawError as errors:
@@ -77,9 +81,8 @@ async def with_own_daemon(
         await _end(process)
 
 
-async def _watch(process: asyncio.subprocess.Process, log: Path) -> None:
-    await process.wait()
-    raise EndedEarly(await asyncio.to_thread(_last_word, log))
+async def _watch(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> None:
+    raise EndedEarly(await _last_word(process, log, is_kept=is_kept))
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -99,10 +102,17 @@ def _open_log(place: Path) -> int:
     return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 
 
-def _last_word(path: Path) -> str:
-    said = path.read_text(encoding="utf-8", errors="replace").splitlines()
+async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> str:
+    """Wait for the end of a daemon, and return why it came."""
+    code = await process.wait()
+    text = await asyncio.to_thread(log.read_text, encoding="utf-8", errors="replace")
+    said = text.splitlines()
     ours = [line.removeprefix("zeroclaw: ") for line in said if line.startswith("zeroclaw: ")]
-    return "; ".join(ours) or f"the daemon ended without a word; `{path}` may say more"
+    if ours:
+        return "; ".join(ours)
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+    more = f"`{log}` may say more" if is_kept else f"its last line was `{said[-1] if said else ''}`"
+    return f"the daemon {how} and said nothing; {more}"
 
 
 def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
