@@ -22,7 +22,7 @@ from channels.telegram.looking import Looking
 from channels.telegram.numbers import Numbers
 from channels.telegram.polling import Poller, Take
 from channels.telegram.sending import Sending
-from channels.telegram.styled import Styled, from_outgoing
+from channels.telegram.styled import Styled, from_outgoing, unmarked
 from channels.telegram.taking import Taking
 from channels.telegram.troubles import MethodUnknown
 from channels.telegram.webhook import Webhook
@@ -173,7 +173,7 @@ class TelegramChannel:
         self, event: Taken | Passed, admission: Admission | None, slot: asyncio.Semaphore
     ) -> None:
         """Show a sender what came of their press, or of their reason; it may be lost."""
-        said = admission.text if isinstance(admission, Answered) else ""
+        said = unmarked(admission.text) if isinstance(admission, Answered) else ""
         async with slot:
             try:
                 if event.query:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from channels.telegram import buttons
-from channels.telegram.styled import Styled, Writer, cut, units
+from channels.telegram.styled import Styled, Writer, cut, units, unmarked
 from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, Value, spelled_out
 
 MOST_UNITS = 4096
@@ -67,7 +67,7 @@ def question(asked: str, url: str) -> Styled:
         url: The link.
     """
     writer = Writer()
-    writer.write(spelled_out(asked), "text_link", url=url)
+    writer.write(unmarked(spelled_out(asked)), "text_link", url=url)
     return writer.written()
 
 
@@ -80,9 +80,9 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     for call in card.calls:
         writer.write(f"\n\n{call.number}. ")
         writer.write(spelled_out(call.tool), "bold")
-        writer.write(f": {spelled_out(call.summary)}\n")
+        writer.write_line(f": {spelled_out(call.summary)}\n")
         writer.write(spelled_out(call.arguments), "pre")
-        writer.write(f"\n{spelled_out(call.why)} · {call.hash8}")
+        writer.write_line(f"\n{spelled_out(call.why)} · {call.hash8}")
         if call.approval in endings:
             writer.write(f"\n{_ending(words, endings[call.approval])}")
         elif not _has_buttons(card, call):
@@ -100,7 +100,9 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     for call in card.calls:
         ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
         ended = cut(ended, room // 2)
-        line = spelled_out(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        # Cut without marks, of which a half would be left.
+        summary = unmarked(spelled_out(call.summary))
+        line = f"{call.number}. {spelled_out(call.tool)}: {summary} · {call.hash8}"
         writer.write(f"\n{cut(line, room - 1 - units(ended))}{ended}")
     return writer.written()
 

@@ -1,10 +1,14 @@
 """A text and where its styles are, as the Bot API takes it: offsets and lengths in UTF-16 units."""
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import cast
 
 from zeroclaw import Outgoing, Value
+
+_CODE = re.compile("`([^`\n]+)`")
+"""How the runtime marks names and commands in a line of its own."""
 
 
 class Mark(Value):
@@ -48,9 +52,19 @@ class Writer:
         self._pieces.append(piece)
         self._at += length
 
+    def write_line(self, line: str) -> None:
+        """Add a line of the runtime's, what it marks as code in that style."""
+        for at, piece in enumerate(_CODE.split(line)):
+            self.write(piece, "code" if at % 2 else "")
+
     def written(self) -> Styled:
         """Return all of it."""
         return Styled(text="".join(self._pieces), marks=tuple(self._marks))
+
+
+def unmarked(line: str) -> str:
+    """Return a line of the runtime's without its marks, for places that know no styles."""
+    return _CODE.sub(r"\1", line)
 
 
 def units(text: str) -> int:

@@ -204,7 +204,7 @@ async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
             asked = await on.telegram.until(
                 lambda: [one for one in ann.chat.from_bot if one.asks_for_reply]
             )
-            assert asked[0].text == "why is `shell` denied?"
+            assert asked[0].text == "why is shell denied?"
             ann.says("too early", reply_to=asked[0])
-            await on.telegram.until(lambda: "denied: `shell`" in ann.chat.texts)
+            await on.telegram.until(lambda: "denied: shell" in ann.chat.texts)
     assert desk[-1] == Pressed(approval=FIRST, choice="deny", reason="too early", card=ref)

@@ -54,6 +54,31 @@ def test_what_nobody_answered_says_so(how: str, said: str) -> None:
     assert f"{said}, it did not run, 2026-01-01 12:15:00 UTC" in shown(CARD, ending).shown.text
 
 
+def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
+    """A card shows no raw marks; what nothing closes, and the call itself, stay as they are."""
+    one = replace(
+        call(1), summary="run `ls 😀`, not `this", why="`a.b` asks", arguments="echo `date`"
+    )
+    view = shown(replace(CARD, calls=(one,)))
+    text = view.shown.text.encode("utf-16-le")
+    marked = [
+        (mark.kind, text[2 * mark.offset : 2 * (mark.offset + mark.length)].decode("utf-16-le"))
+        for mark in view.shown.marks[1:]
+    ]
+    assert marked == [
+        ("bold", "shell"),
+        ("code", "ls 😀"),
+        ("pre", "echo `date`"),
+        ("code", "a.b"),
+    ]
+    assert "run ls 😀, not `this\n" in view.shown.text
+
+
+def test_a_caption_has_no_marks() -> None:
+    long = replace(call(1), summary="run `ls`", arguments="x" * 5000)
+    assert "1. shell: run ls · " in shown(replace(CARD, calls=(long,))).shown.text
+
+
 def test_a_card_that_is_too_long_is_a_file_with_a_caption() -> None:
     """What is approved stands in the file, which stays when the card ends."""
     view = shown(LONG)
@@ -110,6 +135,6 @@ def test_a_question_carries_whose_reason_the_reply_is() -> None:
     asked = buttons.Question(approval=ApprovalId("a/b-c"), card="12")
     url = buttons.question_url("zero_bot", asked)
     shown_question = cards.question("why is `shell` denied?", url)
-    assert shown_question.text == "why is `shell` denied?"
+    assert shown_question.text == "why is shell denied?"
     (link,) = shown_question.marks
     assert buttons.read_question("zero_bot", link.url) == asked
