@@ -118,7 +118,7 @@ class OnTelegram:
         self.daemon = here.daemon
         self.directory = directory
         self.tells_repeats = not crowded
-        self.loses_drafts = True
+        self.loses_drafts = crowded
         self.groups = (TEAM,)
         self.telegram = here.telegram
         self.wake = here.telegram.release

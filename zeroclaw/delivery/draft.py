@@ -129,6 +129,7 @@ def opened(
     messages: tuple[str, ...] = (),
     *,
     resumed: bool = False,
+    lost: bool = False,
 ) -> Draft:
     """Return a draft before its first text.
 
@@ -138,6 +139,8 @@ def opened(
         traits: Of its channel.
         messages: What a former life of the turn left; the first frame replaces their texts.
         resumed: The turn had a former life, though it may have left nothing.
+        lost: One more message may stand that nobody knows. The final looks for it, and until then
+            nothing is shown, as after a send that was lost in this life.
     """
     parts = tuple(
         Part(message=message, text=None, key=message_key(turn, number))
@@ -145,7 +148,16 @@ def opened(
     )
     # A former life may have died between a send and its record; the same key finds that message.
     unsure = resumed or bool(messages)
-    return Draft(turn=turn, fence=fence, traits=traits, parts=parts, sent=len(parts), unsure=unsure)
+    return Draft(
+        turn=turn,
+        fence=fence,
+        traits=traits,
+        parts=parts,
+        sent=len(parts),
+        muted=lost,
+        uncertain=lost,
+        unsure=unsure,
+    )
 
 
 def is_previewed(draft: Draft) -> bool:

@@ -40,6 +40,11 @@ LONGEST_STAND_S = 5.0
 """A platform that is slow holds up the tools of its own conversation no longer than this."""
 
 OnRef = Callable[[MessageRef], Awaitable[None]]
+OnSending = Callable[[str], Awaitable[None]]
+
+
+async def nothing_kept(_mark: str) -> None:
+    """Keep nothing of a send that begins, where nobody will look for it."""
 
 
 class OpenDraft(Value):
@@ -72,7 +77,9 @@ class DraftHandle:
         reply_to: str,
         account: Account | None,
         group: asyncio.TaskGroup,
+        lost: str,
         on_ref: OnRef,
+        on_sending: OnSending,
         on_end: Callable[[], None],
     ) -> None:
         self._turn = turn
@@ -83,13 +90,19 @@ class DraftHandle:
         self._account = account
         self._group = group
         self._on_ref = on_ref
+        self._on_sending = on_sending
         self._on_end = on_end
         self._refs = {ref.message: ref for ref in refs}
         self._draft: Draft = machine.opened(
-            turn, fence, _traits(account, address), tuple(self._refs), resumed=resumed
+            turn,
+            fence,
+            _traits(account, address),
+            tuple(self._refs),
+            resumed=resumed,
+            lost=bool(lost),
         )
         self._name = f"draft {turn} {fence}"
-        self._mark = ""
+        self._mark = lost
         self._number = -1
         self._text = ""
         self._is_news = False
@@ -301,20 +314,7 @@ class DraftHandle:
     async def _outcome(self, account: Account, call: draft_events.Call) -> draft_events.Event:
         match call:
             case Send():
-                async with account.alone(self._address):
-                    mark = account.mark(self._address)
-                    ending = await account.send(
-                        self._address,
-                        call.text,
-                        key=call.key,
-                        draft=True,
-                        plain=call.plain,
-                        reply_to="" if self._refs else self._reply_to,
-                    )
-                if isinstance(ending, Arrived):
-                    return await self._sent(call, ending.value)
-                if isinstance(ending, Lost):
-                    self._mark = mark
+                return await self._post(account, call)
             case Edit():
                 ref = self._refs[call.message]
                 text = self._continued if call.text == machine.CONTINUED_ABOVE else call.text
@@ -330,14 +330,41 @@ class DraftHandle:
                 assert_never(call)
         return _event(call, ending)
 
-    async def _sent(self, call: Send, ref: MessageRef) -> draft_events.Event:
-        self._refs[ref.message] = ref
+    async def _post(self, account: Account, call: Send) -> draft_events.Event:
+        """Post a message. Where none can be told by its key, it is on record before it is sent."""
+        async with account.alone(self._address):
+            keyed = account.capabilities.idempotent_send
+            mark = "" if keyed else account.mark(self._address)
+            if mark and not await self._is_kept(self._on_sending(mark)):
+                return draft_events.Failed(call=call.call)
+            ending = await account.send(
+                self._address,
+                call.text,
+                key=call.key,
+                draft=True,
+                plain=call.plain,
+                reply_to="" if self._refs else self._reply_to,
+            )
+        if isinstance(ending, Arrived):
+            ref = ending.value
+            self._refs[ref.message] = ref
+            await self._is_kept(self._on_ref(ref))
+            return draft_events.Sent(call=call.call, message=ref.message)
+        if isinstance(ending, Lost):
+            self._mark = mark
+        elif mark:
+            await self._is_kept(self._on_sending(""))
+        return _event(call, ending)
+
+    async def _is_kept(self, record: Awaitable[None]) -> bool:
+        """Wait until something is on record; false when it can't be."""
         try:
-            await self._on_ref(ref)
+            await record
         except StoreRefused:
             # Somebody newer has the conversation; what is shown here is no longer wanted.
             self._feed(Closed())
-        return draft_events.Sent(call=call.call, message=ref.message)
+            return False
+        return True
 
 
 def _event(

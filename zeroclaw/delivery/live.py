@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.handle import DraftHandle, OnRef, OpenDraft
+from zeroclaw.delivery.handle import DraftHandle, OnRef, OnSending, OpenDraft, nothing_kept
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.language import Language
 
@@ -37,6 +37,8 @@ class Live:
         resumed: bool = False,
         language: Language = "en",
         reply_to: str = "",
+        lost: str = "",
+        on_sending: OnSending = nothing_kept,
     ) -> DraftHandle:
         """Return a draft that shows nothing yet.
 
@@ -51,6 +53,11 @@ class Live:
             resumed: The turn was begun before a restart.
             language: What its reader reads.
             reply_to: The platform's id of the message that it answers, empty for none.
+            lost: From where to look for a message that the turn began to send before a restart, and
+                that may stand; empty for none.
+            on_sending: Awaited before each new message that can be looked for, with from where to;
+                and with nothing, when it did not arrive. When it raises `StoreRefused` nothing is
+                sent, and the draft shows nothing more.
         """
         here = self._open.setdefault(address.key(), {})
 
@@ -67,6 +74,8 @@ class Live:
             resumed=resumed,
             language=language,
             reply_to=reply_to,
+            lost=lost,
+            on_sending=on_sending,
             account=self._account_of(address.channel),
             group=self._group,
             on_ref=on_ref,

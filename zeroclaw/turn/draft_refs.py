@@ -1,9 +1,14 @@
 """Records each message of a turn's draft, so that a restart goes on with it.
 
+Where a platform can't tell a message by its key, that it is about to be sent is recorded as well:
+killed in between, the final looks for it and is shown in its place, and no beginning stays behind.
+
 While the turn is open the message joins the turn's row, which the final begins with. One that is
 learned after the end joins the row of the final itself. Whoever writes first, the other sees it:
 both expect the turn's row as they read it.
 """
+
+from collections.abc import Callable
 
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text
@@ -12,6 +17,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.store import Commit, DurablePoint, RowKind, Store, Write
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
+from zeroclaw.value import replace
 
 TRIES = 8
 """Times that a turn's row is written anew because somebody else wrote in between."""
@@ -37,17 +43,45 @@ async def learn(store: Store, desk: Desk, turn: TurnId, ref: MessageRef) -> None
         Conflict: Somebody else kept writing the row.
         Fenced: Somebody newer has the conversation.
     """
+    await _change(store, desk, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
+
+
+async def sending(store: Store, desk: Desk, turn: TurnId, mark: str) -> None:
+    """Record that the draft begins to post a message, or that it did not arrive.
+
+    Args:
+        store: Where the turn's row is.
+        desk: Of the turn's conversation.
+        turn: Whose draft it is.
+        mark: From where to look for the message; empty when it did not arrive.
+
+    Raises:
+        Conflict: Somebody else kept writing the row.
+        Fenced: Somebody newer has the conversation.
+    """
+    await _change(
+        store, desk, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
+    )
+
+
+async def _change(
+    store: Store,
+    desk: Desk,
+    turn: TurnId,
+    point: DurablePoint,
+    change: Callable[[TurnRow], TurnRow],
+) -> None:
     for tries_left in reversed(range(TRIES)):
         row, version, state = await read_turn(store, turn)
-        known = row.with_ref(ref)
+        changed = change(row)
         writes: tuple[Write, ...] = (
-            turn_put(known, desk.conversation, closed=state == "closed", expect=version),
-            *await _final(store, known),
+            turn_put(changed, desk.conversation, closed=state == "closed", expect=version),
+            *await _final(store, changed),
         )
         try:
             await store.commit(
                 Commit(
-                    point=DurablePoint.REF_KNOWN,
+                    point=point,
                     conversation=desk.conversation,
                     fence=desk.fence,
                     writes=writes,
@@ -61,7 +95,7 @@ async def learn(store: Store, desk: Desk, turn: TurnId, ref: MessageRef) -> None
 
 
 async def _final(store: Store, turn: TurnRow) -> tuple[Write, ...]:
-    """Return the write that tells the final of the draft's messages, none before there is one."""
+    """Return the write that tells the final of its draft, none before there is one."""
     row = await store.get(RowKind.OUTBOX, turn.final) if turn.final else None
     state: State | None = None if row is None else _open_state(row.state)
     if row is None or state is None:
@@ -69,7 +103,10 @@ async def _final(store: Store, turn: TurnRow) -> tuple[Write, ...]:
     item = rows.read(row)
     if not isinstance(item, Text):
         return ()
-    return (rows.changed(row, rows.with_draft(item, Left(refs=turn.refs)), state),)
+    # Nobody delivers it before the draft is closed, so this alone is known of what was lost.
+    known = rows.with_draft(item, Left(refs=turn.refs))
+    lost = replace(known, uncertain=bool(turn.sending), mark=turn.sending)
+    return (rows.changed(row, lost, state),)
 
 
 def _open_state(state: str) -> State | None:

@@ -13,12 +13,14 @@ class TurnRow(Value):
     Attributes:
         item: What the turn answers.
         refs: The draft's messages, as far as they are known.
+        sending: From where to look for one more, whose send was begun; empty for none.
         final: The key of the outbox row that carries the answer, empty before the end.
     """
 
     turn: TurnId
     item: Item
     refs: tuple[MessageRef, ...] = ()
+    sending: str = ""
     final: str = ""
 
     @property
@@ -32,8 +34,9 @@ class TurnRow(Value):
         return "" if self.address.direct else self.item.message
 
     def with_ref(self, ref: MessageRef) -> "TurnRow":
-        """Return the row with one more message of the draft."""
-        return self if ref in self.refs else replace(self, refs=(*self.refs, ref))
+        """Return the row with one more message of the draft, which was being sent."""
+        refs = self.refs if ref in self.refs else (*self.refs, ref)
+        return replace(self, refs=refs, sending="")
 
 
 def turn_put(

@@ -13,7 +13,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.draft_refs import learn, read_turn
+from zeroclaw.turn.draft_refs import learn, read_turn, sending
 from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.journal import History
 from zeroclaw.turn.open_turns import TurnRow, turn_put
@@ -95,6 +95,33 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
     row, _, state = await read_turn(here.store, TURN)
     assert (row.refs, state) == ((FIRST, SECOND), "closed")
     assert (await here.final()).refs == (FIRST, SECOND)
+
+
+async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> None:
+    """Killed in between, a restart knows from where to look for it."""
+    here = await held()
+    await sending(here.store, here.desk, TURN, "17")
+    row, _, _ = await read_turn(here.store, TURN)
+    assert (row.refs, row.sending) == ((FIRST,), "17")
+    await learn(here.store, here.desk, TURN, SECOND)
+    row, _, _ = await read_turn(here.store, TURN)
+    assert (row.refs, row.sending) == ((FIRST, SECOND), "")
+
+
+async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() -> None:
+    """Until it is known what came of it: its message, or that there is none (P6)."""
+    here = await held()
+    await here.end()
+    await sending(here.store, here.desk, TURN, "17")
+    final = await here.final()
+    assert (final.uncertain, final.mark) == (True, "17")
+    await sending(here.store, here.desk, TURN, "")
+    final = await here.final()
+    assert (final.uncertain, final.mark) == (False, "")
+    await sending(here.store, here.desk, TURN, "18")
+    await learn(here.store, here.desk, TURN, SECOND)
+    final = await here.final()
+    assert (final.refs, final.uncertain, final.mark) == ((FIRST, SECOND), False, "")
 
 
 async def test_a_final_that_is_delivered_is_left_alone() -> None:
