@@ -6,10 +6,12 @@ certificates takes a tenth of a second of processor time.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import Protocol, cast
 
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.ahead import ReadAhead
@@ -144,8 +146,6 @@ class _Response(Protocol):
 
     def aiter_raw(self) -> AsyncIterator[bytes]: ...
 
-    async def aclose(self) -> None: ...
-
 
 class _Library(Protocol):
     """What is used of the library's client, with its errors made ours."""
@@ -153,6 +153,8 @@ class _Library(Protocol):
     async def send(self, request: HttpRequest) -> _Response: ...
 
     def read(self, response: _Response, *, is_raw: bool) -> AsyncGenerator[bytes, None]: ...
+
+    async def close(self, response: _Response) -> None: ...
 
     async def aclose(self) -> None: ...
 
@@ -193,7 +195,7 @@ class HttpxClient:
                 finally:
                     with suppress(TimeoutError, HttpFailed):
                         async with asyncio.timeout(CLOSE_S):
-                            await response.aclose()
+                            await pool.library.close(response)
                             # httpx nests half a dozen generators and closes none of them: the
                             # garbage collector would, in tasks that nobody owns. On a closed
                             # connection they run to their end, over what had been received.
@@ -241,7 +243,6 @@ class HttpxClient:
 
 def _open_httpx(limits: HttpLimits) -> _Library:
     """Load the library and open a client of it; blocks for a tenth of a second."""
-    import ssl
     from http.cookiejar import CookieJar, DefaultCookiePolicy
 
     import httpx
@@ -249,7 +250,7 @@ def _open_httpx(limits: HttpLimits) -> _Library:
     client = httpx.AsyncClient(
         verify=ssl.create_default_context(cafile=limits.authorities)
         if limits.authorities
-        else True,
+        else _trust(),
         # A jar that takes nothing: the library would bring back what another answer had set.
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         trust_env=False,
@@ -300,10 +301,27 @@ def _open_httpx(limits: HttpLimits) -> _Library:
             except (httpx.HTTPError, httpx.StreamError) as error:
                 raise _ours(error, limits, before_answer=False) from error
 
+        async def close(self, response: _Response) -> None:
+            answer = cast("httpx.Response", response)
+            try:
+                await answer.aclose()
+            finally:
+                # The library leaves an answer and its stream in a circle, and with them the whole
+                # request, a long conversation, until the garbage collector comes by.
+                answer.stream = httpx.ByteStream(b"")
+
         async def aclose(self) -> None:
             await client.aclose()
 
     return Library()
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Return what the library trusts; once, because all its certificates take 0.7 MiB each time."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _ours(error: Exception, limits: HttpLimits, *, before_answer: bool) -> HttpFailed:

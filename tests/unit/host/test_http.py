@@ -1,10 +1,15 @@
 """How HTTP is spoken, against real sockets on loopback."""
 
 import asyncio
+import gc
 import gzip
+import ssl
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
+import httpx
 import pytest
 
 from tests.emulators.model_server import ModelServer
@@ -63,6 +68,49 @@ async def test_leaving_an_answer_early_closes_its_connection() -> None:
             assert await anext(answer.chunks) == b"a"
         await server.until(lambda server: server.disconnects == 1)
         await client.aclose()
+
+
+@contextmanager
+def without_collecting() -> Generator[None]:
+    """Leave circles of references where they are."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def living(kind: type) -> int:
+    return sum(isinstance(one, kind) for one in gc.get_objects())
+
+
+async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
+    """A body may be a long conversation; it does not wait for the garbage collector."""
+    client = HttpxClient()
+    async with ModelServer() as server:
+        await fetch(client, post(server))  # the library is loaded
+        with without_collecting():
+            before = living(httpx.Request)
+            for _ in range(3):
+                await fetch(client, post(server))
+            assert living(httpx.Request) == before
+        await client.aclose()
+
+
+async def test_certificates_are_read_once_for_all_clients() -> None:
+    """Each reading takes two thirds of a MiB, and a pool that is stuck is made anew."""
+    async with ModelServer() as server:
+        clients = [HttpxClient(), HttpxClient()]
+        await fetch(clients[0], post(server))
+        with without_collecting():
+            before = living(ssl.SSLContext)
+            for client in clients:
+                await client.aclose()
+                await fetch(client, post(server))
+            assert living(ssl.SSLContext) == before
+        for client in clients:
+            await client.aclose()
 
 
 async def test_a_closed_client_can_be_used_again() -> None:
