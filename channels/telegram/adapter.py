@@ -86,7 +86,7 @@ class TelegramChannel:
             base_url=settings.api_base_url,
             link_previews=settings.link_previews,
         )
-        self._numbers = Numbers()
+        self._numbers = Numbers(context.positions)
         self._sending = Sending(calls=self._calls, numbers=self._numbers)
         self._looking = Looking(
             name=context.name, calls=self._calls, numbers=self._numbers, log=context.log

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import Literal
 
-from channels.telegram import buttons
+from channels.telegram import buttons, numbers
 from channels.telegram.contents import (
     attachments,
     marked,
@@ -164,6 +164,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         continues=continues(message, said, me.id),
         alone=stands_alone(message),
         overheard=bool(why),
+        position=numbers.position(address.chat, number),
         verbatim=_composed(message, said, me) if command else "",
     )
     return Taken(envelope=envelope)

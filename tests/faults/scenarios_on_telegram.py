@@ -11,6 +11,7 @@ from tests.faults.instants import Instant
 from tests.faults.on_telegram import TEAM, OnTelegram
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.scene import Scene
+from tests.faults.stage import answers
 
 FULL_CHARS = 3000
 """Of a paragraph that leaves no room for another one in a message."""
@@ -38,12 +39,18 @@ async def _group(scene: Scene) -> None:
 
 async def _group_asks(scene: Scene) -> None:
     # Private chats are numbered together; of a number that nobody knows nothing can be looked for.
-    scene.stage.model.say("Hello Olga.", key="good day", times=None)
+    stage = scene.stage
+    stage.model.say("Hello Olga.", key="good day", times=None)
     await scene.say("olga", "good day", "Hello Olga.")
     scene.stage.model.call("knock", {"what": "on wood"}, round=0, key="knock", times=None)
     scene.hold_tools("knock")
     scene.write("knock", "So ", "be it.", round=1)
-    await scene.say("bob", "please knock", "So be it.", where=TEAM)
+
+    async def ask_in_team() -> None:
+        await stage.until(lambda: "Hello Olga." in answers(stage.chat("olga")))
+        await scene.say("bob", "please knock", "So be it.", where=TEAM)
+
+    scene.act(ask_in_team())
 
 
 async def _long(scene: Scene) -> None:

@@ -106,6 +106,13 @@ async def test_a_kill_between_a_call_and_its_record_loses_and_repeats_nothing(
     await kill_at(tmp_path, scenario, nth("call", call, when, n), opened=opened)
 
 
+async def test_a_life_in_which_nobody_wrote_knows_where_to_look_as_well(tmp_path: Path) -> None:
+    """The numbers of what people wrote are stored; killed again, no card stands twice. P5."""
+    opened = on_telegram()
+    first, second = nth("commit", "gated", "before"), nth("call", "ask", "after")
+    await kill_at(tmp_path, ON_TELEGRAM["group asks"], first, second, opened=opened)
+
+
 @pytest.mark.parametrize("carried_out", [False, True], ids=["lost", "carried out"])
 @pytest.mark.parametrize(("method", "name", "n"), METHODS)
 async def test_a_kill_while_telegram_is_asked_loses_and_repeats_nothing(

@@ -39,6 +39,7 @@ from zeroclaw import (
     Membership,
     MessageRef,
     Moved,
+    Position,
     Pressed,
     Said,
     Sender,
@@ -92,6 +93,7 @@ def test_a_message_says_where_who_what_and_when() -> None:
         dedup=("message/7/3",),
         body=Said(text="hello"),
         message="3",
+        position=Position(scope="shared", cursor="3"),
         sent_at=datetime.fromtimestamp(1_790_000_000, tz=UTC),
     )
 

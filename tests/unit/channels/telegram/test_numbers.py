@@ -1,0 +1,49 @@
+"""Numbers of messages are known from the first moment on, as far as somebody has written."""
+
+from channels.telegram import looking
+from channels.telegram.decode import Taken, decoded
+from channels.telegram.numbers import Numbers, position
+from channels.telegram.opening import open_channel
+from tests.contract.telegram_harness import telegram_context
+from tests.unit.channels.telegram.stage import stage
+from tests.unit.channels.telegram.updates import ME, new
+from zeroclaw.value import replace
+
+GROUP, OTHER = "-1001", "-1002"
+
+
+def stored(*messages: tuple[str, int]) -> dict[str, str]:
+    """Return the positions that are stored with messages, the newest of each scope."""
+    found = [position(chat, number) for chat, number in messages]
+    return {one.scope: one.cursor for one in found}
+
+
+def test_what_was_stored_is_known_to_the_next_process() -> None:
+    """Of the counter that private chats and basic groups share, and of each supergroup's own."""
+    numbers = Numbers(stored(("7", 3), (GROUP, 900), ("-5", 4)))
+    assert [numbers.newest(chat) for chat in ("7", "8", "-5", GROUP, OTHER)] == [4, 4, 4, 900, 0]
+    assert numbers.known("8") == {4}
+    assert numbers.known(GROUP) == {900}
+
+
+def test_what_can_not_be_read_is_not_known() -> None:
+    numbers = Numbers({"shared": "many", GROUP: ""})
+    assert (numbers.newest("7"), numbers.newest(GROUP)) == (0, 0)
+
+
+def test_a_message_brings_its_number() -> None:
+    """It is committed with what it says, and costs no commit of its own."""
+    found = decoded(new(text="hello"), ME)
+    assert isinstance(found, Taken)
+    assert found.envelope.position == position("7", 3)
+
+
+async def test_an_adapter_begins_with_what_was_stored() -> None:
+    """Before anybody writes it can say from where to look for what it sends (P1, P5)."""
+    async with stage() as on:
+        context = telegram_context(on.telegram, on.clock, on.settings)
+        channel = open_channel(replace(context, positions=stored(("7", 3))))
+        mark = looking.read(channel.mark(on.place(8)))
+        await channel.aclose()
+        assert mark is not None
+        assert (mark.at, channel.mark(on.place(int(GROUP)))) == (3, "")
