@@ -161,6 +161,13 @@ MODEL_CANNOT_ANSWER = Sentence(
     en="the model can't answer: {why}",
     de="das Modell kann nicht antworten: {why}",
 )
+# Names no path: whoever reads this may be anybody who talks to the bot.
+MODEL_IS_NOT_THERE = Sentence(
+    en="the model can't answer: something on the bot's machine is not as it should be; its operators "
+    "are told what",
+    de="das Modell kann nicht antworten: auf dem Rechner des Bots stimmt etwas nicht; seine Operatoren "
+    "erfahren, was",
+)
 MODEL_HAS_A_FAULT = Sentence(
     en="the model can't answer: a fault in its provider ({why})",
     de="das Modell kann nicht antworten: ein Fehler in seiner Anbindung ({why})",
@@ -173,6 +180,12 @@ NOTHING_TO_SAY = Sentence(en="_Nothing to say._", de="_Nichts zu sagen._")
 ANSWERED_LATE = Sentence(
     en="_Answered {wait} after it was written._",
     de="_Beantwortet {wait}, nachdem es geschrieben wurde._",
+)
+UNHEARD = Sentence(
+    en="I can't listen to voice messages or videos: nothing here turns speech into text. Please write "
+    "to me.",
+    de="Sprachnachrichten und Videos kann ich nicht anhören: hier macht nichts aus Sprache Text. "
+    "Schreib mir bitte.",
 )
 RESTARTED = Sentence(
     en="_I was restarted while writing this; the answer follows._",

@@ -49,6 +49,7 @@ from zeroclaw.envelope import (
     Address,
     Admission,
     Answered,
+    Attachment,
     Body,
     Choice,
     Command,
@@ -68,6 +69,7 @@ from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Obeyed, item_of
+from zeroclaw.value import replace
 
 
 class World:
@@ -278,9 +280,9 @@ class House:
         """A press on Ada's newest card."""
         return Pressed(approval=self.card().calls[call].approval, choice=choice)
 
-    async def say_and_die(self, text: str) -> None:
+    async def say_and_die(self, text: str, *files: Attachment) -> None:
         """Write a message or a command; some commit never returns, see `MemoryStore.cut_after`."""
-        await self._and_die(self.envelope(self.said(text)))
+        await self._and_die(replace(self.envelope(self.said(text)), attachments=files))
 
     def watch(self) -> list[Event]:
         """All events of the turns from now on."""

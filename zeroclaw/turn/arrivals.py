@@ -12,6 +12,7 @@ has withdrawn meanwhile, or wished to be forgotten, is not kept.
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
@@ -28,13 +29,29 @@ from zeroclaw.turn.attached_files import next_number
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.inbox import Ask, Item, Stop, item_of
-from zeroclaw.turn.listing import with_files
+from zeroclaw.turn.listing import is_unheard, with_files
 from zeroclaw.turn.pieces import messages, run_of, whole_text
 from zeroclaw.value import Value, replace
 
 TRIES = 5
 FIRST_WAIT_S = 1.0
 """Before the second try; each wait is twice the one before, or what the platform asks for."""
+
+
+Unheard = Literal["nothing", "some", "all"]
+
+
+class Told(Value):
+    """What the model reads of messages.
+
+    Attributes:
+        texts: One of each message, in their order.
+        unheard: How much of it is for ears, which nobody here has; without words or anything else
+            it is all.
+    """
+
+    texts: tuple[str, ...]
+    unheard: Unheard = "nothing"
 
 
 class Missed(Value):
@@ -115,26 +132,30 @@ class Arrivals:
                 left_bytes -= kept.size_bytes
             of_messages[run_of(item)] = left_bytes
 
-    async def texts(self, items: tuple[Item, ...]) -> tuple[str, ...]:
+    async def told(self, items: tuple[Item, ...]) -> Told:
         """Return what the model reads of each message of a person, its files listed."""
-        return tuple([await self._text(message) for message in messages(items)])
+        found = [await self._told(message) for message in messages(items)]
+        texts = tuple(text for one in found for text in one.texts)
+        if all(one.unheard == found[0].unheard for one in found):
+            return replace(found[0], texts=texts)
+        return Told(texts=texts, unheard="some")
 
-    async def _text(self, message: tuple[Item, ...]) -> str:
+    async def _told(self, message: tuple[Item, ...]) -> Told:
         asks = [one.content for one in message if isinstance(one.content, Ask)]
         if not asks:
-            return ""  # a command that starts a turn
+            return Told(texts=("",))  # a command that starts a turn
         files = [
             file
             for one, ask in zip(message, asks, strict=True)
             if ask.attachments
             for file in await self._known(one)
         ]
-        return with_files(
-            whole_text(asks),
-            files,
-            not_taken=sum(ask.not_taken for ask in asks),
-            reader=self._reader,
-        )
+        words, not_taken = whole_text(asks), sum(ask.not_taken for ask in asks)
+        unheard: Unheard = "some" if any(map(is_unheard, files)) else "nothing"
+        if files and all(map(is_unheard, files)) and not words.strip() and not not_taken:
+            unheard = "all"
+        text = with_files(words, files, not_taken=not_taken, reader=self._reader)
+        return Told(texts=(text,), unheard=unheard)
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:
         rows = find_all(self._store, RowKind.ATTACHMENT, place=item.id)

@@ -75,6 +75,7 @@ class Asking:
         tell: Tell,
         *,
         language: Language = "en",
+        is_operator: bool = False,
     ) -> None:
         """Hold the way from the model to the person.
 
@@ -84,7 +85,9 @@ class Asking:
             lookup: Tells the receipts of this conversation from false ones.
             tell: Hands an event to the turn; may wait when the turn is busy.
             language: What the person reads.
+            is_operator: The person is told what this machine lacks.
         """
+        self._is_operator = is_operator
         self._language: Language = language
         self._provider = provider
         self._redactor = redactor
@@ -96,7 +99,8 @@ class Asking:
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if isinstance(ended, Raised):
-            await self._tell(_failure(number, ended, self._language))
+            failed = _failure(number, ended, self._language, is_operator=self._is_operator)
+            await self._tell(failed)
             return
         message = AssistantMessage(
             content="".join(answer.texts),
@@ -150,8 +154,11 @@ class Asking:
             await self._tell(TextArrived(request=number, text=text))
 
 
-def _failure(number: int, raised: Raised, language: Language) -> RequestEvent:
-    """Say what a failed request means to the turn, in a sentence for its person."""
+def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:
+    """Say what a failed request means to the turn, in a sentence for its person.
+
+    What this machine lacks, with its paths, is for operators.
+    """
     match raised.error:
         case ContextOverflow():
             return ContextOverflowed(request=number)
@@ -161,6 +168,10 @@ def _failure(number: int, raised: Raised, language: Language) -> RequestEvent:
             text = sentences.MODEL_IS_BUSY.to(language)
         case ProviderUnauthorized():
             text = sentences.MODEL_REFUSED_THE_KEY.to(language)
+        case NeedsOperator() as error if not is_operator:
+            why = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
+            text = sentences.MODEL_IS_NOT_THERE.to(language)
+            return RequestFailed(request=number, text=text, why=why)
         case ProviderRejected() | NeedsOperator() as error:
             text = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:

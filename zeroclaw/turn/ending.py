@@ -9,7 +9,7 @@ from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.signals import AbortRequested, CancelCalls, Effect, Finish
-from zeroclaw.turn.states import Asking, Done, DoneReason, Running
+from zeroclaw.turn.states import NO_USAGE, Asking, Done, DoneReason, Running
 
 Mark = Literal["", "stopped", "interrupted"]
 
@@ -19,19 +19,29 @@ def joined(said: str, text: str) -> str:
     return f"{said}\n\n{text}" if said and text else said or text
 
 
+def said(text: str) -> tuple[Done, tuple[Effect, ...]]:
+    """Begin a turn that is over: the runtime answers itself, and no model is asked."""
+    message = AssistantMessage(content=text, mark="runtime")
+    return finished(Done(reason="model_stop", usage=NO_USAGE, text=text, message=message))
+
+
 def finish(
-    state: Running, reason: DoneReason, note: str, mark: Mark = ""
+    state: Running, reason: DoneReason, note: str, mark: Mark = "", *, why: str = ""
 ) -> tuple[Done, tuple[Effect, ...]]:
     """End a turn before its answer is whole; what was shown stays, every call gets a result."""
-    usage, said = state.progress.usage, state.progress.said
+    usage, before = state.progress.usage, state.progress.said
     if isinstance(state, Asking):
         message = None
         if state.shown:
             message = AssistantMessage(content=state.shown, mark=mark, is_error=reason == "error")
-        text = joined(said, state.shown)
-        return finished(Done(reason=reason, usage=usage, text=text, note=note, message=message))
+        text = joined(before, state.shown)
+        return finished(
+            Done(reason=reason, usage=usage, text=text, note=note, why=why, message=message)
+        )
     results, fills = slots.closed(state.batch)
-    ended = Done(reason=reason, usage=usage, text=said, note=note, results=results, fills=fills)
+    ended = Done(
+        reason=reason, usage=usage, text=before, note=note, why=why, results=results, fills=fills
+    )
     return finished(ended, slots.active(state.batch))
 
 

@@ -28,10 +28,12 @@ class TurnOpened(Value):
     Attributes:
         item: The inbox item that it answers.
         correlation: The id that the whole turn carries (S0-08).
-        kind: `tool` for a person's own call, without the model.
+        kind: `tool` for a person's own call, without the model; `unheard` for a message without
+            words that nobody here can listen to, which the model is not asked about.
         call: Of kind `tool`; it joins the history as an assistant message of the runtime.
         context_heavy: The turn began with a compaction.
         late_s: For how long its message had waited, 0 when that was not long.
+        unheard: Something came with its message that nobody here can listen to.
     """
 
     turn: TurnId
@@ -41,10 +43,11 @@ class TurnOpened(Value):
     user: UserMessage
     limits: Limits
     at: datetime
-    kind: Literal["chat", "tool", "retry"] = "chat"
+    kind: Literal["chat", "tool", "retry", "unheard"] = "chat"
     call: ToolCall | None = None
     context_heavy: bool = False
     late_s: float = 0.0
+    unheard: bool = False
 
 
 class AssistantReceived(Value):

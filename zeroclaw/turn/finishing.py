@@ -163,8 +163,12 @@ class Finishing:
         """Return the notes to operators about a turn that failed, and what it may have done."""
         rooms, whose, address = self._rooms, seat.opened.principal, seat.row.address
         who, where = whose.display or whose.id, address.channel
-        says = sentences.ANSWER_FAILED.about(who=who, where=where, why=seat.why or done.note)
-        failure = Failure(id=seat.opened.turn, why=done.note, says=says, place=address.key())
+        says = sentences.ANSWER_FAILED.about(
+            who=who, where=where, why=seat.why or done.why or done.note
+        )
+        failure = Failure(
+            id=seat.opened.turn, why=done.why or done.note, says=says, place=address.key()
+        )
         line = rooms.failed(failure)
         # A crash loop ended it, and nobody else would be told what had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
@@ -220,8 +224,12 @@ class Finishing:
         language = opened.principal.language
         whole = "\n\n".join(part for part in (text, note) if part.strip())
         whole = whole or sentences.NOTHING_TO_SAY.to(language)
-        late = lateness.for_people(opened.late_s, language)
-        return f"{whole}\n\n{late}" if late else whole
+        unheard = f"_{sentences.UNHEARD.to(language)}_" if opened.unheard else ""
+        below = (
+            "" if opened.kind == "unheard" else unheard,
+            lateness.for_people(opened.late_s, language),
+        )
+        return "\n\n".join(part for part in (whole, *below) if part)
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:

@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import cast
 
-from zeroclaw import record
+from zeroclaw import record, sentences
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Fill, closed
+from zeroclaw.turn.ending import said
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.issued import Issued, issued
-from zeroclaw.turn.machine import begin, begin_tool, step
+from zeroclaw.turn.machine import Step, begin, begin_tool, step
 from zeroclaw.turn.states import Asking, Calling, Compacting, Done, State, Streaming
 from zeroclaw.value import Value, replace
 
@@ -74,6 +75,16 @@ def extend(history: History, entry: Entry) -> History:
             return _within(history, history.turn, entry)
 
 
+def begun(opened: entries.TurnOpened) -> Step:
+    """Return how a turn begins."""
+    language = opened.principal.language
+    if opened.call is not None:
+        return begin_tool(opened.call, opened.limits, language=language)
+    if opened.kind == "unheard":
+        return said(sentences.UNHEARD.to(language))
+    return begin(opened.limits, language=language, context_heavy=opened.context_heavy)
+
+
 def advance(state: State, entry: Entry) -> State:
     """Return the state after the event that an entry records; unchanged for other entries."""
     if event := _event(state, entry):
@@ -100,15 +111,11 @@ def decode_state(body: bytes) -> State:
 
 
 def _opened(history: History, entry: entries.TurnOpened) -> History:
-    said: tuple[Message, ...] = (entry.user,)
-    language = entry.principal.language
-    if entry.call is None:
-        state, _ = begin(entry.limits, language=language, context_heavy=entry.context_heavy)
-    else:
-        state, _ = begin_tool(entry.call, entry.limits, language=language)
-        said = (entry.user, AssistantMessage(tool_calls=(entry.call,), mark="runtime"))
-    turn = OpenTurn(opened=entry, state=state)
-    return replace(history, messages=history.messages + said, turn=turn)
+    first: tuple[Message, ...] = (entry.user,)
+    if entry.call is not None:
+        first = (entry.user, AssistantMessage(tool_calls=(entry.call,), mark="runtime"))
+    turn = OpenTurn(opened=entry, state=begun(entry)[0])
+    return replace(history, messages=history.messages + first, turn=turn)
 
 
 def _within(history: History, turn: OpenTurn, entry: Entry) -> History:

@@ -6,14 +6,15 @@ one quoted line; what a file is says its content, never its sender.
 
 from collections.abc import Sequence
 
-from zeroclaw.readers.formats import is_heard
+from zeroclaw.readers.formats import UNKNOWN, is_heard
 from zeroclaw.tools import counted, quoted
 from zeroclaw.turn.attached import Attached
 
 NAME_CHARS = 80
 WHY_CHARS = 200
 MISSED = "did not come, tell the person"
-UNHEARD = "; nobody here can listen to it: there is no transcriber; tell the person"
+UNHEARD = "; nobody here can listen to it: there is no transcriber; the person is told so"
+_LISTENED_TO = ("audio/", "video/")
 
 
 def with_files(
@@ -40,6 +41,17 @@ def with_files(
     return f"{text}\n\n{listed}" if text.strip() else listed
 
 
+def is_unheard(file: Attached) -> bool:
+    """Whether a file is to be listened to, for which there is nothing here.
+
+    What did not come, or is of no kind that is known, is what its platform calls it.
+    """
+    claimed = file.attachment.media_type
+    if is_heard(file.label):
+        return not claimed.startswith("image/")  # some pictures come in a box for videos
+    return file.label in ("", UNKNOWN.label) and claimed.startswith(_LISTENED_TO)
+
+
 def file_name(name: str) -> str:
     """Return what a sender called a file, quoted and on one line; `file` for nothing."""
     return quoted(" ".join(name.split()) or "file", limit_chars=NAME_CHARS)
@@ -63,4 +75,4 @@ def _line(file: Attached, missed: str, unheard: str = "") -> str:
         why = quoted(file.failed, limit_chars=WHY_CHARS).strip("`")
         return f"{name}: {missed}: {why}"
     size = counted(file.size_bytes, "byte")
-    return f"{name}: {file.label}, {size}{unheard if is_heard(file.label) else ''}"
+    return f"{name}: {file.label}, {size}{unheard if is_unheard(file) else ''}"

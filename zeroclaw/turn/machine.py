@@ -192,7 +192,7 @@ def _asking(state: Thinking | Streaming, event: Event) -> Step:
         return state, ()
     match event:
         case RequestFailed():
-            return finish(state, "error", event.text)
+            return finish(state, "error", event.text, why=event.why)
         case ContextOverflowed():
             return _overflowed(state)
         case RequestSent() if isinstance(state, Thinking):

@@ -86,6 +86,7 @@ class Performing:
             self._verdicts.lookup,
             self._answered,
             language=self._language,
+            is_operator="operator" in self._opened.principal.roles,
         )
         async with rooms.model_slots:
             await asking.ask(number, self._request())

@@ -21,6 +21,7 @@ from zeroclaw.language import Says
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.turn import batch, lateness
+from zeroclaw.turn.arrivals import Told
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.calls import Calls
 from zeroclaw.turn.controls import Controls
@@ -29,7 +30,8 @@ from zeroclaw.turn.draft_refs import learn, read_turn, sending
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
 from zeroclaw.turn.finishing import Finishing, Seat
 from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_of, item_put, said_by
-from zeroclaw.turn.machine import begin, begin_tool, resume
+from zeroclaw.turn.journal import begun
+from zeroclaw.turn.machine import resume
 from zeroclaw.turn.open_turns import TurnRow, turn_put
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.running import Running, is_parked
@@ -73,8 +75,8 @@ class Runner:
             bell: Rings when the control lane has something new.
         """
         item = items[0]
-        texts = await self._rooms.arrivals.texts(items)
-        opened = self._opening(desk, item, texts)
+        told = await self._rooms.arrivals.told(items)
+        opened = self._opening(desk, item, told)
         if isinstance(opened, str):
             await self._declined(desk, item, opened)
             return
@@ -97,13 +99,7 @@ class Runner:
         except Conflict:
             # Its writer has edited or withdrawn it just now; it is looked at again.
             return
-        language = opened.principal.language
-        begun = (
-            begin(opened.limits, language=language)
-            if opened.call is None
-            else begin_tool(opened.call, opened.limits, language=language)
-        )
-        await self._run(Seat(desk=desk, opened=opened, row=row, bell=bell), *begun)
+        await self._run(Seat(desk=desk, opened=opened, row=row, bell=bell), *begun(opened))
 
     async def resume(self, desk: Desk, bell: Bell) -> None:
         """Take up the open turn of this conversation and bring it to its end."""
@@ -169,10 +165,10 @@ class Runner:
 
     # --- the beginning -------------------------------------------------------------------------
 
-    def _opening(self, desk: Desk, item: Item, texts: tuple[str, ...]) -> TurnOpened | str:
+    def _opening(self, desk: Desk, item: Item, told: Told) -> TurnOpened | str:
         """Return how the turn of an item begins, or why none does, for its writer.
 
-        `texts` are what the model reads of it and of those that are answered with it.
+        `told` is what the model reads of it and of those that are answered with it.
         """
         rooms = self._rooms
         now = rooms.clock.now()
@@ -188,8 +184,13 @@ class Runner:
         )
         match item.content:
             case Ask():
-                said = lateness.for_the_model(item, opened.late_s) + said_by(item, *texts)
-                return replace(opened, user=UserMessage(content=said))
+                said = lateness.for_the_model(item, opened.late_s) + said_by(item, *told.texts)
+                return replace(
+                    opened,
+                    user=UserMessage(content=said),
+                    kind="unheard" if told.unheard == "all" else "chat",
+                    unheard=told.unheard != "nothing",
+                )
             case UseTool(tool=tool, arguments=arguments):
                 call = ToolCall(id="call_0", name=tool, arguments=arguments)
                 user = UserMessage(content=f"/tool {tool} {arguments}")
@@ -201,7 +202,13 @@ class Runner:
                 refusal = "" if before.call is None else self._tool_refusal(item)
                 if refusal:
                     return refusal
-                return replace(opened, user=before.user, kind="retry", call=before.call)
+                return replace(
+                    opened,
+                    user=before.user,
+                    kind="retry",
+                    call=before.call,
+                    unheard=before.unheard,
+                )
             case _:
                 message = f"the item `{item.id}` starts no turn"
                 raise ValueError(message)

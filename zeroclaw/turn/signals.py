@@ -57,10 +57,12 @@ class RequestFailed(Value):
 
     Attributes:
         text: One sentence for the person.
+        why: The same for operators, where they are told more; else empty.
     """
 
     request: int
     text: str
+    why: str = ""
 
 
 class ContextOverflowed(Value):

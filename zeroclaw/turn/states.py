@@ -131,6 +131,7 @@ class Done(Value):
         usage: Everything that was reported.
         text: All the text of the turn, for the person; may be empty.
         note: A sentence for the person when the answer is not whole, empty when it is.
+        why: Why it failed, for operators, where the note tells its person less; else empty.
         message: What joins the history as the assistant's last word, None for nothing.
         results: Of the batch that the end cut short, one for each call; empty for none.
         fills: Those of them that the end itself filled in.
@@ -140,6 +141,7 @@ class Done(Value):
     usage: Usage
     text: str = ""
     note: str = ""
+    why: str = ""
     message: AssistantMessage | None = None
     results: tuple[ToolMessage, ...] = ()
     fills: tuple[Fill, ...] = ()

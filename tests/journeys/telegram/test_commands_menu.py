@@ -43,14 +43,3 @@ async def test_a_menu_that_is_refused_stops_nothing(tmp_path: Path) -> None:
         here.ann.says("hi")
         await here.answered(here.ann.chat, "hello Ann")
         assert all(one.refusal for one in here.telegram.called("setMyCommands"))
-
-
-async def test_a_voice_message_is_told_as_one_that_nobody_here_hears(tmp_path: Path) -> None:
-    """The model reads that there is no transcriber, and is to say so; nothing is made up."""
-    async with bot(tmp_path) as here:
-        here.model.say("I can't listen to it. Write it, please.")
-        here.ann.sends("voice", b"OggS" + bytes(200), name="voice.ogg")
-        await here.answered(here.ann.chat, "I can't listen to it. Write it, please.")
-        said = str(here.model.requests[-1].messages[-1]["content"])
-        assert "1. `voice.ogg`: Ogg audio or video, 204 bytes" in said
-        assert "nobody here can listen to it: there is no transcriber; tell the person" in said

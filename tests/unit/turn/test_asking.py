@@ -19,6 +19,7 @@ from zeroclaw.errors import (
 from zeroclaw.gate import receipt
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import Finished, ProviderFacts, ReasoningDelta, TextDelta
+from zeroclaw.sentences import MODEL_IS_NOT_THERE
 from zeroclaw.turn.entries import AssistantReceived, TurnFinished
 
 LOOK = asks_for(("look", "{}"))
@@ -55,6 +56,19 @@ async def test_a_model_that_fails_is_told_in_a_sentence(
         assert await house.states() == ["failed"]
         await house.say("again")
         assert house.texts()[-1] == "ok"
+
+
+async def test_only_operators_read_what_this_machine_lacks(world: World) -> None:
+    """A path says who runs the bot, and where; whoever may write to it need not know (P8, P10)."""
+    world.model.will((ProviderUnusable("no model at `/home/ada/m.gguf`"),))
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        note = MODEL_IS_NOT_THERE.to("en")
+        assert house.texts("ben") == [f"_{note[:1].upper()}{note[1:]}._"]
+        assert house.texts() == [
+            "An answer to Ben in `chat` failed: the model can't answer: no model at "
+            "`/home/ada/m.gguf`."
+        ]
 
 
 async def test_a_cut_stream_is_asked_again_once(world: World) -> None:

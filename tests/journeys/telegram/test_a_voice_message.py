@@ -1,0 +1,26 @@
+"""A voice message, where nothing turns speech into text."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.telegram.bot import bot
+from zeroclaw.sentences import UNHEARD
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_voice_message_gets_a_sentence_that_says_that_nobody_hears_it(
+    tmp_path: Path,
+) -> None:
+    """Without asking the model; a caption is answered, and the sentence said as well."""
+    async with bot(tmp_path) as here:
+        sound, sentence = b"OggS" + bytes(200), UNHEARD.to("en")
+        here.ann.sends("voice", sound, name="voice.ogg")
+        await here.answered(here.ann.chat, sentence)
+        assert here.model.requests == []
+        here.model.say("that is Bob")
+        here.ann.sends("voice", sound, name="voice.ogg", caption="who is it?")
+        await here.answered(here.ann.chat, sentence, f"that is Bob\n\n{sentence}")
+        said = str(here.model.requests[-1].messages[-1]["content"])
+        assert "2. `voice.ogg`: Ogg audio or video, 204 bytes; nobody here can listen" in said
