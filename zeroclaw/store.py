@@ -203,8 +203,11 @@ class DropBlob(Value):
 Write = Claim | Put | Delete | Expect | Append | PutBlob | Trim | DropBlob
 
 
-class Fence(Value):
+class Fence(Value, weakref=True):
     """Proof that the holder has the conversation; newer ones make it worthless.
+
+    Held weakly by those who only look whether somebody has it: a conversation whose fence nobody
+    holds any more is nobody's, and nothing is left of it in memory.
 
     Attributes:
         token: Grows with every lease of the conversation, across restarts too.

@@ -31,7 +31,13 @@ class _Frozen(StructMeta):
     """Makes each class frozen, its fields named, and its stored form say its class."""
 
     def __new__(  # noqa: PYI034  what a metaclass makes is a class
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], /
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, object],
+        /,
+        *,
+        weakref: bool = False,
     ) -> "_Frozen":
         return super().__new__(
             cls,
@@ -43,11 +49,15 @@ class _Frozen(StructMeta):
             tag=True,
             tag_field=TAG,
             forbid_unknown_fields=True,
+            weakref=weakref,
         )
 
 
 class Value(Struct, metaclass=_Frozen):
-    """A frozen record; two of one class are equal when their fields are."""
+    """A frozen record; two of one class are equal when their fields are.
+
+    One that others hold weakly says so: `class Fence(Value, weakref=True)`.
+    """
 
     def __repr__(self) -> str:
         kind = type(self)

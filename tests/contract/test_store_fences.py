@@ -74,6 +74,19 @@ async def test_an_older_fence_is_worthless_once_somebody_newer_has_the_conversat
 
 
 @every_store
+async def test_an_older_fence_stays_worthless_when_nobody_holds_the_newer_one(
+    kept: Implementation, tmp_path: Path
+) -> None:
+    """A store may forget a conversation that nobody has, but not that it was taken since (P2)."""
+    async with kept.opened(tmp_path, ManualClock()) as store:
+        older = await store.lease(HERE)
+        await store.lease(HERE)
+
+        with pytest.raises(Fenced):
+            await store.commit(turn(older, counter("old")))
+
+
+@every_store
 @pytest.mark.parametrize("point", [point for point in DurablePoint if point not in UNFENCED])
 async def test_a_conversation_is_not_written_without_a_fence(
     kept: Implementation, tmp_path: Path, point: DurablePoint

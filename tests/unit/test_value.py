@@ -1,5 +1,7 @@
 """What values are made of."""
 
+from weakref import ref
+
 import pytest
 
 from zeroclaw.value import Hidden, Value, field, replace
@@ -41,6 +43,21 @@ def test_a_value_does_not_change() -> None:
         size.width = 2  # pyright: ignore[reportAttributeAccessIssue]
     assert replace(size, width=2) == Size(width=2)
     assert size == Size(width=1)
+
+
+class Proof(Value, weakref=True):
+    token: int
+
+
+def test_a_value_that_says_so_can_be_held_weakly() -> None:
+    """Most are not: it costs each of them the room for one more reference."""
+    proof = Proof(token=1)
+    weak = ref(proof)
+    assert weak() is proof
+    del proof
+    assert weak() is None
+    with pytest.raises(TypeError, match="weak reference"):
+        ref(Size(width=1))
 
 
 def test_values_of_two_classes_are_never_equal() -> None:

@@ -279,6 +279,7 @@ class Wired:
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.forgetting.keep(), name="forgetting")
+        self._group.create_task(self.mailboxes.keep(), name="desks")
         self.page.start()
         await self.serving.start(self.supervisor, self.transcript, self._menu)
         # Last, because what is wrong with a model is told by the channels.

@@ -37,6 +37,10 @@ class Anchors:
         self._known: dict[str, int] = {}
         self._one_at_a_time = asyncio.Lock()
 
+    def __len__(self) -> int:
+        """How many chains are known as they were noted last."""
+        return len(self._known)
+
     async def keep(self) -> None:
         """Anchor what is new now and then, until cancelled."""
         while True:
@@ -95,7 +99,10 @@ class Anchors:
 
     async def _anchor(self) -> None:
         notes: list[audit.Anchor] = []
-        for stream in await self._store.streams(LogKind.AUDIT):
+        streams = await self._store.streams(LogKind.AUDIT)
+        # What retention took away whole is not remembered either.
+        self._known = {one: self._known[one] for one in streams if one in self._known}
+        for stream in streams:
             last = await self._store.last(LogKind.AUDIT, stream)
             if stream == STREAM or last is None or self._known.get(stream) == last.sequence:
                 continue

@@ -77,7 +77,7 @@ class Mailboxes:
         """Hold what mailboxes need; `group` owns their tasks."""
         self._collecting = collecting
         self._leases = leases
-        self._desks = Desks(store, leases)
+        self._desks = Desks(store, leases, clock)
         self._turns = turns
         self._group = group
         self._clock = clock
@@ -119,6 +119,10 @@ class Mailboxes:
         early, self._early = self._early or {}, None
         for conversation in early:
             self.wake(conversation)
+
+    async def keep(self) -> None:
+        """Let go of what quiet conversations left in memory, until cancelled."""
+        await self._desks.keep()
 
     def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
         """While held no turn starts; messages wait (`/halt`)."""

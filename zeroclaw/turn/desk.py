@@ -7,6 +7,7 @@ is the journal on disk. A desk that failed to write is thrown away and opened an
 import asyncio
 from collections import OrderedDict
 
+from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
@@ -29,6 +30,13 @@ from zeroclaw.turn.leases import Leases
 
 MOST_KEPT = 64
 """Conversations whose history stays in memory while nobody writes."""
+MOST_KEPT_BYTES = 4 * 1024 * 1024
+"""Of their journals together; the newest one stays whatever its length, so that a long conversation
+is not read anew for each message."""
+KEPT_S = 600.0
+"""For how long one stays there; somebody who comes back later waits for one reading."""
+LOOK_S = 60.0
+"""Between two looks at which have stayed too long."""
 
 
 class Desk:
@@ -39,6 +47,7 @@ class Desk:
         verdicts: The receipts of the history that were checked so far, by their text.
         audit_is_longer: Something left the journal, by its age or by a wish, that the audit knows;
             cleared by who has read it there.
+        journal_bytes: Of the entries that the history was made of.
     """
 
     def __init__(
@@ -50,6 +59,7 @@ class Desk:
         first: int | None = None,
         *,
         audit_is_longer: bool = False,
+        journal_bytes: int = 0,
     ) -> None:
         """Take over what `open_desk` read; `first` is the journal's first number, if it has one."""
         self._store = store
@@ -60,6 +70,7 @@ class Desk:
         self.history = history
         self.verdicts: dict[str, Verdict] = {}
         self.audit_is_longer = audit_is_longer
+        self.journal_bytes = journal_bytes
 
     @property
     def conversation(self) -> ConversationId:
@@ -94,9 +105,9 @@ class Desk:
         # have one order, and the next writer needs this one's outcome to know it.
         async with self._lock:
             head = self._audit_head
+            bodies = [entries.encode(entry) for entry in journal]
             appended: list[Write] = [
-                Append(log=LogKind.JOURNAL, stream=self.conversation, body=entries.encode(entry))
-                for entry in journal
+                Append(log=LogKind.JOURNAL, stream=self.conversation, body=body) for body in bodies
             ]
             for entry in audited:
                 body, head = audit.link(head, entry)
@@ -110,6 +121,7 @@ class Desk:
                 )
             )
             self._audit_head = head
+            self.journal_bytes += sum(map(len, bodies))
             if journal and self._first is None:
                 self._first = 1
             for entry in journal:
@@ -119,15 +131,20 @@ class Desk:
 class Desks:
     """Desks that were left tidy, so that the next message needs no reading; the oldest go first."""
 
-    def __init__(self, store: Store, leases: Leases) -> None:
+    def __init__(self, store: Store, leases: Leases, clock: Clock) -> None:
         """Keep none yet."""
         self._store = store
         self._leases = leases
-        self._kept: OrderedDict[ConversationId, Desk] = OrderedDict()
+        self._clock = clock
+        self._kept: OrderedDict[ConversationId, tuple[Desk, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        return len(self._kept)
 
     async def take(self, conversation: ConversationId) -> Desk:
         """Return the desk of a conversation, read anew unless it is still ours as we left it."""
-        kept = self._kept.pop(conversation, None)
+        kept, _ = self._kept.pop(conversation, (None, 0.0))
         # Only the holder of the fence appends, so as long as it is the same nothing is missed; but
         # what was taken away by its age must not be sent to a model again.
         if (
@@ -140,9 +157,24 @@ class Desks:
 
     def leave(self, desk: Desk) -> None:
         """Keep a desk on which nothing is under way and nothing failed."""
-        self._kept[desk.conversation] = desk
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        self._kept[desk.conversation] = (desk, self._clock.monotonic())
+        self._clear()
+
+    async def keep(self) -> None:
+        """Let go of those that nobody has come back to, until cancelled."""
+        while True:
+            await self._clock.sleep(LOOK_S)
+            self._clear()
+
+    def _clear(self) -> None:
+        latest = self._clock.monotonic() - KEPT_S
+        size_bytes = sum(desk.journal_bytes for desk, _ in self._kept.values())
+        for conversation, (desk, left_at) in list(self._kept.items()):
+            is_much = len(self._kept) > MOST_KEPT or size_bytes > MOST_KEPT_BYTES
+            if left_at > latest and not (is_much and len(self._kept) > 1):
+                return
+            del self._kept[conversation]
+            size_bytes -= desk.journal_bytes
 
 
 async def open_desk(store: Store, leases: Leases, conversation: ConversationId) -> Desk:
@@ -150,11 +182,19 @@ async def open_desk(store: Store, leases: Leases, conversation: ConversationId) 
     fence = await leases.fence_of(conversation)
     # Before the rest: where something is taken away in between, it is read anew the next time.
     first = await _first(store, conversation)
-    history = await read_history(store, conversation)
+    history, size_bytes = await _read_history(store, conversation)
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
     longer = newest is not None and await _is_longer(store, conversation, first)
-    return Desk(store, fence, history, head, _number(first), audit_is_longer=longer)
+    return Desk(
+        store,
+        fence,
+        history,
+        head,
+        _number(first),
+        audit_is_longer=longer,
+        journal_bytes=size_bytes,
+    )
 
 
 async def _is_longer(store: Store, conversation: ConversationId, first: LogEntry | None) -> bool:
@@ -179,5 +219,11 @@ def _number(entry: LogEntry | None) -> int | None:
 
 async def read_history(store: Store, conversation: str) -> History:
     """Read what a conversation's journal comes to; anybody may, nobody is held up."""
+    history, _ = await _read_history(store, conversation)
+    return history
+
+
+async def _read_history(store: Store, conversation: str) -> tuple[History, int]:
     journal = [entry async for entry in read_all(store, LogKind.JOURNAL, conversation)]
-    return fold(entries.decode(entry.body) for entry in journal)
+    history = fold(entries.decode(entry.body) for entry in journal)
+    return history, sum(len(entry.body) for entry in journal)

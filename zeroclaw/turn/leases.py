@@ -1,19 +1,27 @@
 """The fences of the conversations that this process holds, shared by whoever writes for one."""
 
 import asyncio
+from weakref import WeakValueDictionary
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.store import Fence, Store
 
 
 class Leases:
-    """Takes each conversation once and keeps its fence; a fence that was lost is taken anew."""
+    """Takes each conversation once, for as long as anybody holds its fence.
+
+    A fence that was lost, or that everybody has let go of, is taken anew.
+    """
 
     def __init__(self, store: Store) -> None:
         """Hold none yet."""
         self._store = store
-        self._held: dict[ConversationId, Fence] = {}
-        self._taking: dict[ConversationId, asyncio.Lock] = {}
+        self._held: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
+        self._taking: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        """How many conversations somebody holds now."""
+        return len(self._held)
 
     async def fence_of(self, conversation: ConversationId) -> Fence:
         """Return the fence, taking the conversation if this process doesn't hold it.
@@ -27,7 +35,8 @@ class Leases:
         async with self._taking.setdefault(conversation, asyncio.Lock()):
             held = self._held.get(conversation)
             if held is None:
-                held = self._held[conversation] = await self._store.lease(conversation)
+                held = await self._store.lease(conversation)
+                self._held[conversation] = held
         return held
 
     def lost(self, conversation: ConversationId) -> None:

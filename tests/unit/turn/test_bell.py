@@ -10,7 +10,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced, StoreUnusable
 from zeroclaw.store import Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.desk import MOST_KEPT, Desks, open_desk
+from zeroclaw.turn.desk import open_desk
 from zeroclaw.turn.entries import Noted
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.numbers import Numbers, last_put
@@ -70,42 +70,6 @@ async def test_a_journal_longer_than_a_page_is_read_whole() -> None:
     again = await open_desk(store, Leases(store), HERE)
     assert len(again.history.messages) == 2001
     assert len(await store.read(LogKind.JOURNAL, HERE)) == 2001
-
-
-async def test_a_desk_that_was_left_tidy_is_taken_up_as_it_was() -> None:
-    """While somebody works at it nobody else gets it, and it is never older than the disk (P2)."""
-    store = MemoryStore()
-    leases = Leases(store)
-    desks = Desks(store, leases)
-    desk = await desks.take(HERE)
-    await desk.commit(DurablePoint.HOUSEKEEPING, journal=(NOTE,))
-    assert await desks.take(HERE) is not desk
-    desks.leave(desk)
-    assert await desks.take(HERE) is desk
-
-
-async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
-    """What they wrote is on it (P2)."""
-    store = MemoryStore()
-    leases = Leases(store)
-    desks = Desks(store, leases)
-    desks.leave(await desks.take(HERE))
-    other = await open_desk(store, Leases(store), HERE)
-    await other.commit(DurablePoint.HOUSEKEEPING, journal=(NOTE,))
-    leases.lost(HERE)
-    assert (await desks.take(HERE)).history == other.history
-
-
-async def test_few_desks_are_kept() -> None:
-    """The one that was left longest ago goes first."""
-    store = MemoryStore()
-    desks = Desks(store, Leases(store))
-    names = [ConversationId(f"c{number}") for number in range(MOST_KEPT + 1)]
-    left = [await desks.take(name) for name in names]
-    for desk in left:
-        desks.leave(desk)
-    assert await desks.take(names[0]) is not left[0]
-    assert await desks.take(names[1]) is left[1]
 
 
 async def test_numbers_only_grow_whatever_order_they_are_stored_in() -> None:

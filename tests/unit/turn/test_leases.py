@@ -30,9 +30,21 @@ async def test_all_who_ask_at_once_get_the_same_fence() -> None:
     await write(store, first)
 
 
-async def test_a_fence_is_kept() -> None:
+async def test_a_fence_is_kept_while_somebody_holds_it() -> None:
+    """The outbox writes by the fence of the turn (P2)."""
     leases = Leases(MemoryStore())
-    assert await leases.fence_of(HERE) == await leases.fence_of(HERE)
+    first = await leases.fence_of(HERE)
+    assert await leases.fence_of(HERE) is first
+
+
+async def test_nothing_is_kept_of_conversations_that_nobody_holds() -> None:
+    """Whoever ever wrote to the bot would stay in memory for as long as the process lives."""
+    leases = Leases(MemoryStore())
+    held = await leases.fence_of(HERE)
+    for number in range(100):
+        await leases.fence_of(ConversationId(f"c{number}"))
+    assert len(leases) == 1
+    assert await leases.fence_of(HERE) is held
 
 
 async def test_a_fence_that_was_lost_is_taken_anew() -> None:
@@ -53,4 +65,4 @@ async def test_who_waits_takes_over_when_the_first_is_cancelled() -> None:
         second = group.create_task(leases.fence_of(HERE))
         await asyncio.sleep(0)
         first.cancel()
-    assert second.result() == await leases.fence_of(HERE)
+    assert second.result() is await leases.fence_of(HERE)
