@@ -44,5 +44,7 @@ def _hold_to_account(here: Scene, scenario: Scenario) -> None:
     if scenario.told:
         notes = [one.text for one in here.stage.chat("olga").shown if scenario.told in one.text]
         assert len(notes) == 1, notes
+    for name, texts in scenario.stands.items():
+        assert tuple(one.text for one in here.stage.chat(name).shown) == texts
     if scenario.forgotten:
         assert not here.ledger.holds(scenario.forgotten)

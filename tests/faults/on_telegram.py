@@ -25,7 +25,7 @@ TEAM = "team"
 """A supergroup with Ann and Bob in it."""
 FAR_FROM_PRIVATE_IDS = 1_000_000
 """So that no message of the group has the id of another one."""
-_CODES: Mapping[Choice, str] = {"once": "o", "deny": "d"}
+_CODES: Mapping[Choice, str] = {"once": "o", "deny": "d", "deny_with_reason": "r"}
 _BUTTON = re.compile(r"[a-z]:([\w-]+)")
 _CALL = re.compile(r"^\d+\. ", re.MULTILINE)
 _HOWS = {"✅": "approved", "⛔": "denied", "⌛": "expired", "⏹": "stopped"}
@@ -55,6 +55,11 @@ def _approvals(message: Message) -> list[str]:
     return list(dict.fromkeys(one[1] for one in found if one is not None))
 
 
+def _is_aside(message: Message) -> bool:
+    """Whether a message asks for a reason, or says that one was taken; either may be lost."""
+    return message.asks_for_reply or message.text.startswith("denied: ")
+
+
 def _card(message: Message, approvals: Sequence[str]) -> Card:
     """Read a card as a person does: its calls one below the other, an ended one with a sign."""
     _, *calls = _CALL.split(message.text)
@@ -82,7 +87,7 @@ class _Chat:
         return [
             Shown(text=one.text, draft=not self._is_recorded(one))
             for one in self.chat.from_bot
-            if not _approvals(one)
+            if not _approvals(one) and not _is_aside(one)
         ]
 
     def _is_recorded(self, message: Message) -> bool:
@@ -164,6 +169,14 @@ class OnTelegram:
         message = self.telegram.message(self._chats[where].chat, int(card.id))
         data = f"{_CODES[choice]}:{card.calls[call].approval}"
         return _Done(self._people[who].presses(message, data=data))
+
+    def questions(self, who: str) -> Sequence[Message]:
+        """Return what asks somebody for a reason in their own chat."""
+        return [one for one in self._chats[who].chat.from_bot if one.asks_for_reply]
+
+    async def reply(self, who: str, asked: Message, text: str) -> Deed:
+        """Reply to a message of the bot."""
+        return _Done(self._people[who].says(text, reply_to=asked))
 
     def refuse(self, where: str) -> None:
         self.telegram.will("sendMessage", Refuse(), chat=self._chats[where].chat, times=None)

@@ -23,6 +23,7 @@ class Scenario(Value):
         channel: Keys of the channel's configuration.
         told: What an operator must have been told, exactly once.
         forgotten: What is stored nowhere any more.
+        stands: All that the bot has said in some chats and that stands there, by their names.
     """
 
     play: Callable[[Scene], Awaitable[None]]
@@ -30,6 +31,7 @@ class Scenario(Value):
     channel: Mapping[str, object] = field(default_factory=dict[str, object])
     told: str = ""
     forgotten: str = ""
+    stands: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 async def _text(scene: Scene) -> None:

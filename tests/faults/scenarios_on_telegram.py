@@ -10,11 +10,13 @@ from channels.telegram.emulator import Hang
 from tests.faults.instants import Instant
 from tests.faults.on_telegram import TEAM, OnTelegram
 from tests.faults.scenarios import SCENARIOS, Scenario
-from tests.faults.scene import Scene
+from tests.faults.scene import LEFT, Scene
 from tests.faults.stage import answers
 
 FULL_CHARS = 3000
 """Of a paragraph that leaves no room for another one in a message."""
+SHORT = "Never mind."
+REASON = "not on a Sunday"
 PARTS = tuple(f"{name} part: {'word ' * (FULL_CHARS // 5)}end." for name in ("One", "Two", "Last"))
 
 
@@ -72,6 +74,57 @@ async def _long_card(scene: Scene) -> None:
     await scene.say("ann", "please knock", "So be it.")
 
 
+async def _file_out(scene: Scene) -> None:
+    model, sums = scene.stage.model, "sums.csv"
+    written, sent = {"path": sums, "content": "1;2\n"}, {"path": sums, "caption": "The sums."}
+    model.call("write_file", written, round=0, key="sums", times=None)
+    model.call("send_file", sent, round=1, key="sums", times=None)
+    scene.write("sums", "There ", "they are.", round=2)
+    await scene.say("ann", "the sums, please", "The sums.", "There they are.")
+
+
+async def _shorter(scene: Scene) -> None:
+    stage = scene.stage
+    first, *more = PARTS
+    gate = stage.model.gate()
+    stage.model.say(first, *(f"\n\n{one}" for one in more), gate, cut=True, key="tell")
+    stage.model.say(SHORT, key="tell", times=None)
+
+    async def break_off() -> None:
+        await stage.until(lambda: len(stage.chat(TEAM).shown) == len(PARTS))
+        gate.open()
+
+    scene.act(break_off())
+    await scene.say("ann", "tell me", SHORT, where=TEAM)
+
+
+async def _reasoned(scene: Scene) -> None:
+    scene.stage.model.call("knock", {"what": LEFT}, round=0, key="knock", times=None)
+    scene.write("knock", "Then ", "not.", round=1)
+    await scene.say("ann", "please knock", "Then not.")
+    scene.act(_give_a_reason(scene))
+
+
+async def _give_a_reason(scene: Scene) -> None:
+    """Be Olga, who presses again where the question for her reason was lost with the daemon."""
+    stage = scene.stage
+    assert isinstance(stage, OnTelegram)
+    cards = stage.chat("olga")
+    (card,) = await stage.until(lambda: cards.cards)
+    while not (asked := stage.questions("olga")):
+        kills = scene.kills
+        press = await stage.press("olga", "olga", card, "deny_with_reason", call=0)
+        scene.deeds.append(press)
+        await stage.until(
+            lambda press=press, kills=kills: (
+                stage.questions("olga")
+                or (scene.kills > kills and stage.listening and press.confirmed)
+            )
+        )
+    scene.deeds.append(await stage.reply("olga", asked[0], REASON))
+    await stage.until(lambda: REASON in cards.cards[0].calls[0].says)
+
+
 async def _file(scene: Scene) -> None:
     scene.stage.model.call("read_attachment", {"id": 1}, round=0, key="look", times=None)
     scene.write("look", "A ", "file.", round=1)
@@ -90,6 +143,9 @@ ON_TELEGRAM: Mapping[str, Scenario] = {
     "long in group": Scenario(play=_long_in_group),
     "long card": Scenario(play=_long_card),
     "file": Scenario(play=_file),
+    "file out": Scenario(play=_file_out),
+    "shorter": Scenario(play=_shorter, stands={TEAM: (SHORT,)}),
+    "reasoned": Scenario(play=_reasoned),
 }
 
 
@@ -116,5 +172,9 @@ def cut(scenario: Scenario, method: str, number: int, *, carried_out: bool) -> S
         await scenario.play(scene)
 
     return Scenario(
-        play=play, platform=scenario.platform, channel=scenario.channel, told=scenario.told
+        play=play,
+        platform=scenario.platform,
+        channel=scenario.channel,
+        told=scenario.told,
+        stands=scenario.stands,
     )

@@ -24,7 +24,10 @@ NOT_PERFORMED = {
 }
 WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     # The second admission is the operator's press, or the edit.
-    DurablePoint.ADMITTED: (("text", 1), ("group", 1), ("approved", 2), ("edited", 2)),
+    DurablePoint.ADMITTED: (
+        *(("text", 1), ("group", 1), ("approved", 2), ("edited", 2)),
+        *(("reasoned", 2), ("reasoned", 3)),
+    ),
     DurablePoint.FETCHED: (("file", 1),),
     DurablePoint.TURN_STARTED: (("text", 1), ("group", 1)),
     DurablePoint.ASSISTANT_RECEIVED: (("batch", 1),),
@@ -54,6 +57,10 @@ CALLS = (
     ("ask", "long card", 1),
     ("settle", "approved", 1),
     ("settle", "long card", 1),
+    ("settle", "reasoned", 1),
+    ("delete", "shorter", 1),
+    ("delete", "shorter", 2),
+    *(("send", "file out", number) for number in range(1, 4)),
 )
 METHODS = (
     ("getMe", "text", 1),
@@ -72,6 +79,12 @@ METHODS = (
     ("editMessageText", "denied", 1),
     ("editMessageCaption", "long card", 1),
     ("answerCallbackQuery", "approved", 1),
+    ("answerCallbackQuery", "reasoned", 1),
+    ("sendMessage", "reasoned", 3),
+    ("sendMessage", "reasoned", 4),
+    ("deleteMessage", "shorter", 1),
+    ("deleteMessage", "shorter", 2),
+    ("sendDocument", "file out", 1),
 )
 
 
