@@ -66,11 +66,30 @@ def test_it_sees_a_call_that_does_not_wait_as_long_as_it_was_told() -> None:
     assert "1.00 s too early" in early
 
 
-def test_it_sees_memory_and_disk_that_grow() -> None:
+@pytest.mark.parametrize(
+    ("mib", "is_flat"),
+    [
+        ([60.0] * 40, True),
+        # What fills up to a bound has filled most of it before.
+        ([70 - 10 * 0.85**look for look in range(40)], True),
+        # A leak, slow or in steps, and one that hides behind what the allocator gives back.
+        ([60 + look * 0.25 for look in range(40)], False),
+        ([60.0] * 19 + [65.0] * 21, False),
+        ([60 + look * 0.25 - (look % 4) for look in range(40)], False),
+        # A moment of much.
+        ([60.0] * 30 + [75.0] * 5 + [61.0] * 5, True),
+        ([60.0], True),
+    ],
+)
+def test_it_tells_memory_that_leaks_from_memory_that_fills(mib: list[float], is_flat: bool) -> None:
+    """Two equal late stretches are compared, by their medians."""
+    looks = [Measured(pss_mib=one, disk_mib=1, messages=number) for number, one in enumerate(mib)]
+    assert is_memory_flat(looks) == is_flat
+
+
+def test_it_sees_a_disk_that_grows() -> None:
     begin = Measured(pss_mib=50, disk_mib=1, messages=0)
     warm = Measured(pss_mib=60, disk_mib=2, messages=100)
-    assert is_memory_flat(warm, Measured(pss_mib=70, disk_mib=3, messages=200))
-    assert not is_memory_flat(warm, Measured(pss_mib=80, disk_mib=3, messages=200))
     assert is_disk_flat(begin, warm, Measured(pss_mib=60, disk_mib=3, messages=200))
     assert not is_disk_flat(begin, warm, Measured(pss_mib=60, disk_mib=5, messages=200))
 

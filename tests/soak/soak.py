@@ -10,7 +10,13 @@ from channels.telegram.emulator import Limits
 from tests.bench.process import pss_mib
 from tests.journeys.daemon_process import PROGRAM, Launch, executed
 from tests.journeys.telegram.bot import Bot, bot
-from tests.soak.measured import Measured, is_disk_flat, is_memory_flat, measure
+from tests.soak.measured import (
+    Measured,
+    is_disk_flat,
+    is_memory_flat,
+    measure,
+    memory_halves,
+)
 from tests.soak.model import SoakModel
 from tests.soak.owed import Sums
 from tests.soak.people import Crowd
@@ -23,6 +29,8 @@ KILLED_FOR = 0.45
 """Of the time; then one daemon lives."""
 WARM_AT = 0.6
 """Of the time, when that one is warm."""
+LOOKS = 100
+"""At what the daemon takes, in the time that people write; those when it is warm count."""
 PATIENCE_S = 120.0
 """How long the last answers may take; what is not there by then is lost."""
 IN_A_TEAM = 3
@@ -100,6 +108,7 @@ class _Run:
     def __post_init__(self) -> None:
         self._clock = SystemClock()
         self._began = self._clock.monotonic()
+        self._looks: list[Measured] = []
         self._crowd = Crowd(
             here=self.here,
             chance=random.Random(f"{self.soak.seed} people"),
@@ -116,12 +125,13 @@ class _Run:
         async with asyncio.TaskGroup() as group:
             operator = group.create_task(self._crowd.operate())
             told = group.create_task(self._tell_progress())
-            middle = group.create_task(self._measure_when_warm())
+            looking = group.create_task(self._look_while_warm())
             ended = group.create_task(self._write())
             await ended
             operator.cancel()
             told.cancel()
-        return self._sum_up(begin, middle.result(), self._measured())
+            looking.cancel()
+        return self._sum_up(begin, self._measured())
 
     async def _write(self) -> None:
         telegram = self.here.telegram
@@ -159,15 +169,19 @@ class _Run:
                 f"{self.here.telegram.exceeded} too early, {now}"
             )
 
-    async def _measure_when_warm(self) -> Measured:
+    async def _look_while_warm(self) -> None:
         await self._clock.sleep(self.soak.seconds * WARM_AT)
-        return self._measured()
+        while True:
+            self._looks.append(self._measured())
+            await self._clock.sleep(self.soak.seconds / LOOKS)
 
     def _measured(self) -> Measured:
         answered = sum(one.is_answered() for one in self._crowd.books.owed)
         return measure(self.here.daemon.pid, self.directory / "data", answered)
 
-    def _sum_up(self, begin: Measured, middle: Measured, end: Measured) -> Came:
+    def _sum_up(self, begin: Measured, end: Measured) -> Came:
+        middle = self._looks[0]
+        earlier, later = memory_halves(self._looks)
         early = disobeyed(self.here.telegram.calls, self._troubles.lives)
         sums = self._crowd.books.sums(
             exceeded=self.here.telegram.exceeded + len(early), runs=self.here.bench.ran("knock")
@@ -175,7 +189,7 @@ class _Run:
         growth = [
             what
             for what, is_flat in (
-                ("memory", is_memory_flat(middle, end)),
+                ("memory", is_memory_flat(self._looks)),
                 ("disk", is_disk_flat(begin, middle, end)),
             )
             if not is_flat
@@ -195,7 +209,8 @@ class _Run:
             self.tell(f"{what}: {len(keys)} {' '.join(keys[:5])}".rstrip())
         self.tell(f"429s caused: {sums.exceeded} {' '.join(early[:3])}".rstrip())
         self.tell(
-            f"memory: {middle.pss_mib:.1f} MiB warm, {end.pss_mib:.1f} MiB at the end"
+            f"memory: {middle.pss_mib:.1f} MiB warm, {end.pss_mib:.1f} MiB at the end; the median "
+            f"of the earlier half {earlier:.1f} MiB, of the later {later:.1f} MiB"
             f" ({'not ' if 'memory' in growth else ''}flat)"
         )
         self.tell(
