@@ -63,7 +63,7 @@ class Serving:
                 menu=menu(part.name),
             )
             self._group.create_task(
-                supervisor.keep(part.name, self._maker(part, context), self._up),
+                supervisor.keep(part.name, self._maker(part, context), self._up, self._ready),
                 name=f"channel {part.name}",
             )
 
@@ -116,13 +116,20 @@ class Serving:
         return lambda: self._parts.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
+        before = self._accounts.get(channel.name)
         self._accounts[channel.name] = Account(
             channel=channel,
             clock=self._parts.clock,
             group=self._group,
             call_timeout_s=self._parts.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
+            outage=None if before is None else before.outage,
         )
+
+    def _ready(self, name: str) -> None:
+        outage = self._accounts[name].outage
+        outage.go_on()  # it was, at least for who receives; an answer may be lost for the same reason
+        outage.end()
 
 
 def _directory(data: Path, channel: str) -> Path:

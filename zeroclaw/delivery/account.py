@@ -11,6 +11,7 @@ from zeroclaw.channel import Capabilities, Card, Channel, Outcome, Sighting, Sou
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing, pacing_events
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
+from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile
 from zeroclaw.errors import NotSupported
@@ -34,8 +35,7 @@ FETCHES_AT_ONCE = 4
 class Account:
     """Grants calls and makes them; shared by drafts and the outbox, so that finals go first.
 
-    The channel is never trusted to come back: each call has a time-out, and whatever it raises
-    becomes an ending.
+    The channel is never trusted to come back: a call has a time-out, what it raises is an ending.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Account:
         group: asyncio.TaskGroup,
         call_timeout_s: float,
         calls_at_once: int,
+        outage: Outage | None = None,
     ) -> None:
         """Begin to pace.
 
@@ -55,7 +56,9 @@ class Account:
             group: Owns the one alarm, and outlives whoever calls here.
             call_timeout_s: How long one call may take; then its outcome is unknown.
             calls_at_once: How many calls may be under way; more wait for one to end.
+            outage: Of the channel, where it had an adapter before this one.
         """
+        self.outage = outage or Outage()
         self.channel = channel
         self._clock = clock
         self._group = group
@@ -339,6 +342,8 @@ class Account:
 
     def _not_arrived(self, chat: str, retry_after_s: float | None) -> None:
         at = self._clock.monotonic()
+        if retry_after_s is None:
+            self.outage.go_on()
         self._feed(
             pacing_events.Unreached(chat=chat, at=at)
             if retry_after_s is None
@@ -348,6 +353,7 @@ class Account:
     def _answered(self, chat: str, message: str) -> None:
         at = self._clock.monotonic()
         self._feed(pacing_events.Answered(chat=chat, at=at, message=message))
+        self.outage.end()
 
     # --- the alarm ------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from typing import Protocol
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.posting import LaterError, Posting
 from zeroclaw.delivery.rows import Ask, Item, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
@@ -259,14 +260,17 @@ class Outbox:
         )
         wait_s = FIRST_WAIT_S
         while True:
+            outages = account.outage.ended
             try:
                 return await posting.run()
             except LaterError as later:
                 if not later.paced:
-                    await self._wait(wait_s)
+                    outage = account.outage if later.soon else None
+                    await self._wait(wait_s, outage=outage, outages=outages)
                     wait_s = min(wait_s * 2, LONGEST_WAIT_S)
                 # Its channel may have been started anew meanwhile, with an adapter of its own.
-                posting.go_by(await self._account(rows.address_of(item)))
+                account = await self._account(rows.address_of(item))
+                posting.go_by(account)
 
     async def _others(self, to: Address) -> frozenset[str]:
         """Return the ids of a chat's messages that are known to be ours; read when one is lost.
@@ -296,9 +300,25 @@ class Outbox:
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
         return account
 
-    async def _wait(self, seconds: float) -> None:
-        """Wait between half and all of it, so that retries spread."""
-        await self._clock.sleep(seconds * (1 + self._jitter()) / 2)
+    async def _wait(
+        self, seconds: float, *, outage: Outage | None = None, outages: int = 0
+    ) -> None:
+        """Wait between half and all of it, so that retries spread.
+
+        Args:
+            seconds: At most.
+            outage: Its end ends the wait, for a person may be waiting too.
+            outages: How many had ended before what is waited for failed.
+        """
+        pause = self._clock.sleep(seconds * (1 + self._jitter()) / 2)
+        if outage is None:
+            await pause
+            return
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(pause)
+            ending = group.create_task(outage.ends(since=outages))
+            ending.add_done_callback(lambda _: waiting.cancel())
+            waiting.add_done_callback(lambda _: ending.cancel())
 
     # --- commits ---------------------------------------------------------------------------------
 

@@ -32,11 +32,13 @@ class LaterError(Exception):
 
     Attributes:
         paced: The platform named a wait, which the pacing obeys; no other wait is needed.
+        soon: It may be tried as soon as the platform answers anything; else the time counts.
     """
 
-    def __init__(self, *, paced: bool = False) -> None:
+    def __init__(self, *, paced: bool = False, soon: bool = True) -> None:
         super().__init__("later")
         self.paced = paced
+        self.soon = soon
 
 
 class _RefusedError(Exception):
@@ -380,8 +382,9 @@ class Posting:
                 return _RefusedError(ending.why)
             case Lost():
                 is_seen = self._is_sending and (ending.late or not _mark(self._item))
-                self._lost += ending.broken or is_seen
-                return LaterError() if self._lost < MOST_LOST else _RefusedError(ending.why)
+                is_counted = ending.broken or is_seen
+                self._lost += is_counted
+                return LaterError(soon=not is_counted) if self._lost < MOST_LOST else _RefusedError(ending.why)
             case _:
                 assert_never(ending)
 

@@ -32,7 +32,8 @@ from zeroclaw.language import Says
 from zeroclaw.value import Value
 
 FIRST_WAIT_S = 1.0
-LONGEST_WAIT_S = 60.0
+LONGEST_WAIT_S = 15.0
+"""Nobody is heard meanwhile, so no longer than somebody waits who has just written."""
 STEADY_S = 60.0
 """A channel that was up this long has earned a fresh back-off, and its failures are forgotten."""
 CLOSE_S = 5.0
@@ -82,7 +83,11 @@ class Supervisor:
         self.states: dict[str, ChannelState] = {}
 
     async def keep(
-        self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None]
+        self,
+        name: str,
+        make: Callable[[], Channel],
+        up: Callable[[Channel], None],
+        ready: Callable[[str], None],
     ) -> None:
         """Run one channel until cancelled, or until only a person can mend it.
 
@@ -90,6 +95,7 @@ class Supervisor:
             name: The name in the configuration.
             make: Makes the adapter; what it raises counts as a failed start.
             up: Called with the adapter as soon as others may send through it.
+            ready: Called with the name when the platform has answered, and receives.
         """
         failures = 0
         wait_s = FIRST_WAIT_S
@@ -108,7 +114,7 @@ class Supervisor:
         while True:
             self._note(name, "starting")
             began, has_received = self._clock.monotonic(), False
-            error = await self._run(name, make, up, admit)
+            error = await self._run(name, make, up, ready, admit)
             if has_received and isinstance(error, ChannelUnavailable):
                 # People were heard meanwhile, so this is another cut line, not the same one still.
                 wait_s = FIRST_WAIT_S
@@ -134,13 +140,23 @@ class Supervisor:
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
     async def _run(
-        self, name: str, make: Callable[[], Channel], up: Callable[[Channel], None], admit: Admit
+        self,
+        name: str,
+        make: Callable[[], Channel],
+        up: Callable[[Channel], None],
+        ready: Callable[[str], None],
+        admit: Admit,
     ) -> Exception:
         channel: Channel | None = None
+
+        def is_up() -> None:
+            self._note(name, "up")
+            ready(name)
+
         try:
             channel = make()
             up(channel)
-            await channel.receive(admit, lambda: self._note(name, "up"))
+            await channel.receive(admit, is_up)
         except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
             return _first(error)
         finally:
