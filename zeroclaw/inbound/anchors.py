@@ -5,10 +5,12 @@ retention cut is noted in the same commit, so that the rest still verifies.
 """
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit, cutting
 from zeroclaw.store import (
     Append,
@@ -31,15 +33,15 @@ class Anchors:
     """Keeps the daemon's chain; one for the whole daemon."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        """Know no head yet."""
+        """Know no head yet; what an earlier process noted is read when it is first needed."""
         self._store = store
         self._clock = clock
-        self._known: dict[str, int] = {}
+        self._known: dict[str, int] | None = None
         self._one_at_a_time = asyncio.Lock()
 
     def __len__(self) -> int:
         """How many chains are known as they were noted last."""
-        return len(self._known)
+        return len(self._known or ())
 
     async def keep(self) -> None:
         """Anchor what is new now and then, until cancelled."""
@@ -68,6 +70,9 @@ class Anchors:
     async def cut_own(self, before: datetime) -> bool:
         """Remove what is older of the daemon's own chain; tell whether anything was."""
         async with self._one_at_a_time:
+            first = await self._store.read(LogKind.AUDIT, STREAM, limit=1)
+            if not first or audit.read(first[0].body).at >= before:
+                return False  # mostly; the rest of a long chain would be read for nothing
             chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, STREAM)]
             last = cutting.cut_point(chain, before)
             if last is None:
@@ -100,11 +105,12 @@ class Anchors:
     async def _anchor(self) -> None:
         notes: list[audit.Anchor] = []
         streams = await self._store.streams(LogKind.AUDIT)
+        noted = await self._noted() if self._known is None else self._known
         # What retention took away whole is not remembered either.
-        self._known = {one: self._known[one] for one in streams if one in self._known}
+        self._known = known = {one: noted[one] for one in streams if one in noted}
         for stream in streams:
             last = await self._store.last(LogKind.AUDIT, stream)
-            if stream == STREAM or last is None or self._known.get(stream) == last.sequence:
+            if stream == STREAM or last is None or known.get(stream) == last.sequence:
                 continue
             notes.append(
                 audit.Anchor(
@@ -117,7 +123,18 @@ class Anchors:
         if notes:
             writes = _linked(await self._head(), tuple(notes))
             await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
-            self._known.update({note.conversation: note.sequence for note in notes})
+            known.update({note.conversation: note.sequence for note in notes})
+
+    async def _noted(self) -> dict[str, int]:
+        """Return what earlier processes noted, so that a start does not note all of it again."""
+        found: dict[str, int] = {}
+        async for entry in read_all(self._store, LogKind.AUDIT, STREAM):
+            # What can't be read is told of by whoever verifies the chain.
+            with suppress(StoreUnusable):
+                note = audit.read(entry.body)
+                if isinstance(note, audit.Anchor):
+                    found[note.conversation] = note.sequence
+        return found
 
 
 def _linked(head: str, notes: tuple[audit.Anchor | audit.Cut, ...]) -> tuple[Write, ...]:
