@@ -22,6 +22,7 @@ from channels.telegram.looking import Looking
 from channels.telegram.numbers import Numbers
 from channels.telegram.polling import Poller, Take
 from channels.telegram.sending import Sending
+from channels.telegram.showing import Showing
 from channels.telegram.styled import Styled, from_outgoing, unmarked
 from channels.telegram.taking import Taking
 from channels.telegram.troubles import MethodUnknown
@@ -87,9 +88,14 @@ class TelegramChannel:
             link_previews=settings.link_previews,
         )
         self._numbers = Numbers(context.positions)
-        self._sending = Sending(calls=self._calls, numbers=self._numbers)
+        self._showing = Showing(calls=self._calls, log=context.log, rich=settings.rich)
+        self._sending = Sending(calls=self._calls, showing=self._showing, numbers=self._numbers)
         self._looking = Looking(
-            name=context.name, calls=self._calls, numbers=self._numbers, log=context.log
+            name=context.name,
+            calls=self._calls,
+            showing=self._showing,
+            numbers=self._numbers,
+            log=context.log,
         )
         self._me = Me(channel=context.name, id=int(account), username="", groups=settings.groups)
 
@@ -197,7 +203,7 @@ class TelegramChannel:
 
     def render(self, markdown: str) -> Rendered:
         """Return a text as Telegram takes it."""
-        return render.markdown(markdown)
+        return render.markdown(markdown, richly=self._showing.is_rich)
 
     def measure(self, rendered: Rendered) -> int:
         """Return the length in UTF-16 units."""
@@ -234,7 +240,7 @@ class TelegramChannel:
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Replace a message's text."""
-        await self._calls.edit(self._known(ref), from_outgoing(outgoing))
+        await self._showing.edit(self._known(ref), from_outgoing(outgoing))
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove a message."""
@@ -255,7 +261,7 @@ class TelegramChannel:
             message = f"`{self.name}` shows nothing there that is not sent"
             raise NotSupported(message)
         try:
-            await self._calls.preview(
+            await self._showing.preview(
                 self._ours(to), from_outgoing(outgoing), draft=_number_of(outgoing.key)
             )
         except MethodUnknown as error:

@@ -8,22 +8,19 @@ from urllib.parse import urlencode
 from telegram import (
     Bot,
     ForceReply,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
     InputFile,
     LinkPreviewOptions,
     Message,
-    MessageEntity,
-    ReplyParameters,
     User,
     WebhookInfo,
 )
 from telegram.constants import ChatAction
 from telegram.error import ChatMigrated, InvalidToken, TelegramError
 
+from channels.telegram import parameters
 from channels.telegram.cards import FILE_NAME, Button, View
 from channels.telegram.connection import Connection, Download
-from channels.telegram.styled import Mark, Styled
+from channels.telegram.styled import Styled
 from channels.telegram.troubles import about_the_token, is_as_wanted, translated
 from zeroclaw import (
     Address,
@@ -96,6 +93,14 @@ class Calls:
     async def read(self, call: Callable[[Bot], Awaitable[T]]) -> T:
         """Make another call that may be made twice."""
         return await self._read(lambda: call(self._bot))
+
+    async def post(self, to: Address, call: Callable[[Bot, int], Awaitable[Message]]) -> MessageRef:
+        """Make another call that posts into a chat."""
+        return await self._posted(to, lambda chat: call(self._bot, chat))
+
+    async def change(self, call: Callable[[Bot], Awaitable[object]]) -> None:
+        """Make another call that shows something; the same again is no error."""
+        await self._changed(lambda: call(self._bot))
 
     async def webhook(self) -> WebhookInfo:
         """Return where updates are sent to, if they are."""
@@ -171,10 +176,10 @@ class Calls:
             lambda chat: self._bot.send_message(
                 chat,
                 text.text,
-                entities=_entities(text.marks),
-                message_thread_id=_thread(to),
-                reply_markup=_keyboard(rows),
-                reply_parameters=_answering(reply_to),
+                entities=parameters.entities(text.marks),
+                message_thread_id=parameters.thread(to),
+                reply_markup=parameters.keyboard(rows),
+                reply_parameters=parameters.answering(reply_to),
                 link_preview_options=self._previews,
             ),
         )
@@ -186,8 +191,8 @@ class Calls:
                 int(to.chat),
                 draft,
                 text.text,
-                entities=_entities(text.marks),
-                message_thread_id=_thread(to),
+                entities=parameters.entities(text.marks),
+                message_thread_id=parameters.thread(to),
             )
         )
 
@@ -201,9 +206,9 @@ class Calls:
                 chat,
                 InputFile(card.attached.encode(), filename=FILE_NAME),
                 caption=card.shown.text,
-                caption_entities=_entities(card.shown.marks),
-                message_thread_id=_thread(to),
-                reply_markup=_keyboard(card.rows),
+                caption_entities=parameters.entities(card.shown.marks),
+                message_thread_id=parameters.thread(to),
+                reply_markup=parameters.keyboard(card.rows),
                 disable_content_type_detection=True,
             ),
         )
@@ -217,8 +222,8 @@ class Calls:
                 chat,
                 InputFile(file.content, filename=file.name),
                 caption=file.caption or None,
-                message_thread_id=_thread(to),
-                reply_parameters=_answering(reply_to),
+                message_thread_id=parameters.thread(to),
+                reply_parameters=parameters.answering(reply_to),
                 disable_content_type_detection=True,
                 write_timeout=_WRITE_S + upload_s,
                 read_timeout=_READ_S + upload_s,
@@ -244,8 +249,8 @@ class Calls:
                 text.text,
                 chat_id=int(ref.address.chat),
                 message_id=int(ref.message),
-                entities=_entities(text.marks),
-                reply_markup=_keyboard(rows),
+                entities=parameters.entities(text.marks),
+                reply_markup=parameters.keyboard(rows),
                 link_preview_options=self._previews,
             )
         )
@@ -260,8 +265,8 @@ class Calls:
                 chat_id=int(ref.address.chat),
                 message_id=int(ref.message),
                 caption=card.shown.text,
-                caption_entities=_entities(card.shown.marks),
-                reply_markup=_keyboard(card.rows),
+                caption_entities=parameters.entities(card.shown.marks),
+                reply_markup=parameters.keyboard(card.rows),
             )
         )
 
@@ -278,9 +283,9 @@ class Calls:
             lambda chat: self._bot.send_message(
                 chat,
                 question.text,
-                entities=_entities(question.marks),
-                message_thread_id=_thread(card.address),
-                reply_parameters=_answering(card.message),
+                entities=parameters.entities(question.marks),
+                message_thread_id=parameters.thread(card.address),
+                reply_parameters=parameters.answering(card.message),
                 reply_markup=ForceReply(selective=True),
                 link_preview_options=LinkPreviewOptions(is_disabled=True),
             ),
@@ -295,7 +300,7 @@ class Calls:
         """Show that the bot is at work."""
         await self._called(
             lambda: self._bot.send_chat_action(
-                int(to.chat), ChatAction.TYPING, message_thread_id=_thread(to)
+                int(to.chat), ChatAction.TYPING, message_thread_id=parameters.thread(to)
             )
         )
 
@@ -363,37 +368,3 @@ class Calls:
             return await self._called(call, told=told)
         except DeliveryUnknown as error:
             raise ChannelUnavailable(str(error)) from error
-
-
-# --- as the library wants it ---------------------------------------------------------------------
-
-
-def _thread(place: Address) -> int | None:
-    return None if place.thread is None else int(place.thread)
-
-
-def _entities(marks: Sequence[Mark]) -> list[MessageEntity]:
-    return [
-        MessageEntity(
-            one.kind,
-            one.offset,
-            one.length,
-            url=one.url or None,
-            language=one.language or None,
-        )
-        for one in marks
-    ]
-
-
-def _keyboard(rows: Sequence[Sequence[Button]]) -> InlineKeyboardMarkup | None:
-    if not rows:
-        return None
-    return InlineKeyboardMarkup(
-        [[InlineKeyboardButton(one.label, callback_data=one.data) for one in row] for row in rows]
-    )
-
-
-def _answering(message: str) -> ReplyParameters | None:
-    if not message.isdecimal():
-        return None
-    return ReplyParameters(int(message), allow_sending_without_reply=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from channels.telegram.fields import Json, array, as_object, inner, number, text, whole
+from channels.telegram.rich_words import rich_words
 from zeroclaw import Attachment
 
 MOST_QUOTED_CHARS = 1_000
@@ -21,8 +22,8 @@ _FILES: Mapping[str, tuple[str, str]] = {
 
 
 def words(message: Json) -> str:
-    """Return what was written: the text, or a file's caption."""
-    return text(message, "text") or text(message, "caption")
+    """Return what was written: the text, a file's caption, or a rich message's words."""
+    return text(message, "text") or text(message, "caption") or rich_words(message)
 
 
 def marks(message: Json) -> tuple[Json, ...]:

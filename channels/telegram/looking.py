@@ -15,6 +15,7 @@ from typing import Literal
 from channels.telegram import cards
 from channels.telegram.calls import Calls
 from channels.telegram.numbers import Numbers
+from channels.telegram.showing import Showing
 from channels.telegram.styled import from_outgoing
 from channels.telegram.troubles import NotOurs, NotThere, OtherKind
 from zeroclaw import (
@@ -74,17 +75,21 @@ def read(mark: str) -> Mark | None:
 class Looking:
     """Finds what one account has sent."""
 
-    def __init__(self, *, name: str, calls: Calls, numbers: Numbers, log: ChannelLog) -> None:
+    def __init__(
+        self, *, name: str, calls: Calls, showing: Showing, numbers: Numbers, log: ChannelLog
+    ) -> None:
         """Hold what is needed.
 
         Args:
             name: The channel's, for errors.
             calls: The account's.
+            showing: The account's; in which form a text was sent is tried out as when it was sent.
             numbers: The account's.
             log: For facts.
         """
         self._name = name
         self._calls = calls
+        self._showing = showing
         self._numbers = numbers
         self._log = log
 
@@ -165,7 +170,7 @@ class Looking:
     async def _show(self, ref: MessageRef, sought: Sought) -> None:
         match sought:
             case Outgoing():
-                await self._calls.edit(ref, from_outgoing(sought))
+                await self._showing.edit(ref, from_outgoing(sought))
             case OutgoingFile():
                 await self._calls.edit_caption(ref, sought.caption)
             case Card():

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
+from channels.telegram import rich
 from channels.telegram.fields import storable
 from channels.telegram.styled import Mark, Styled, to_body, units
 from zeroclaw import Rendered, replace
@@ -23,16 +24,21 @@ KINDS = frozenset(
     | {"underline"}
 )
 """All styles that are ever sent."""
-_LINKS = ("http://", "https://")
 _HIDDEN = "<$"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
 # Telegram drops these: signs that turn the reading direction round, and controls.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 
 
-def markdown(text: str) -> Rendered:
-    """Return a text as Telegram takes it; the plain form has the same words."""
-    styled = _styled(text)
+def markdown(text: str, *, richly: bool = False) -> Rendered:
+    """Return a text as Telegram takes it; the plain form has the same words.
+
+    Args:
+        text: In Markdown.
+        richly: With its rich form, where it needs one. The length stays that of the other forms, by
+            which a text is cut, so that each can stand in for it.
+    """
+    styled = _styled(text, richly=richly)
     return Rendered(body=to_body(styled), plain=styled.text)
 
 
@@ -41,15 +47,20 @@ def measure(rendered: Rendered) -> int:
     return units(rendered.plain)
 
 
-def _styled(source: str) -> Styled:
+def _styled(source: str, *, richly: bool) -> Styled:
     clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
     free = (one for one in _STAND_INS if one not in clean)
     # Where all stand for something already, the first two are read as what they stand for here.
     hidden = dict(zip(_HIDDEN, chain(free, _STAND_INS), strict=False))
     shown = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
-    parsed = _parsed(clean.translate(str.maketrans(hidden)))
-    # One unit for one unit, so that offsets stay.
-    text = _DROPPED.sub("\ufffd", parsed.text.translate(shown)).rstrip()
+
+    def seen(words: str) -> str:
+        # One unit for one unit, so that offsets stay.
+        return _DROPPED.sub("\ufffd", words.translate(shown))
+
+    read = clean.translate(str.maketrans(hidden))
+    parsed = _parsed(read)
+    text = seen(parsed.text).rstrip()
     if not text.strip():
         return Styled(text=clean.strip())
     most = units(text)
@@ -62,7 +73,8 @@ def _styled(source: str) -> Styled:
         )
         for one in parsed.marks
     )
-    return Styled(text=text, marks=_allowed(marks))
+    form = rich.html(read, seen) if richly and rich.may_need(clean) else ""
+    return Styled(text=text, marks=_allowed(marks), rich=form)
 
 
 def _parsed(source: str) -> Styled:
@@ -98,7 +110,7 @@ def _allowed(found: Iterable[Mark]) -> tuple[Mark, ...]:
     kept: list[Mark] = []
     quoted_to = 0
     for mark in marks:
-        is_page = mark.url.startswith(_LINKS)
+        is_page = mark.url.startswith(rich.LINKS)
         if mark.kind not in KINDS or (mark.kind == "text_link" and not is_page):
             continue
         if mark.kind == "blockquote":

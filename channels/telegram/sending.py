@@ -3,6 +3,7 @@
 from channels.telegram.calls import Calls
 from channels.telegram.cards import View
 from channels.telegram.numbers import Numbers
+from channels.telegram.showing import Showing
 from channels.telegram.styled import Styled
 from zeroclaw import Address, MessageRef, OutgoingFile
 
@@ -10,14 +11,15 @@ from zeroclaw import Address, MessageRef, OutgoingFile
 class Sending:
     """All that one account posts; who posts what into a chat when, is decided elsewhere."""
 
-    def __init__(self, *, calls: Calls, numbers: Numbers) -> None:
-        """Hold what is needed; both are the account's."""
+    def __init__(self, *, calls: Calls, showing: Showing, numbers: Numbers) -> None:
+        """Hold what is needed; all are the account's."""
         self._calls = calls
+        self._showing = showing
         self._numbers = numbers
 
     async def post(self, to: Address, text: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a text."""
-        return self._noted(await self._calls.send(to, text, reply_to=reply_to))
+        return self._noted(await self._showing.send(to, text, reply_to=reply_to))
 
     async def post_card(self, to: Address, card: View) -> MessageRef:
         """Post a card."""

@@ -30,10 +30,15 @@ class Mark(Value):
 
 
 class Styled(Value):
-    """A text and its styles."""
+    """A text and its styles.
+
+    Attributes:
+        rich: The same as rich HTML, where it has what marks can't show; see `rich.py`.
+    """
 
     text: str
     marks: tuple[Mark, ...] = ()
+    rich: str = ""
 
 
 @dataclass(kw_only=True)
@@ -83,11 +88,12 @@ def cut(text: str, most: int) -> str:
 
 
 def to_body(styled: Styled) -> str:
-    """Write a styled text as one string, for `Rendered.body`: the text, NUL, and its marks."""
-    if not styled.marks:
+    """Write a styled text as one string, for `Rendered.body`: text, marks, rich form, NUL between."""
+    if not styled.marks and not styled.rich:
         return styled.text
     marks = [[one.kind, one.offset, one.length, one.url, one.language] for one in styled.marks]
-    return f"{styled.text}\x00{json.dumps(marks)}"
+    written = f"{styled.text}\x00{json.dumps(marks)}"
+    return f"{written}\x00{styled.rich}" if styled.rich else written
 
 
 def from_outgoing(outgoing: Outgoing) -> Styled:
@@ -98,7 +104,8 @@ def from_outgoing(outgoing: Outgoing) -> Styled:
 
 def from_body(body: str) -> Styled:
     """Read what `to_body` wrote."""
-    text, nul, marks = body.partition("\x00")
+    text, nul, more = body.partition("\x00")
+    marks, _, rich = more.partition("\x00")
     found = cast("list[tuple[str, int, int, str, str]]", json.loads(marks)) if nul else []
     return Styled(
         text=text,
@@ -106,4 +113,5 @@ def from_body(body: str) -> Styled:
             Mark(kind=kind, offset=offset, length=length, url=url, language=language)
             for kind, offset, length, url, language in found
         ),
+        rich=rich,
     )

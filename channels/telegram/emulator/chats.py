@@ -58,13 +58,13 @@ class Version(Value):
 
     Attributes:
         markup: The inline keyboard or other markup under it, None for none.
-        rich: It was sent as a rich message; the text is its source.
+        rich: The Bot API's `RichMessage` where it is one, whose words the text is; else None.
         at: Seconds of the moment it was sent or edited.
     """
 
     formatted: Formatted
     markup: Json | None = None
-    rich: bool = False
+    rich: Json | None = None
     at: float = 0.0
 
 
@@ -169,11 +169,13 @@ class Draft(Value):
     Attributes:
         texts: Every text it had, the newest last.
         until: Seconds when it vanishes by itself.
+        rich: What it shows as a `RichMessage`, None for a text.
     """
 
     id: int
     texts: tuple[str, ...]
     until: float
+    rich: Json | None = None
 
 
 @dataclass(eq=False, kw_only=True)

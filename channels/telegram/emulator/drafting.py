@@ -10,28 +10,32 @@ from channels.telegram.emulator.chats import DRAFT_KEPT_S, Draft, Moment
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.rich import read_rich
 from channels.telegram.emulator.sending import post
-from channels.telegram.emulator.wire import Parameters
+from channels.telegram.emulator.wire import Json, Parameters
 
 
 def send_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
     """Do `sendMessageDraft`; an empty text shows that the bot thinks."""
     formatted = composing.text(parameters, may_be_empty=True)
-    return _show(account, parameters, moment, formatted.text)
+    return _show(account, parameters, moment, formatted.text, None)
 
 
 def send_rich_message_draft(account: Account, parameters: Parameters, moment: Moment) -> object:
     """Do `sendRichMessageDraft`."""
-    return _show(account, parameters, moment, read_rich(parameters).text)
+    found = read_rich(parameters)
+    return _show(account, parameters, moment, found.formatted.text, found.shape)
 
 
 def send_rich_message(account: Account, parameters: Parameters, moment: Moment) -> object:
     """Do `sendRichMessage`."""
     chat = account.open_chat(parameters)
-    formatted = read_rich(parameters)
-    return shapes.message(post(account, chat, parameters, moment, formatted, rich=True))
+    found = read_rich(parameters)
+    sent = post(account, chat, parameters, moment, found.formatted, rich=found.shape)
+    return shapes.message(sent)
 
 
-def _show(account: Account, parameters: Parameters, moment: Moment, text: str) -> object:
+def _show(
+    account: Account, parameters: Parameters, moment: Moment, text: str, rich: Json | None
+) -> object:
     chat = account.open_chat(parameters)
     id_ = parameters.number("draft_id")
     if not id_:
@@ -45,5 +49,6 @@ def _show(account: Account, parameters: Parameters, moment: Moment, text: str) -
         chat.end_draft(thread)
         earlier = None
     texts = (*(earlier.texts if earlier else ()), text)
-    chat.drafts[thread] = Draft(id=id_, texts=texts, until=moment.at + DRAFT_KEPT_S)
+    until = moment.at + DRAFT_KEPT_S
+    chat.drafts[thread] = Draft(id=id_, texts=texts, until=until, rich=rich)
     return True

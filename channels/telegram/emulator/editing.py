@@ -7,7 +7,7 @@ from channels.telegram.emulator.files import FOLDERS, media
 from channels.telegram.emulator.keyboards import read_markup
 from channels.telegram.emulator.refusals import bad_request
 from channels.telegram.emulator.rich import read_rich
-from channels.telegram.emulator.wire import Parameters, is_object, text_of
+from channels.telegram.emulator.wire import Json, Parameters, is_object, text_of
 
 DELETED_WITHIN_S = 48 * 3600
 """Bot API, deleteMessage: "sent less than 48 hours ago" (read 2026-11)."""
@@ -15,11 +15,13 @@ MOST_DELETED_AT_ONCE = 100
 
 
 def edit_message_text(account: Account, parameters: Parameters, moment: Moment) -> object:
-    """Do `editMessageText`, with `text` or with `rich_message`."""
-    if parameters.has("rich_message"):
-        formatted, rich = read_rich(parameters), True
+    """Do `editMessageText`, with `text` or with `rich_message`, which an older server reads over."""
+    rich: Json | None = None
+    if parameters.has("rich_message") and "sendrichmessage" not in account.missing:
+        found = read_rich(parameters)
+        formatted, rich = found.formatted, found.shape
     else:
-        formatted, rich = composing.text(parameters), False
+        formatted = composing.text(parameters)
     message = _editable(account, parameters)
     if message.media:
         raise bad_request("there is no text in the message to edit")

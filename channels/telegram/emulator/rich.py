@@ -1,21 +1,34 @@
-"""Reads rich messages (Bot API 10.1): their source is kept, and only their length is checked.
+"""Reads rich messages (Bot API 10.1): of HTML all is read, of Markdown only the source is kept.
 
-Facts from the Bot API's pages on sendRichMessage and InputRichMessage, read 2026-11. The markup itself
-is not parsed here: what a rich message looks like is left to Telegram's clients.
+Facts from the Bot API's pages on sendRichMessage and InputRichMessage, read 2026-11. What is given as
+`blocks`, which 10.2 (2026-07-14) takes as well, is not read.
 """
 
 from channels.telegram.emulator.entities import Formatted, settled
 from channels.telegram.emulator.refusals import bad_request
-from channels.telegram.emulator.wire import Parameters, text_of
+from channels.telegram.emulator.rich_blocks import blocks, plain
+from channels.telegram.emulator.rich_html import MOST_CHARACTERS, parse
+from channels.telegram.emulator.wire import Json, Parameters, text_of
+from zeroclaw import Value
 
-LONGEST_RICH = 32_768
+
+class Rich(Value):
+    """What a rich message says.
+
+    Attributes:
+        formatted: Its words, as a plain text.
+        shape: As the Bot API's `RichMessage`.
+    """
+
+    formatted: Formatted
+    shape: Json
 
 
-def read_rich(parameters: Parameters) -> Formatted:
-    """Read `rich_message`: its Markdown or its HTML, as it was written.
+def read_rich(parameters: Parameters) -> Rich:
+    """Read `rich_message`.
 
     Raises:
-        Refused: It is empty or too long, or is both, or none.
+        Refused: It is empty or too much, or is both, or none, or its HTML is wrong.
     """
     try:
         rich = parameters.json_object("rich_message") or {}
@@ -24,9 +37,16 @@ def read_rich(parameters: Parameters) -> Formatted:
     sources = [name for name in ("markdown", "html") if text_of(rich, name)]
     if len(sources) != 1:
         raise bad_request("rich message must have exactly one of html and markdown")
-    formatted = settled(text_of(rich, sources[0]), ())
+    source = text_of(rich, sources[0])
+    # Markdown that could be read only as Telegram reads it is one paragraph here.
+    found = [{"type": "paragraph", "text": source}] if sources == ["markdown"] else _blocks(source)
+    formatted = settled(plain(found), ())
     if not formatted.text:
-        raise bad_request("rich message is empty")
-    if formatted.length > LONGEST_RICH:
+        raise bad_request("rich message must be non-empty")
+    if len(formatted.text) > MOST_CHARACTERS:
         raise bad_request("rich message is too long")
-    return formatted
+    return Rich(formatted=formatted, shape={"blocks": found})
+
+
+def _blocks(source: str) -> list[Json]:
+    return blocks(parse(source).inside)

@@ -51,7 +51,7 @@ def post(
     *,
     held: Json | None = None,
     more: Json | None = None,
-    rich: bool = False,
+    rich: Json | None = None,
 ) -> Message:
     """Put a message of the bot into a chat.
 

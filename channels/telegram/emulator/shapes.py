@@ -57,8 +57,8 @@ def _said(version: Version, *, is_caption: bool) -> Json:
     """Write text and markup; of markup Telegram tells a bot only inline keyboards."""
     shape: dict[str, object] = {}
     formatted = version.formatted
-    if version.rich:
-        shape["rich_message"] = {"blocks": [{"type": "paragraph", "text": formatted.text}]}
+    if version.rich is not None:
+        shape["rich_message"] = version.rich
     elif formatted.text:
         shape["caption" if is_caption else "text"] = formatted.text
         if formatted.entities:

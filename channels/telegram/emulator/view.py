@@ -36,12 +36,14 @@ def snapshot(account: Account, moment: Moment, *, is_polled: bool, calls: int) -
 
 def _chat(chat: Chat, moment: Moment, paths: Mapping[str, str]) -> Json:
     draft = chat.draft(moment.at)
+    shown = None if draft is None else chat.drafts[0].rich
     return {
         "id": chat.id,
         "kind": chat.kind,
         "title": chat.title,
         "blocked": chat.bot in ("kicked", "left"),
         "draft": draft,
+        "draft_rich": shown,
         "acting": chat.actions[-1] if moment.at < chat.acting_until else "",
         "messages": [_message(one, paths) for one in chat.messages[-SHOWN:] if not one.deleted],
     }
@@ -58,6 +60,7 @@ def _message(one: Message, paths: Mapping[str, str]) -> Json:
         "bot": one.is_from_bot,
         "date": one.date,
         "text": formatted.text,
+        "rich": one.versions[-1].rich,
         "entities": [entity.to_json() for entity in formatted.entities],
         "earlier": one.texts[:-1],
         "rows": rows if is_array(rows) else [],

@@ -1,11 +1,11 @@
 """The emulator lets a bot call as often as Telegram does, and native drafts are as short-lived."""
 
 import pytest
-from telegram import InputMediaPhoto, Message
+from telegram import InputMediaPhoto
 from telegram.error import BadRequest, EndPointNotFound, RetryAfter
 
 from channels.telegram.emulator import Limits, Rate
-from tests.emulators.telegram.bots import call, telegram_and_bot
+from tests.emulators.telegram.bots import telegram_and_bot
 from tests.fakes.manual_clock import ManualClock
 
 ONE_A_SECOND = Limits(chat=Rate(per_s=1, burst=1))
@@ -119,24 +119,6 @@ async def test_a_native_draft_may_be_empty_and_may_count() -> None:
         for _ in range(3):
             await bot.send_message_draft(ann.id, 7, "")
         assert telegram.draft(ann.chat) == ""
-
-
-async def test_a_rich_message_is_drafted_sent_and_edited() -> None:
-    async with telegram_and_bot() as (telegram, bot):
-        ann = telegram.person("Ann")
-        await bot.do_api_request("sendRichMessageDraft", _rich(ann.id, draft_id=1))
-        assert telegram.draft(ann.chat) == "# Title"
-        sent = await bot.do_api_request("sendRichMessage", _rich(ann.id), return_type=Message)
-        assert isinstance(sent, Message)
-        assert ann.chat.messages[0].versions[0].rich
-        await call(
-            telegram,
-            "editMessageText",
-            chat_id=ann.id,
-            message_id=sent.message_id,
-            rich_message={"html": "<h1>Title</h1>"},
-        )
-        assert ann.chat.messages[0].texts == ["# Title", "<h1>Title</h1>"]
 
 
 def _rich(chat_id: int, **more: object) -> dict[str, object]:

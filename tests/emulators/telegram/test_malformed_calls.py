@@ -97,8 +97,9 @@ UNREADABLE: list[tuple[str, dict[str, object], str]] = [
         {"rich_message": {"html": "a", "markdown": "b"}},
         "rich message must have exactly one of html and markdown",
     ),
-    ("sendRichMessage", {"rich_message": {"html": " "}}, "rich message is empty"),
+    ("sendRichMessage", {"rich_message": {"html": " "}}, "rich message must be non-empty"),
     ("sendRichMessage", {"rich_message": {"html": "x" * 32769}}, "rich message is too long"),
+    ("sendRichMessage", {"rich_message": {"markdown": "x" * 32769}}, "rich message is too long"),
     ("forwardMessage", {"from_chat_id": 1_000_001}, "message to forward not found"),
 ]
 

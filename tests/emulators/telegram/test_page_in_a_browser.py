@@ -81,6 +81,45 @@ async def test_two_people_talk_with_a_bot() -> None:
         await browser.close()
 
 
+RICH = (
+    '<h2>Head</h2><table bordered><tr><th>what</th><th align="right">much</th></tr><tr><td><b>milk</b>'
+    '</td><td align="right">1</td></tr></table><ol start="3"><li>a<ul><li>b</li></ul></li></ol>'
+    '<pre><code class="language-py">x = 1</code></pre><hr/><blockquote>q</blockquote>'
+    '<p><a href="https://e.x">link</a> <tg-math>x</tg-math> <a href="tel:+1">call</a></p>'
+    '<ul><li><input type="checkbox" checked>done</li></ul><details><summary>More</summary>m</details>'
+    "<table><caption>C</caption></table><tg-math-block>y</tg-math-block>"
+)
+
+
+async def test_a_rich_message_is_drawn_as_what_it_is() -> None:
+    """A table as a table, also while it is written; links only to pages. S2-06."""
+    async with page() as (here, bot), async_playwright() as player:
+        browser = await player.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS])
+        shown = await browser.new_page()
+        troubles: list[str] = []
+        shown.on("pageerror", lambda error: troubles.append(str(error)))
+        shown.on("console", lambda said: troubles.append(said.text))
+        await shown.goto(here.emulated.page)
+        ann = phone(shown, 0)
+        asked: dict[str, object] = {"chat_id": ANN, "rich_message": {"html": RICH}}
+        await bot.do_api_request("sendRichMessageDraft", {**asked, "draft_id": 1})
+        await expect(ann.locator(".draft td strong")).to_have_text("milk")
+        await bot.do_api_request("sendRichMessage", asked)
+        await expect(ann.locator(".draft")).to_have_count(0)
+        message = ann.locator("li.bot .rich")
+        await expect(message.locator("th")).to_have_text(["what", "much"])
+        await expect(message.locator("td.right")).to_have_text("1")
+        await expect(message.locator("h2")).to_have_text("Head")
+        await expect(message.locator(".label")).to_have_text(["3.", "•", "☑"])
+        await expect(message.locator("pre")).to_have_text("x = 1")
+        await expect(message.locator("a[href]")).to_have_count(1)
+        await expect(message.locator("summary")).to_have_text("More")
+        await expect(message.locator("caption")).to_have_text("C")
+        await expect(message.locator(".formula")).to_have_text("y")
+        assert troubles == []
+        await browser.close()
+
+
 async def test_a_long_text_is_cut_and_pictures_chosen_together_are_an_album() -> None:
     """As the phone of whoever writes does it; other files come one by one. S2-01."""
     async with page() as (here, bot), async_playwright() as player:

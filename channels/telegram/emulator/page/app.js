@@ -1,6 +1,8 @@
 // Two phones on one page: whoever talks with the bot, and the operator, who is asked.
 
-import { draw, element } from "./message.js";
+import { draw } from "./message.js";
+import { element } from "./parts.js";
+import { rich } from "./rich.js";
 
 const TOAST_MS = 6000;
 const ACTING_MS = 5000;
@@ -163,7 +165,7 @@ class Phone {
       this.one(message);
       last = message;
     }
-    if (chat.draft !== null) this.passing("draft", chat.draft || "Thinking…");
+    if (chat.draft !== null) this.passing("draft", chat.draft || "Thinking…", chat.draft_rich);
     else if (chat.acting) this.act_shown(chat.acting);
     if (last?.asks && last.id !== this.asked) {
       this.asked = last.id;
@@ -188,10 +190,10 @@ class Phone {
     setTimeout(() => item.remove(), ACTING_MS);
   }
 
-  passing(kind, text) {
+  passing(kind, text, shape = null) {
     const item = element("li", `bot passing ${kind}`);
     const bubble = element("div", "bubble");
-    bubble.append(element("div", "text", text));
+    bubble.append(shape ? rich(shape) : element("div", "text", text));
     item.append(bubble);
     this.list.append(item);
     return item;

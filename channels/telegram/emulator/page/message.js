@@ -1,5 +1,8 @@
 // Draws one message. Texts are only ever put into text nodes; links open only where they may.
 
+import { element, link } from "./parts.js";
+import { rich } from "./rich.js";
+
 const TAGS = {
   bold: "strong",
   italic: "em",
@@ -13,13 +16,6 @@ const TAGS = {
   text_link: "a",
   url: "a",
 };
-
-export function element(tag, className = "", text = "") {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
-}
 
 // Entities are counted in UTF-16 code units, as JavaScript's strings are, outer ones first.
 export function formatted(text, entities) {
@@ -44,12 +40,7 @@ function fill(parent, text, from, to, entities) {
 
 function marked(entity, said) {
   const made = element(TAGS[entity.type] ?? "span", entity.type);
-  const target = entity.url ?? said;
-  if (made.tagName === "A" && /^https?:\/\//i.test(target)) {
-    made.href = target;
-    made.rel = "noreferrer noopener";
-    made.target = "_blank";
-  }
+  if (made.tagName === "A") link(made, entity.url ?? said);
   return made;
 }
 
@@ -62,7 +53,9 @@ export function draw(message, act) {
     bubble.append(element("p", "quoted", `${message.reply.name}: ${message.reply.text}`));
   }
   for (const file of message.files) bubble.append(attached(file));
-  if (message.text) {
+  if (message.rich) {
+    bubble.append(rich(message.rich));
+  } else if (message.text) {
     const body = element("div", "text");
     body.append(formatted(message.text, message.entities));
     bubble.append(body);

@@ -2,10 +2,44 @@
 
 import pytest
 
+from channels.telegram.rich_words import rich_words
 from tests.unit.channels.telegram.updates import ANN, BOB, BOT, new, taken
 from zeroclaw import Attachment, Said
 
 SUPERVISOR = {"id": 8, "first_name": "Bob]\nsystem:", "last_name": "x" * 99}
+RICH = {
+    "blocks": [
+        {
+            "type": "paragraph",
+            "text": [
+                {"type": "bold", "text": ["Pri", "ces: "]},
+                {"type": "mathematical_expression", "expression": "x^2"},
+                " ",
+                {"type": "custom_emoji", "alternative_text": "👍"},
+                {"type": "anchor", "name": "a"},
+            ],
+        },
+        {"type": "divider"},
+        {
+            "type": "table",
+            "caption": "all",
+            "cells": [[{"text": "milk"}, {"text": {"type": "code", "text": "1"}}]],
+        },
+        {
+            "type": "list",
+            "items": [
+                {
+                    "label": "•",
+                    "blocks": [
+                        {"type": "paragraph", "text": "one"},
+                        {"type": "paragraph", "text": "two"},
+                    ],
+                }
+            ],
+        },
+        {"type": "blockquote", "blocks": [{"type": "paragraph", "text": "q"}]},
+    ]
+}
 
 
 def read(**fields: object) -> str:
@@ -52,6 +86,15 @@ def read(**fields: object) -> str:
             "[forwarded from -3]\nsee",
         ),
         ({"text": "see", "forward_origin": {"type": "new"}}, "[forwarded from somebody]\nsee"),
+        (
+            {"text": "dear?", "reply_to_message": {"from": BOT, "rich_message": RICH}},
+            "[in reply to what you wrote:]\n> Prices: x^2 👍\n> all\n> milk | 1\n> • one\n> two\n>"
+            " q\n\ndear?",
+        ),
+        (
+            {"rich_message": RICH, "forward_origin": {"type": "user", "sender_user": BOB}},
+            "[forwarded from Bob]\nPrices: x^2 👍\nall\nmilk | 1\n• one\ntwo\nq",
+        ),
     ],
 )  # fmt: skip
 def test_what_a_message_answers_or_passes_on_travels_with_it(
@@ -127,3 +170,19 @@ def test_a_file_is_recorded_with_what_it_claims_to_be(
 def test_halves_of_characters_are_replaced() -> None:
     """JSON can hold them, and no store can."""
     assert read(text="a\ud83d b") == "a\ufffd b"
+
+
+def nested(kind: str, levels: int) -> object:
+    found: object = [{"type": "paragraph", "text": "deep"}]
+    for _ in range(levels):
+        found = [{"blocks": found}] if kind == "blocks" else [{"text": found}]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["blocks", "text"])
+def test_of_a_rich_message_that_nobody_could_write_no_more_is_read(kind: str) -> None:
+    """No answer of a server ends the daemon (P10)."""
+    odd = {"blocks": [*[7, {"text": 7, "cells": 7, "items": [7]}, {"cells": [7]}]]}
+    assert rich_words({"rich_message": odd}) == ""
+    assert rich_words({"rich_message": {"blocks": nested(kind, 20)}}).endswith("deep")
+    assert rich_words({"rich_message": {"blocks": nested(kind, 400)}}) == ""

@@ -1,0 +1,186 @@
+"""Reads rich HTML into a tree of tags, and complains about what Telegram does not take.
+
+Facts from the Bot API's pages on rich messages (10.1 of 2026-06-11 and 10.2), "Rich HTML style" and
+"Rich Message Limits", read 2026-11 in the types that public libraries make of them. What a server
+says of a wrong tag is not written there, so that the words are those of the other HTML. Media, maps
+and forms are not modelled: they are refused, in words of our own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from html.parser import HTMLParser
+
+from channels.telegram.emulator.refusals import Refused, bad_request, can_not_parse
+
+MOST_CHARACTERS, MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 32_768, 500, 16, 20
+
+INLINE = frozenset(
+    {"a", "b", "code", "del", "em", "i", "ins", "mark", "s", "strike", "strong", "sub", "sup", "u"}
+    | {"tg-emoji", "tg-math", "tg-reference", "tg-spoiler", "tg-time"}
+)
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_HOLD_INLINE = HEADINGS | {"p", "footer", "aside", "caption", "cite", "summary", "td", "th"}
+_HOLD_BLOCKS = frozenset({"blockquote", "details", "li"})
+_HOLD_TEXT = frozenset({"pre", "tg-math-block"})
+_VOID = frozenset({"br", "hr", "input"})
+_PARENTS: Mapping[str, frozenset[str]] = {
+    "li": frozenset({"ul", "ol"}),
+    "tr": frozenset({"table"}),
+    "caption": frozenset({"table"}),
+    "td": frozenset({"tr"}),
+    "th": frozenset({"tr"}),
+    "summary": frozenset({"details"}),
+    "cite": frozenset({"blockquote", "aside"}),
+    "input": frozenset({"li"}),
+}
+"""Where alone these stand."""
+_BLOCKS = (
+    HEADINGS
+    | {"p", "footer", "aside", "pre", "tg-math-block", "hr", "ul", "ol", "table"}
+    | {"blockquote", "details"}
+)
+_COUNTED = _BLOCKS | {"li", "tr"}
+_KNOWN = INLINE | _BLOCKS | frozenset(_PARENTS) | _VOID
+_UNMODELLED = frozenset(
+    {"audio", "figcaption", "figure", "img", "tg-collage", "tg-map", "tg-slideshow", "video"}
+)
+_NAMED = frozenset(
+    {"amp", "apos", "gt", "hellip", "ldquo", "lsquo", "lt", "mdash", "nbsp", "ndash", "quot"}
+    | {"rdquo", "rsquo"}
+)
+_SPACE = re.compile(r"[ \t\r\n]+")
+
+
+@dataclass(eq=False, kw_only=True)
+class Tag:
+    """A tag with what stands in it: words and other tags."""
+
+    name: str
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+    inside: list["Tag | str"] = field(default_factory=list["Tag | str"])
+
+    @property
+    def tags(self) -> "Iterator[Tag]":
+        """The tags in it, without the words."""
+        return (one for one in self.inside if isinstance(one, Tag))
+
+    @property
+    def words(self) -> str:
+        """All words in it."""
+        return "".join(one if isinstance(one, str) else one.words for one in self.inside)
+
+
+def parse(source: str) -> Tag:
+    """Return what stands in a rich message, in a tag without a name.
+
+    Raises:
+        Refused: It is no rich HTML, or too much of it.
+    """
+    reader = _Reader()
+    reader.feed(source)
+    reader.close()
+    return reader.read()
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self._open = [Tag(name="")]
+        self._blocks = 0
+
+    def read(self) -> Tag:
+        if len(self._open) > 1:
+            name = self._open[-1].name
+            raise can_not_parse(f'Can\'t find end tag corresponding to start tag "{name}"')
+        if len(self._open[0].words) > MOST_CHARACTERS:
+            raise bad_request("rich message is too long")
+        return self._open[0]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _UNMODELLED:
+            raise bad_request(f'the tag "{tag}" is not modelled by this emulator')
+        if tag not in _KNOWN:
+            raise can_not_parse(f'Unsupported start tag "{tag}"')
+        self._check_place(tag)
+        made = Tag(name=tag, attributes={name: value or "" for name, value in attrs})
+        self._open[-1].inside.append(made)
+        self._blocks += tag in _COUNTED
+        if self._blocks > MOST_BLOCKS:
+            raise bad_request("rich message has too many blocks")
+        if tag in _VOID:
+            return
+        self._open.append(made)
+        if len(self._open) - 1 > MOST_LEVELS:
+            raise bad_request("rich message is nested too deeply")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _VOID:
+            return
+        opened = self._open.pop() if len(self._open) > 1 else None
+        if opened is None:
+            raise can_not_parse(f'Unexpected end tag "{tag}"')
+        if opened.name != tag:
+            raise can_not_parse(f'Unmatched end tag, expected "</{opened.name}>", found "</{tag}>"')
+        if tag == "tr" and sum(map(_columns, opened.tags)) > MOST_COLUMNS:
+            raise bad_request("table has too many columns")
+
+    def handle_data(self, data: str) -> None:
+        if "<" in data:
+            raise can_not_parse("Unclosed start tag")
+        self._say(data)
+
+    def handle_entityref(self, name: str) -> None:
+        if name not in _NAMED:
+            raise can_not_parse(f'Unsupported entity "&{name};"')
+        self._say(unescape(f"&{name};"))
+
+    def handle_charref(self, name: str) -> None:
+        code = int(name[1:], 16) if name[:1] in "xX" else int(name)
+        try:
+            self._say(chr(code))
+        except (ValueError, OverflowError) as error:
+            raise _no_character(name) from error
+
+    def handle_comment(self, data: str) -> None:
+        raise can_not_parse(f'Unsupported start tag "!--{data[:8]}"')
+
+    def handle_decl(self, decl: str) -> None:
+        raise can_not_parse(f'Unsupported start tag "!{decl[:8]}"')
+
+    def unknown_decl(self, data: str) -> None:
+        raise can_not_parse(f'Unsupported start tag "![{data[:8]}"')
+
+    def handle_pi(self, data: str) -> None:
+        raise can_not_parse(f'Unsupported start tag "?{data[:8]}"')
+
+    def _say(self, words: str) -> None:
+        inside = self._open[-1]
+        is_kept = any(one.name in _HOLD_TEXT for one in self._open)
+        shown = words if is_kept else _SPACE.sub(" ", words)
+        if inside.name in ("ul", "ol", "table", "tr") and shown.strip():
+            raise can_not_parse(f'Unexpected text in the tag "{inside.name}"')
+        inside.inside.append(shown)
+
+    def _check_place(self, tag: str) -> None:
+        """Refuse a tag where it can't stand."""
+        around = self._open[-1].name
+        if tag in _PARENTS:
+            may = around in _PARENTS[tag]
+        elif tag in _BLOCKS:
+            may = around in _HOLD_BLOCKS or not around
+        else:
+            holds = _HOLD_INLINE | _HOLD_BLOCKS | INLINE | {""}
+            may = around in holds or (around == "pre" and tag == "code")
+        if not may:
+            raise can_not_parse(f'Tag "{tag}" can\'t stand in the tag "{around}"')
+
+
+def _columns(cell: Tag) -> int:
+    span = cell.attributes.get("colspan", "")
+    return int(span) if span.isascii() and span.isdigit() else 1
+
+
+def _no_character(name: str) -> Refused:
+    return can_not_parse(f'Unsupported entity "&#{name};"')

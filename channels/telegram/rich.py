@@ -1,0 +1,177 @@
+"""Turn Markdown into Telegram's rich HTML, where it has what entities can't show: a table.
+
+All else has a form that every app shows, quotes and lets copy, and goes the ordinary way. So does a
+formula: its signs mostly are prices, and what an app does with a hostile one is not known.
+
+telegramify-markdown (of the extra `telegram`, loaded when first used) makes the HTML, and only what
+is listed here is let through, for the model's text is hostile: no pictures, which an app fetches; no
+emojis, maps or formulas; no link but to pages, as in the ordinary form.
+
+Facts, all of the Bot API's pages as of 10.2 (rich messages came with 10.1, 2026-06-11), "Rich HTML
+style" and "Rich Message Limits", read 2026-11 in the types that public libraries make of them.
+Nothing of it was tried on the live service.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from html.parser import HTMLParser
+
+LINKS = ("http://", "https://")
+INLINE = frozenset({"a", "b", "br", "code", "i", "s", "tg-spoiler"})
+BLOCKS = frozenset(
+    {"blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "table"}
+    | {"td", "th", "tr", "ul"}
+)
+TAGS = INLINE | BLOCKS
+"""All that is ever sent."""
+MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 500, 16, 20
+MOST_BYTES = 32_768
+"""Of the HTML; of the text alone as many characters would be allowed."""
+
+_VOID = frozenset({"br", "hr"})
+_CELLS = frozenset({"td", "th"})
+_LANGUAGE = re.compile(r"language-[A-Za-z0-9_+#.-]{1,40}")
+_START = re.compile(r"\d{1,9}")
+_ALIGNED = frozenset({"left", "center", "right"})
+Attributes = Mapping[str, str]
+
+
+def may_need(source: str) -> bool:
+    """Whether a text may have a table: a line as between its head and its rows.
+
+    One that looks so in a piece of code is told apart later.
+    """
+    return any(_is_rule(line.strip(" \t>")) for line in source.split("\n"))
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and "-" in line and not line.strip("|:- \t")
+
+
+def html(source: str, shown: Callable[[str], str]) -> str:
+    """Return a text's rich form, empty where it needs none, or Telegram would not take it.
+
+    Args:
+        source: Markdown in which no tag and no formula can be read.
+        shown: Puts back what was hidden from the library.
+    """
+    from telegramify_markdown import richify  # so that only Telegram loads it
+
+    letting = Letting(shown)
+    letting.feed(richify(source, latex_escape=False).html or "")
+    letting.close()
+    return letting.written()
+
+
+@dataclass(kw_only=True)
+class _Size:
+    """What Telegram limits."""
+
+    blocks: int = 0
+    levels: int = 0
+    columns: int = 0
+    tables: int = 0
+    _row: int = field(default=0)
+
+    def opened(self, tag: str, levels: int) -> None:
+        """Count a tag; the words of an item are a block of their own."""
+        self.levels = max(self.levels, levels)
+        if tag in _CELLS:
+            self._row += 1
+            self.columns = max(self.columns, self._row)
+        elif tag in BLOCKS:
+            self.blocks += 2 if tag == "li" else 1
+        if tag == "tr":
+            self._row = 0
+        self.tables += tag == "table"
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is a table, and nothing is too much."""
+        return (
+            self.tables > 0
+            and self.blocks <= MOST_BLOCKS
+            and self.levels <= MOST_LEVELS
+            and self.columns <= MOST_COLUMNS
+        )
+
+
+class Letting(HTMLParser):
+    """Lets what is listed through; of all else only the words."""
+
+    def __init__(self, shown: Callable[[str], str]) -> None:
+        super().__init__(convert_charrefs=True)
+        self._shown = shown
+        self._out: list[str] = []
+        # What the library opened, and what was written for it, empty for nothing.
+        self._open: list[tuple[str, str]] = []
+        self._levels = 0
+        self._size = _Size()
+
+    def written(self) -> str:
+        """Return what was let through."""
+        while self._open:
+            self._close()
+        found = "".join(self._out)
+        fits = self._size.fits and len(found.encode()) <= MOST_BYTES
+        return found if fits else ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open a tag."""
+        given = {name: value or "" for name, value in attrs}
+        if tag == "img":
+            # What it shows instead of an address that an app would fetch.
+            self.handle_starttag("a", [("href", given.get("src", ""))])
+            self.handle_data(f"🖼 {given.get('alt', '')}".rstrip())
+            self.handle_endtag("a")
+        elif tag in _VOID:
+            self._write(tag, f"{tag}/")
+        else:
+            written = "pre" if tag == "tg-math-block" else tag
+            kept = self._kept(written, given)
+            if kept:
+                self._write(written, kept)
+                self._levels += 1
+            self._open.append((tag, written if kept else ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close a tag, and what the library left open in it."""
+        if any(name == tag for name, _ in reversed(self._open)):
+            while self._close() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        """Write words."""
+        self._out.append(escape(self._shown(data), quote=False))
+
+    def _close(self) -> str:
+        name, written = self._open.pop()
+        if written:
+            self._out.append(f"</{written}>")
+            self._levels -= 1
+        return name
+
+    def _write(self, tag: str, inside: str) -> None:
+        self._size.opened(tag, self._levels + 1)
+        self._out.append(f"<{inside}>")
+
+    def _kept(self, tag: str, given: Attributes) -> str:
+        """Return a tag with those attributes that it may have, empty for no tag."""
+        match tag:
+            case "a":
+                url = self._shown(given.get("href", ""))
+                return f'a href="{escape(url)}"' if url.startswith(LINKS) else ""
+            case "table":
+                return "table bordered"
+            case "ol" if _START.fullmatch(given.get("start", "")):
+                return f'ol start="{given["start"]}"'
+            case "td" | "th" if given.get("align", "") in _ALIGNED:
+                return f'{tag} align="{given["align"]}"'
+            case "code" if self._open and self._open[-1][1] == "pre":
+                language = self._shown(given.get("class", ""))
+                is_known = _LANGUAGE.fullmatch(language) is not None
+                return f'code class="{language}"' if is_known else ""
+            case _:
+                return tag if tag in TAGS else ""

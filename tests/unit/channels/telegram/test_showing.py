@@ -1,0 +1,294 @@
+"""A table is shown as one where the server takes it, and in signs where it does not; never both."""
+
+import pytest
+
+from channels.telegram.emulator import BadGateway, Chat, Lose, Refuse, TooMany
+from tests.unit.channels.telegram.stage import Stage, stage
+from zeroclaw import (
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    MessageRef,
+    NotSupported,
+    Outgoing,
+    RateLimited,
+    Sighting,
+    ZeroclawError,
+)
+from zeroclaw.value import replace
+
+# All open real sockets.
+pytestmark = pytest.mark.slow
+
+TABLE = "| a | b |\n|---|---|\n| 1 | 2 |"
+SHOWN = "a | b\n1 | 2"
+SIGNS = "a | b\n--+--\n1 | 2"
+SEND, DRAFT, EDIT = "sendRichMessage", "sendRichMessageDraft", "editMessageText"
+NO_METHOD = Refuse(code=404, description="Not Found")
+NOT_THIS = Refuse(code=400, description="Bad Request: RICH_MESSAGE_CONTENT_REQUIRED")
+
+
+def ann_of(on: Stage) -> Chat:
+    return on.telegram.person("Ann").chat
+
+
+def table(on: Stage) -> Outgoing:
+    return on.outgoing(TABLE)
+
+
+async def begun(on: Stage, text: str = "first") -> MessageRef:
+    return await on.channel.send(on.place(ann_of(on).id), on.outgoing(text))
+
+
+async def test_a_table_is_sent_edited_and_drafted_as_one() -> None:
+    """S2-06."""
+    async with stage() as on:
+        chat = ann_of(on)
+        here = on.place(chat.id)
+        await on.channel.preview(here, table(on))
+        assert on.telegram.draft(chat) == SHOWN
+        ref = await on.channel.send(here, table(on))
+        assert on.telegram.draft(chat) is None
+        assert chat.texts == [SHOWN]
+        await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
+        await on.channel.edit(ref, on.outgoing(f"{TABLE}\n| 3 | 4 |"))
+        assert chat.from_bot[0].texts == [SHOWN, f"{SHOWN}\n3 | 4"]
+        assert all(one.rich for one in chat.from_bot[0].versions)
+
+
+async def test_a_message_becomes_rich_when_a_table_comes_and_no_sooner() -> None:
+    async with stage() as on:
+        ref = await begun(on, "See:")
+        await on.channel.edit(ref, on.outgoing(f"See:\n\n{TABLE}"))
+        (message,) = on.telegram.account.chats[int(ref.address.chat)].from_bot
+        assert [one.rich is not None for one in message.versions] == [False, True]
+        assert on.telegram.called(SEND) == []
+
+
+async def test_it_is_shown_in_its_topic_and_under_what_it_answers() -> None:
+    async with stage() as on:
+        ann = on.telegram.person("Ann")
+        topic = on.telegram.topic(ann.chat, "aside")
+        place = replace(on.place(ann.id), thread=str(topic.id))
+        await on.channel.preview(place, table(on))
+        assert ann.chat.drafts[topic.id].texts == (SHOWN,)
+        await on.channel.send(place, table(on))
+        assert ann.chat.from_bot[0].thread == topic.id
+        team = on.telegram.supergroup("Team", ann)
+        ann.says("@zero_bot hello", chat=team)
+        number = str(team.messages[-1].id)
+        await on.channel.send(on.place(team.id), replace(table(on), reply_to=number))
+        assert team.from_bot[0].reply_to is team.messages[0]
+
+
+async def test_a_group_that_became_another_is_written_to_where_it_is_now() -> None:
+    async with stage() as on:
+        old = on.telegram.group("Team", ann := on.telegram.person("Ann"))
+        ann.upgrades(old)
+        ref = await on.channel.send(on.place(old.id), table(on))
+        assert ref.address == on.place(old.upgraded_to)
+
+
+async def test_where_it_is_not_wished_nothing_is_tried() -> None:
+    """`rich = false`."""
+    async with stage(rich=False) as on:
+        ref = await begun(on, TABLE)
+        await on.channel.preview(ref.address, table(on))
+        assert on.telegram.account.chats[int(ref.address.chat)].texts == [SIGNS]
+        assert on.telegram.called(SEND, DRAFT) == []
+
+
+async def test_plain_text_is_plain() -> None:
+    async with stage() as on:
+        chat = ann_of(on)
+        await on.channel.send(on.place(chat.id), replace(table(on), plain=True))
+        assert chat.texts == [SIGNS]
+
+
+# --- a server that does not know them ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["without", "refused"])
+@pytest.mark.parametrize("first", ["send", "preview"])
+async def test_a_server_that_is_older_is_asked_once(how: str, first: str) -> None:
+    """What was to be shown is, at once; all that follows goes the ordinary way. S2-06."""
+    async with stage() as on:
+        chat = ann_of(on)
+        here = on.place(chat.id)
+        if how == "without":
+            on.telegram.without(SEND, DRAFT)
+        else:
+            on.telegram.will(SEND, NO_METHOD, times=None)
+            on.telegram.will(DRAFT, NO_METHOD, times=None)
+        if first == "preview":
+            await on.channel.preview(here, table(on))
+            assert on.telegram.draft(chat) == SIGNS
+        for _ in range(2):
+            await on.channel.preview(here, table(on))
+            await on.channel.edit(
+                await on.channel.send(here, table(on)), on.outgoing("# T\n" + TABLE)
+            )
+        assert len(chat.from_bot) == 2
+        assert len(on.telegram.called(SEND, DRAFT)) == 1
+        assert not any(one.parameters.has("rich_message") for one in on.telegram.called(EDIT))
+
+
+async def test_a_server_that_is_older_reads_over_an_edit() -> None:
+    """Which it refuses, for then there is no text in it."""
+    async with stage() as on:
+        ref = await begun(on)
+        on.telegram.without(SEND, DRAFT)
+        await on.channel.edit(ref, table(on))
+        assert on.telegram.account.chats[int(ref.address.chat)].texts == [SIGNS]
+
+
+async def test_a_server_without_any_drafts_says_so_all_the_same() -> None:
+    """Both latches fall; the answer then is a message that is edited."""
+    async with stage() as on:
+        chat = ann_of(on)
+        on.telegram.without(SEND, DRAFT, "sendMessageDraft")
+        with pytest.raises(NotSupported):
+            await on.channel.preview(on.place(chat.id), table(on))
+
+
+# --- one that it does not take ------------------------------------------------------------------------
+
+
+async def test_a_rich_form_that_is_refused_is_replaced_and_the_next_one_is_tried() -> None:
+    """S2-06."""
+    async with stage() as on:
+        chat = ann_of(on)
+        here = on.place(chat.id)
+        on.telegram.will(SEND, NOT_THIS)
+        await on.channel.send(here, table(on))
+        await on.channel.send(here, table(on))
+        assert chat.texts == [SIGNS, SHOWN]
+
+
+async def test_of_what_still_grows_a_refused_form_is_not_tried_again() -> None:
+    """Else each of its edits would be two calls."""
+    async with stage() as on:
+        ref = await begun(on)
+        on.telegram.will(DRAFT, NOT_THIS, times=None)
+        on.telegram.will(EDIT, NOT_THIS)
+        for _ in range(3):
+            await on.channel.preview(ref.address, table(on))
+            await on.channel.edit(ref, table(on))
+        assert len(on.telegram.called(DRAFT)) == 1
+        rich = [one for one in on.telegram.called(EDIT) if one.parameters.has("rich_message")]
+        assert len(rich) == 1
+        await on.channel.preview(ref.address, replace(table(on), key="k2"))
+        assert len(on.telegram.called(DRAFT)) == 2
+
+
+async def test_where_both_forms_are_refused_the_last_refusal_counts() -> None:
+    """Of a markup that can't be read, plain text follows."""
+    markup = Refuse(code=400, description="Bad Request: can't parse entities: no")
+    async with stage() as on:
+        chat = ann_of(on)
+        on.telegram.will(SEND, NOT_THIS)
+        on.telegram.will("sendMessage", markup)
+        with pytest.raises(ChannelRejected) as caught:
+            await on.channel.send(on.place(chat.id), table(on))
+        assert caught.value.markup
+
+
+async def test_an_edit_of_what_is_gone_is_not_made_twice() -> None:
+    async with stage() as on:
+        ref = await begun(on)
+        await on.channel.delete(ref)
+        with pytest.raises(ChannelRejected) as caught:
+            await on.channel.edit(ref, table(on))
+        assert caught.value.gone
+        assert len(on.telegram.called(EDIT)) == 1
+
+
+# --- what may have arrived ----------------------------------------------------------------------------
+
+
+async def shown(on: Stage, method: str, ref: MessageRef) -> None:
+    match method:
+        case "sendRichMessage":
+            await on.channel.send(ref.address, table(on))
+        case "sendRichMessageDraft":
+            await on.channel.preview(ref.address, table(on))
+        case _:
+            await on.channel.edit(ref, table(on))
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Refuse(code=401, description="Unauthorized"), ChannelUnavailable),
+        (TooMany(retry_after_s=7), RateLimited),
+        (BadGateway(carried_out=True), DeliveryUnknown),
+        (Lose(carried_out=False), DeliveryUnknown),
+        (Lose(carried_out=True), DeliveryUnknown),
+        (Refuse(code=500, description="Internal Server Error"), DeliveryUnknown),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("method", [SEND, DRAFT, EDIT])
+async def test_it_is_not_repeated_in_another_form(
+    method: str, fault: TooMany | BadGateway | Lose | Refuse, kind: type[ZeroclawError]
+) -> None:
+    """What to do next is decided where every lost answer is (P1)."""
+    async with stage() as on:
+        ref = await begun(on)
+        before = len(on.telegram.calls)
+        on.telegram.will(method, fault)
+        with pytest.raises(ZeroclawError) as caught:
+            await shown(on, method, ref)
+        assert type(caught.value) is kind
+        assert len(on.telegram.calls) == before + 1
+        await shown(on, method, ref)
+        assert on.telegram.calls[-1].parameters.has("rich_message")
+
+
+async def looked(on: Stage, ref: MessageRef, since: str) -> Sighting:
+    seen = Sighting(since=since, is_over=False)
+    while not seen.is_over:
+        seen = await on.channel.look(ref.address, table(on), since=seen.since, apart=frozenset())
+    return seen
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_lost_one_is_found_by_its_number(restarted: bool) -> None:
+    """Nothing that is seen changes by the look. P1."""
+    async with stage() as on:
+        ref = await begun(on)
+        mark = on.channel.mark(ref.address)
+        on.telegram.will(SEND, Lose(carried_out=True))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send(ref.address, table(on))
+        now = on.restarted() if restarted else on
+        seen = await looked(now, ref, mark)
+        if restarted:
+            await now.channel.aclose()
+        chat = on.telegram.account.chats[int(ref.address.chat)]
+        assert seen.ref is not None
+        assert seen.ref.message == str(chat.from_bot[-1].id)
+        assert len(chat.from_bot[-1].versions) == 1
+
+
+async def test_one_that_was_lost_in_the_ordinary_form_is_found_as_well() -> None:
+    """Its rich form is refused again, or becomes what is seen. P1."""
+    async with stage() as on:
+        ref = await begun(on)
+        mark = on.channel.mark(ref.address)
+        on.telegram.will(SEND, NOT_THIS)
+        on.telegram.will("sendMessage", Lose(carried_out=True))
+        with pytest.raises(DeliveryUnknown):
+            await on.channel.send(ref.address, table(on))
+        on.telegram.will(EDIT, NOT_THIS)
+        seen = await looked(on, ref, mark)
+        assert seen.ref is not None
+        chat = on.telegram.account.chats[int(ref.address.chat)]
+        assert chat.from_bot[-1].texts == [SIGNS]
+
+
+async def test_one_that_does_not_stand_is_not_found() -> None:
+    async with stage() as on:
+        ref = await begun(on)
+        mark = on.channel.mark(ref.address)
+        assert (await looked(on, ref, mark)).ref is None
