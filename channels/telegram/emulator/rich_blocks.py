@@ -184,8 +184,9 @@ def _link(url: str, text: object) -> Json:
 
 
 def plain(found: Iterable[object]) -> str:
-    """Return the words of blocks: a line for each row of a table and each item of a list."""
-    return "\n".join(line for one in found if is_object(one) for line in _lines(one)).strip()
+    """Return the words of blocks, an empty line between two; a row or an item is a line."""
+    shown = ("\n".join(_lines(one)).strip() for one in found if is_object(one))
+    return "\n\n".join(one for one in shown if one)
 
 
 def _lines(block: Json) -> Iterator[str]:
@@ -197,9 +198,14 @@ def _lines(block: Json) -> Iterator[str]:
         yield " | ".join(words(one.get("text")) for one in cells)
     for item in _array(block, "items"):
         if is_object(item):
-            yield f"{_sign(item)} {plain(_array(item, 'blocks'))}"
+            yield f"{_sign(item)} {_close(_array(item, 'blocks'))}"
     if inner := _array(block, "blocks"):
-        yield plain(inner)
+        yield _close(inner)
+
+
+def _close(found: Iterable[object]) -> str:
+    """Return the words of blocks in another one."""
+    return plain(found).replace("\n\n", "\n")
 
 
 def _sign(item: Json) -> str:

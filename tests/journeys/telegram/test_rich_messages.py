@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 SEND, DRAFT, EDIT = "sendRichMessage", "sendRichMessageDraft", "editMessageText"
 HEAD, ROW, LAST = "Prices:\n\n| what | much |\n|---|--:|\n", "| milk | 1 |\n", "| bread | 2 |\n"
 TABLE = f"{HEAD}{ROW}{LAST}"
-SHOWN = "Prices:\nwhat | much\nmilk | 1\nbread | 2"
+SHOWN = "Prices:\n\nwhat | much\nmilk | 1\nbread | 2"
 SIGNS = markdown(TABLE).plain
 NOT_THIS = Refuse(code=400, description="Bad Request: RICH_MESSAGE_CONTENT_REQUIRED")
 
@@ -32,7 +32,7 @@ async def test_a_table_is_one_while_it_is_written_and_when_it_stands(tmp_path: P
         await here.until(lambda: here.telegram.draft(here.ann.chat) == "Prices:")
         first.open()
         await here.until(
-            lambda: here.telegram.draft(here.ann.chat) == "Prices:\nwhat | much\nmilk | 1"
+            lambda: here.telegram.draft(here.ann.chat) == "Prices:\n\nwhat | much\nmilk | 1"
         )
         second.open()
         await here.answered(here.ann.chat, SHOWN)

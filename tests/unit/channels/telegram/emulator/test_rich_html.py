@@ -22,11 +22,11 @@ def cell(text: object, align: str = "left", **more: object) -> Shape:
     [
         ("a &lt; b &#x41;&#65;&hellip; &", [paragraph(["a ", "<", " b ", "A", "A", "…", " ", "&"])], ""),
         ("<p>a\n <b>b</b><br/>c</p>", [paragraph(["a ", {"type": "bold", "text": "b"}, "\n", "c"])], ""),
-        ("<h3>T</h3> <footer>f</footer>", [{"type": "heading", "text": "T", "size": 3}, {"type": "footer", "text": "f"}], "T\nf"),
+        ("<h3>T</h3> <footer>f</footer>", [{"type": "heading", "text": "T", "size": 3}, {"type": "footer", "text": "f"}], "T\n\nf"),
         (
             '<pre><code class="language-py">a\n  b</code></pre><pre>c</pre><hr/>',
             [{"type": "pre", "text": "a\n  b", "language": "py"}, {"type": "pre", "text": "c"}, {"type": "divider"}],
-            "a\n  b\nc",
+            "a\n  b\n\nc",
         ),
         (
             "<ul><li>a<ol start=\"3\"><li>b</li><li><p>c</p></li></ol></li></ul>",
@@ -87,7 +87,7 @@ def cell(text: object, align: str = "left", **more: object) -> Shape:
                 {"type": "blockquote", "blocks": [paragraph("q"), paragraph("r")], "credit": "w"},
                 {"type": "pullquote", "text": "s", "credit": "x"},
             ],
-            "w\nq\nr\ns\nx",
+            "w\nq\nr\n\ns\nx",
         ),
         (
             "<details open><summary>S</summary>a</details><details>b</details>",
@@ -103,7 +103,7 @@ def cell(text: object, align: str = "left", **more: object) -> Shape:
                 {"type": "mathematical_expression", "expression": "x^2"},
                 paragraph({"type": "mathematical_expression", "expression": "y"}),
             ],
-            "x^2\ny",
+            "x^2\n\ny",
         ),
         (
             '<a href="https://e.x">l</a><a href="#n">n</a><a name="n"></a>'
