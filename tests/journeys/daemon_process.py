@@ -4,10 +4,12 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 PROGRAM = str(Path(sys.executable).with_name("zeroclaw"))
+READY = b"zeroclaw is ready"
 # Longer than its grace time and all that it may wait for; less than a test's own time limit.
 PATIENCE_S = 30.0
 # Of a log that is shown when a journey fails.
@@ -122,6 +124,7 @@ class DaemonProcess:
         self._launch = launch
         self._process: Running | None = None
         self._ended = asyncio.Event()
+        self._is_ready = asyncio.Event()
         self._is_asked_to_end = False
         self.exit_code: int | None = None
         self.said: list[str] = []
@@ -156,7 +159,7 @@ class DaemonProcess:
 
     async def start(self) -> None:
         """Start it; does not wait until it is ready."""
-        self._ended = asyncio.Event()
+        self._ended, self._is_ready = asyncio.Event(), asyncio.Event()
         self._is_asked_to_end = False
         self.exit_code = None
         self._process = await self._launch(
@@ -182,7 +185,13 @@ class DaemonProcess:
             self._process.terminate()
 
     async def terminate(self) -> int:
-        """Ask it to end, and return its exit code."""
+        """Ask it to end once it can be asked, and return its exit code.
+
+        On a slow machine it may stand before its first line, and know no signal yet.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._is_ready.wait()
         self.ask_to_end()
         return await self.ended()
 
@@ -217,7 +226,10 @@ class DaemonProcess:
     async def _watch(self, process: Running) -> None:
         async for line in process.lines():
             self.said.append(line.decode("utf-8", "replace").rstrip("\n"))
+            if line.startswith(READY):
+                self._is_ready.set()
             self._changed()
         self.exit_code = await process.wait()
+        self._is_ready.set()  # nobody need wait for that any more
         self._ended.set()
         self._changed()
