@@ -189,6 +189,12 @@ def step(
     return Tally(person=person, conversation=chat, day=day), None
 
 
+def dry_at(bucket: Bucket, rate: Rate) -> datetime:
+    """Return from when on a bucket says no more than none at all would."""
+    drained = bucket.at + rate.drained_after(bucket.level)
+    return drained if bucket.over_until is None else max(drained, bucket.over_until)
+
+
 def ends_at(day: Day) -> datetime:
     """Return when a day is over."""
     return day.begins_at + timedelta(days=1)

@@ -10,6 +10,7 @@ turn or answers a question.
 """
 
 import asyncio
+import itertools
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -22,7 +23,18 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Principal, Said
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.limits import Bucket, Day, Limits, Over, Tally, Which, ends_at, step
+from zeroclaw.inbound.limits import (
+    Bucket,
+    Day,
+    Limits,
+    Over,
+    Rate,
+    Tally,
+    Which,
+    dry_at,
+    ends_at,
+    step,
+)
 from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.language import Spoken
@@ -32,7 +44,9 @@ from zeroclaw.turn.inbox import Item, Unread, item_put
 from zeroclaw.turn.span import span
 
 REMEMBERED = 4096
-"""Buckets that are kept; the one that was filled least recently goes, and is empty next time."""
+"""Buckets that are kept while they drain; of more the one that was filled least recently goes."""
+MOST_DROPPED = 8
+"""Buckets that are looked at with each one that is filled, whether they have drained."""
 OPENING = frozenset({"tool", "retry"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
@@ -92,9 +106,14 @@ class Turnstile:
         self._limits = limits
         self._clock = clock
         self._ids = ids
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[Bucket, datetime]] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.refused: Counter[str] = Counter()
+
+    @property
+    def filled(self) -> int:
+        """How many buckets had not drained when the newest message passed."""
+        return len(self._buckets)
 
     @asynccontextmanager
     async def passing(self, envelope: Envelope, principal: Principal) -> AsyncGenerator[Passage]:
@@ -124,8 +143,8 @@ class Turnstile:
         row = await self._store.get(RowKind.ALLOWANCE, key) if limits.daily else None
         day = None if row is None else decode(Day, row.body)
         before = Tally(
-            person=self._buckets.get(passage.person),
-            conversation=self._buckets.get(passage.conversation),
+            person=self._bucket(passage.person),
+            conversation=self._bucket(passage.conversation),
             day=day,
         )
         passage.tally, passage.over = step(
@@ -143,8 +162,10 @@ class Turnstile:
 
     def passed(self, passage: Passage) -> None:
         """Remember what was counted: the event is committed, and was none that was known."""
-        self._fill(passage.person, passage.tally.person)
-        self._fill(passage.conversation, passage.tally.conversation)
+        if passage.limits is not None:
+            self._fill(passage.person, passage.tally.person, passage.limits.person)
+            conversation = passage.limits.conversation
+            self._fill(passage.conversation, passage.tally.conversation, conversation)
         if passage.over is not None:
             self.refused[passage.envelope.address.channel] += 1
 
@@ -166,13 +187,20 @@ class Turnstile:
     def _lock(self, key: str) -> asyncio.Lock:
         return self._locks.setdefault(key, asyncio.Lock())
 
-    def _fill(self, key: str, bucket: Bucket | None) -> None:
-        if bucket is None:
-            return
-        self._buckets[key] = bucket
+    def _bucket(self, key: str) -> Bucket | None:
+        found, _ = self._buckets.get(key, (None, None))
+        return found
+
+    def _fill(self, key: str, bucket: Bucket | None, rate: Rate) -> None:
+        if bucket is None or not rate.per_minute:
+            return  # it was not counted against this one
+        self._buckets[key] = (bucket, dry_at(bucket, rate))
         self._buckets.move_to_end(key)
-        if len(self._buckets) > REMEMBERED:
-            self._buckets.popitem(last=False)
+        now = self._clock.now()
+        for oldest, (_, dry) in list(itertools.islice(self._buckets.items(), MOST_DROPPED)):
+            if len(self._buckets) <= REMEMBERED and dry > now:
+                return
+            del self._buckets[oldest]
 
     async def _turned_away(self, passage: Passage, over: Over) -> Plan:
         """Return the end of an event that is over a limit: failed, and told once a stretch."""

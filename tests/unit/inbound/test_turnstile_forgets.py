@@ -1,0 +1,20 @@
+"""What is remembered of those who wrote: only what still drains."""
+
+from tests.fakes.house import World
+from zeroclaw.config import LimitsSettings
+
+
+async def test_a_bucket_that_has_drained_is_not_remembered(world: World) -> None:
+    """After a crowd nothing is left of it; whoever is over a limit stays so meanwhile."""
+    world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=1))
+    async with world.running() as house:
+        for name in ("ben", "cleo", "cleo"):
+            await house.say("hello", name)
+        assert house.rooms.turnstile.filled == 2 * 2
+        await house.advance(9)
+        await house.say("too early", "cleo")
+        assert house.texts("cleo")[0] == "ok"
+        assert "ok" not in house.texts("cleo")[1:]
+        await house.advance(60)
+        await house.say("hello", "ben")
+        assert house.rooms.turnstile.filled == 2
