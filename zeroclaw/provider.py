@@ -30,10 +30,12 @@ class TextDelta(Value):
 
     Attributes:
         joined: How many pieces of the endpoint it is made of; those that come together are joined.
+        is_last: The answer's end came together with it. False where that is not known.
     """
 
     text: str
     joined: int = 1
+    is_last: bool = False
 
 
 class ReasoningDelta(Value):

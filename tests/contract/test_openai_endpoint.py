@@ -18,6 +18,7 @@ from zeroclaw.provider import (
     TextDelta,
     ToolCallReady,
 )
+from zeroclaw.value import replace
 
 PINGED = b": ping\r\n\r\n"
 
@@ -27,8 +28,12 @@ def of(server: ModelServer | ModelProcess) -> Provider:
 
 
 async def play(provider: Provider, text: str = "hi") -> list[StreamEvent]:
+    """Play one request; what of it comes together is chance, and left out."""
     async with aclosing(provider.stream(ask(text))) as events:
-        return [event async for event in events]
+        return [
+            replace(event, is_last=False) if isinstance(event, TextDelta) else event
+            async for event in events
+        ]
 
 
 def said(events: list[StreamEvent]) -> str:

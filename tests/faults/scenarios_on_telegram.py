@@ -34,6 +34,21 @@ async def _slow(scene: Scene) -> None:
     await scene.say("ann", "think", "Here I am.")
 
 
+async def _drafted(scene: Scene) -> None:
+    stage = scene.stage
+    assert isinstance(stage, OnTelegram)
+    gate = stage.model.gate()
+    stage.model.say("Here ", gate, "I am.", key="think", times=None)
+
+    async def read() -> None:
+        # Its end must not come together with it: then the answer is sent at once.
+        await stage.until(lambda: stage.telegram.called("sendMessageDraft"))
+        gate.open()
+
+    scene.live(read())
+    await scene.say("ann", "think", "Here I am.")
+
+
 async def _group(scene: Scene) -> None:
     scene.write("hi", "Hello ", "to ", "the team.")
     await scene.say("ann", "hi", "Hello to the team.", where=TEAM)
@@ -137,6 +152,7 @@ ON_TELEGRAM: Mapping[str, Scenario] = {
         for name in ("text", "approved", "shell", "denied", "batch", "edited", "refused")
     },
     "slow": Scenario(play=_slow),
+    "drafted": Scenario(play=_drafted),
     "group": Scenario(play=_group),
     "group asks": Scenario(play=_group_asks),
     "long": Scenario(play=_long),

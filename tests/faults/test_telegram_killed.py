@@ -45,7 +45,7 @@ SHOWN: dict[str, dict[str, object]] = {
 }
 CALLS = {
     "edited": ["send 1", "send 2", "edit 1", "ask 1", "settle 1"],
-    "native": ["preview 1", "send 1", "ask 1", "settle 1"],
+    "native": ["send 1", "ask 1", "settle 1"],
     "whole": ["send 1", "ask 1", "settle 1"],
 }
 

@@ -47,7 +47,7 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.HOUSEKEEPING: (("approved", 1), ("approved", 2), ("denied", 1)),
 }
 CALLS = (
-    ("preview", "text", 1),
+    ("preview", "drafted", 1),
     ("send", "text", 1),
     ("send", "group", 1),
     ("send", "long", 2),
@@ -69,7 +69,7 @@ METHODS = (
     ("getUpdates", "approved", 2),
     ("getFile", "file", 1),
     ("sendChatAction", "slow", 1),
-    ("sendMessageDraft", "text", 1),
+    ("sendMessageDraft", "drafted", 1),
     ("sendMessage", "text", 1),
     ("sendMessage", "approved", 2),
     ("sendMessage", "group", 1),

@@ -16,8 +16,8 @@ say so. How an answer ends is the outbox's affair; it begins with the messages t
 
 Where the platform shows unsent text, the last part is previewed, and is no message before it is
 full or `Demanded`. A preview leaves nothing behind, so it can't stand twice: lost or failed, it is
-made again, and at the end the final is sent in its place. Refused for good, the draft goes on in
-messages.
+made again, and at the end the final is sent in its place. So the last text is not previewed: the
+final would have to wait for that. Refused for good, the draft goes on in messages.
 """
 
 from typing import assert_never
@@ -85,6 +85,7 @@ class Draft(Value):
         fence: Of the newest frame.
         number: Of the newest frame within the fence.
         wanted: The parts that were asked to be shown last.
+        is_last: They are all that will be, as far as the model was asked.
         parts: The messages that stand, in order.
         demanded: So many parts, from the first, must be messages.
         previewed: What is seen of the next part, None for nothing, or when nobody knows.
@@ -106,6 +107,7 @@ class Draft(Value):
     traits: Traits
     number: int = -1
     wanted: tuple[str, ...] = ()
+    is_last: bool = False
     parts: tuple[Part, ...] = ()
     demanded: int = 0
     previewed: str | None = None
@@ -178,7 +180,7 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
         case Showed():
             if not _is_news(draft, event):
                 return draft, ()
-            draft = replace(draft, fence=event.fence, number=event.number)
+            draft = replace(draft, fence=event.fence, number=event.number, is_last=event.is_last)
             if event.parts:
                 draft = replace(draft, wanted=event.parts)
         case Granted():
@@ -267,7 +269,7 @@ def _next_call(draft: Draft) -> Call | None:
     text = wanted[next_part]
     may_grow = next_part == len(wanted) - 1
     if draft.traits.previews and may_grow and next_part >= draft.demanded:
-        if text == draft.previewed:
+        if text == draft.previewed or draft.is_last:
             return None
         return Preview(call=draft.calls, key=key, text=text, plain=draft.plain)
     return Send(call=draft.calls, key=key, text=text, plain=draft.plain)

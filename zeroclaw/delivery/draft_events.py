@@ -48,12 +48,17 @@ Call = Send | Edit | Delete | Preview
 
 
 class Showed(Value):
-    """The runtime has a newer text, whole, cut into parts; a blank one changes nothing."""
+    """The runtime has a newer text, whole, cut into parts; a blank one changes nothing.
+
+    Attributes:
+        is_last: The final, or a tool, follows at once.
+    """
 
     turn: str
     fence: int
     number: int
     parts: tuple[str, ...]
+    is_last: bool = False
 
 
 class Granted(Value):

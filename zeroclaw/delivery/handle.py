@@ -27,7 +27,7 @@ from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
 from zeroclaw.language import Language
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 NOT_YET_S = 0.3
 """A first text that comes sooner is a sign itself, and no call is spent on another."""
@@ -105,7 +105,7 @@ class DraftHandle:
         self._mark = lost
         self._number = -1
         self._text = ""
-        self._is_news = False
+        self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._ended = asyncio.Event()
         self._begun_to_speak = asyncio.Event()
@@ -149,16 +149,20 @@ class DraftHandle:
         """Wait until what was asked to be shown last stands, or can't be shown."""
         await self._at_rest.wait()
 
-    def show(self, number: int, text: str) -> None:
+    def show(self, number: int, text: str, *, is_last: bool = False) -> None:
         """Ask that this be shown; never waits, and only the newest is kept.
 
         Args:
             number: Grows with each text of the turn; older ones are dropped.
             text: The whole text so far, redacted and screened.
+            is_last: The final, or a tool, follows at once.
         """
         if number <= self._number or self._draft.closed:
             return
-        self._number, self._text, self._is_news = number, text, True
+        self._number, self._text = number, text
+        self._news = Showed(
+            turn=self._turn, fence=self._fence, number=number, parts=(), is_last=is_last
+        )
         self._begun_to_speak.set()
         self._at_rest.clear()
         if self._draft.asked is None and self._draft.flight is None:
@@ -198,10 +202,9 @@ class DraftHandle:
 
     def _take_news(self) -> None:
         """Cut the newest text only now, when it may be shown; most are overtaken before."""
-        if self._is_news:
-            self._is_news = False
-            parts = self._parts()
-            self._feed(Showed(turn=self._turn, fence=self._fence, number=self._number, parts=parts))
+        if self._news is not None:
+            news, self._news = self._news, None
+            self._feed(replace(news, parts=self._parts()))
 
     def _granted(self) -> None:
         asked = self._draft.asked
@@ -232,7 +235,7 @@ class DraftHandle:
 
     def _look_for_rest(self) -> None:
         draft = self._draft
-        busy = self._is_news or draft.asked is not None or draft.flight is not None
+        busy = self._news is not None or draft.asked is not None or draft.flight is not None
         if busy and not draft.ended:
             self._at_rest.clear()
         else:

@@ -125,12 +125,13 @@ class Asking:
         answer.redaction = Redaction()
         answer.texts.append(rest)
         answer.screening, marked = screen.feed(answer.screening, rest, self._lookup)
-        await self._show(number, answer, marked + screen.flush(answer.screening, self._lookup))
+        marked += screen.flush(answer.screening, self._lookup)
+        await self._show(number, answer, marked, is_last=True)
 
     async def _take(self, number: int, answer: _Answer, event: StreamEvent) -> None:
         match event:
-            case TextDelta(text=text):
-                await self._add(number, answer, text)
+            case TextDelta(text=text, is_last=is_last):
+                await self._add(number, answer, text, is_last=is_last)
             case ReasoningDelta(text=text, details=details):
                 answer.reasoning.append(text)
                 answer.details.extend(details)
@@ -141,17 +142,17 @@ class Asking:
             case Finished(reason=reason):
                 answer.finish = reason
 
-    async def _add(self, number: int, answer: _Answer, text: str) -> None:
+    async def _add(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
         answer.redaction, safe = self._redactor.feed(answer.redaction, text)
         if safe:
             answer.texts.append(safe)
             answer.screening, marked = screen.feed(answer.screening, safe, self._lookup)
-            await self._show(number, answer, marked)
+            await self._show(number, answer, marked, is_last=is_last)
 
-    async def _show(self, number: int, answer: _Answer, text: str) -> None:
+    async def _show(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:
         if text:
             answer.shown.append(text)
-            await self._tell(TextArrived(request=number, text=text))
+            await self._tell(TextArrived(request=number, text=text, is_last=is_last))
 
 
 def _failure(number: int, raised: Raised, language: Language, *, is_operator: bool) -> RequestEvent:

@@ -208,8 +208,8 @@ def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamC
     match event:
         case TextArrived():
             shown = state.shown + event.text if state.fresh else event.text
-            whole = joined(progress.said, shown)
-            return Streaming(progress=progress, shown=shown, fresh=True), (ShowText(text=whole),)
+            whole = ShowText(text=joined(progress.said, shown), is_last=event.is_last)
+            return Streaming(progress=progress, shown=shown, fresh=True), (whole,)
         case StreamCut() if progress.reasked:
             note = sentences.BROKE_OFF_TWICE.to(progress.language)
             return finish(state, "error", note)

@@ -223,10 +223,10 @@ class Running:
         match effect:
             case signals.SendRequest(request=request):
                 self._start(group, tasks.ask(request))
-            case signals.ShowText(text=text):
+            case signals.ShowText(text=text, is_last=is_last):
                 self._frames += 1
                 self._shown = text
-                self._draft.show(self._frames, text)
+                self._draft.show(self._frames, text, is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # People read it while they or a tool are waited for; a card may come below it.
                 self._draft.stand()

@@ -27,10 +27,15 @@ class RequestSent(Value):
 
 
 class TextArrived(Value):
-    """More of the answer may be shown: redacted and screened."""
+    """More of the answer may be shown: redacted and screened.
+
+    Attributes:
+        is_last: The answer's end came with it, so `ResponseReceived` follows at once.
+    """
 
     request: int
     text: str
+    is_last: bool = False
 
 
 class ResponseReceived(Value):
@@ -208,9 +213,14 @@ class SendRequest(Value):
 
 
 class ShowText(Value):
-    """Show this as the draft; it is the whole text of the turn so far. No answer."""
+    """Show this as the draft; it is the whole text of the turn so far. No answer.
+
+    Attributes:
+        is_last: The model has said all of it.
+    """
 
     text: str
+    is_last: bool = False
 
 
 class GateBatch(Value):

@@ -155,8 +155,11 @@ async def test_a_draft_that_fails_costs_nothing(
     """It may be shown or not; the answer stands once, and no repeat is possible (P1, P6)."""
     async with bot(tmp_path) as here:
         here.telegram.will(DRAFT, fault)
-        here.model.say("hello ", "Ann")
+        gate = here.model.gate()
+        here.model.say("hello ", gate, "Ann")
         here.ann.says("hi")
+        await here.until(lambda: here.telegram.called(DRAFT))
+        gate.open()
         await here.answered(here.ann.chat, "hello Ann")
 
 
@@ -165,10 +168,12 @@ async def test_a_draft_that_hangs_holds_up_no_other_chat(tmp_path: Path) -> None
     async with bot(tmp_path) as here:
         hang = Hang()
         here.telegram.will(DRAFT, hang, chat=here.ann.chat)
-        here.model.say("hello Ann", key="ann")
+        gate = here.model.gate()
+        here.model.say("hello ", gate, "Ann", key="ann")
         here.model.say("hello Bob", key="bob")
         here.ann.says("I am ann")
         await hang.reached()
+        gate.open()
         here.bob.says("I am bob")
         await here.answered(here.bob.chat, "hello Bob")
         hang.release()

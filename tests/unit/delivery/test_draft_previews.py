@@ -67,6 +67,23 @@ def test_a_growing_text_is_previewed_and_leaves_no_message() -> None:
     assert play(draft, Done(call=1), Closed())[1] == [Ended(messages=())]
 
 
+def test_the_last_text_is_not_previewed() -> None:
+    """The final follows, and would have to wait for that; what is full is sent (S2-06, P6)."""
+    last = replace(show(1, "ab"), is_last=True)
+    assert play(FRESH, last)[1] == []
+    assert play(SEEN, last)[1] == []
+    assert play(SEEN, show(1, "aa"), replace(last, number=2))[1] == [Withdraw()]
+    assert play(SEEN, replace(last, parts=("full", "rest")))[1] == [Ask(message="")]
+
+
+def test_the_last_text_before_a_tool_becomes_a_message() -> None:
+    """People read it while they are waited for; what follows the tool is previewed again (K4)."""
+    draft, effects = play(FRESH, replace(show(0, "a"), is_last=True), Demanded())
+    assert effects == [Ask(message="", soon=True)]
+    draft, effects = play(draft, Granted(), Sent(call=0, message="m0"), show(1, "a", "more"))
+    assert effects == [Ask(message="t:1")]
+
+
 def test_the_same_text_is_not_previewed_twice() -> None:
     assert play(SEEN, show(1, "a"))[1] == []
     assert play(SEEN, show(1, "ab"), show(2, "a"))[1] == [Withdraw()]

@@ -47,6 +47,20 @@ async def test_an_answer_grows_without_a_message() -> None:
         assert {call.key for call in rig.channel.called("preview")} == {"turn:0"}
 
 
+async def test_the_last_text_leaves_no_call_for_the_final_to_wait_for() -> None:
+    """Not even one that was asked for before it came (P6)."""
+    async with running(platform(replace(NATIVE, min_edit_interval_s=5))) as rig:
+        handle = draft(rig)
+        handle.show(0, "a")
+        await rig.clock.sleep(6)
+        handle.show(1, "ab")
+        handle.show(2, "abc", is_last=True)
+        await handle.at_rest()
+        await rig.clock.sleep(10)
+        assert seen(rig.channel) == ("a", [])
+        assert await handle.close() == ()
+
+
 async def test_in_a_chat_of_several_people_it_is_a_message() -> None:
     """Only direct chats show what is not sent (S2-06)."""
     async with running(platform(NATIVE)) as rig:

@@ -23,6 +23,7 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.providers.openai.body import Body
+from zeroclaw.value import replace
 
 STREAM = (
     '\ufeff: ping\r\n\r\ndata: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\r\n\r\n'
@@ -44,6 +45,7 @@ ANSWER: list[StreamEvent] = [
 ]
 TEXT = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'
 STOP = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
+DONE = b"data: [DONE]\n\n"
 
 
 def body(*, redact: Callable[[str], str] = str, max_bytes: int = 10_000) -> Body:
@@ -56,16 +58,24 @@ def read(*chunks: bytes) -> list[StreamEvent]:
     return [*events, *reader.end()]
 
 
+def without_chance(events: list[StreamEvent]) -> list[StreamEvent]:
+    """The events, whatever of them came together."""
+    return [
+        replace(event, is_last=False) if isinstance(event, TextDelta) else event for event in events
+    ]
+
+
 @pytest.mark.parametrize("point", range(len(STREAM) + 1))
 def test_an_answer_is_the_same_for_every_split_point(point: int) -> None:
     """Bytes to typed events, cut anywhere, in a character and in a line end too (S2-21, S1-13)."""
-    assert read(STREAM[:point], STREAM[point:]) == ANSWER
+    assert without_chance(read(STREAM[:point], STREAM[point:])) == ANSWER
 
 
 @given(st.sets(st.integers(0, len(STREAM)), max_size=20))
 def test_an_answer_is_the_same_for_any_cutting(points: set[int]) -> None:
     edges = [0, *sorted(points), len(STREAM)]
-    assert read(*(STREAM[a:b] for a, b in zip(edges, edges[1:], strict=False))) == ANSWER  # noqa: RUF007
+    events = read(*(STREAM[a:b] for a, b in zip(edges, edges[1:], strict=False)))  # noqa: RUF007
+    assert without_chance(events) == ANSWER
 
 
 def test_what_follows_done_is_not_read() -> None:
@@ -160,6 +170,15 @@ def test_texts_that_came_together_go_on_as_one() -> None:
     assert read(TEXT + TEXT + STOP, TEXT)[:2] == [xx, x]
     thought = b'data: {"choices":[{"delta":{"reasoning":"so"}}]}\n\n'
     assert read(TEXT + TEXT + thought + TEXT + STOP)[:3] == [xx, ReasoningDelta(text="so"), x]
+
+
+def test_a_text_that_came_with_the_end_says_so() -> None:
+    """So that nobody shows it as the beginning of more."""
+    last = TextDelta(text="x", is_last=True)
+    assert read(TEXT, TEXT + STOP + DONE)[:2] == [TextDelta(text="x"), last]
+    assert read(TEXT + STOP, DONE)[0] == TextDelta(text="x")
+    thought = b'data: {"choices":[{"delta":{"reasoning":"so"}}]}\n\n'
+    assert read(TEXT + thought + TEXT + STOP + DONE)[::2][:2] == [TextDelta(text="x"), last]
 
 
 def test_a_text_is_handed_on_before_the_error_that_came_with_it() -> None:

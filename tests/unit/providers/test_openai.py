@@ -214,7 +214,7 @@ async def test_the_end_of_the_body_is_read_so_that_the_connection_is_kept() -> N
 
 @pytest.mark.parametrize(
     "rest",
-    [(5.0, b"x"), (1.5, b"x", 1.5, b"x"), (HttpCut("cut", before_answer=False),)],
+    [(5.0, b"x"), (0.15, b"x", 0.15, b"x"), (HttpCut("cut", before_answer=False),)],
     ids=["slow", "dripping", "cut"],
 )
 async def test_a_body_that_goes_on_after_done_is_left(rest: tuple[Part, ...]) -> None:

@@ -56,6 +56,12 @@ def test_text_is_shown_as_it_arrives() -> None:
     assert run((streaming(), ()), a, b) == (shown, (ShowText(text="Hello"),))
 
 
+def test_it_is_told_which_text_is_the_last() -> None:
+    """So that the final does not wait for a draft of the same text (P6)."""
+    event = signals.TextArrived(request=1, text="Hello", is_last=True)
+    assert step(streaming(), event)[1] == (ShowText(text="Hello", is_last=True),)
+
+
 def test_the_second_answer_of_a_turn_continues_the_first() -> None:
     """Text before and after a tool call is one draft (K4)."""
     state = Streaming(progress=Progress(limits=LIMITS, requests=2, said="Looking."))

@@ -69,7 +69,8 @@ class Body:
             chunk = self._decide(chunk)
         if self._kind == "stream":
             self._sse, events = feed(self._sse, chunk)
-            yield from joined(chain.from_iterable(map(self._take, events)))
+            taken = chain.from_iterable(map(self._take, events))
+            yield from joined(taken, is_over=lambda: self.is_done)
         else:
             self.has_progressed = self._kind != ""
             self._kept.append(chunk)
@@ -139,8 +140,13 @@ class Body:
         return means(refusal, endpoint=self._endpoint, redact=self._redact)
 
 
-def joined(events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
-    """Join texts that follow each other: what came together goes on together, as one."""
+def joined(events: Iterable[StreamEvent], *, is_over: Callable[[], bool]) -> Iterator[StreamEvent]:
+    """Join texts that follow each other: what came together goes on together, as one.
+
+    Args:
+        events: What came together.
+        is_over: Whether what was taken until now had the answer's end behind it.
+    """
     texts: list[str] = []
     try:
         for event in events:
@@ -152,11 +158,11 @@ def joined(events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
             yield event
     finally:  # also before an error that came behind a text
         if texts:
-            yield _text(texts)
+            yield _text(texts, is_last=is_over())
 
 
-def _text(texts: list[str]) -> TextDelta:
+def _text(texts: list[str], *, is_last: bool = False) -> TextDelta:
     """Join the texts, and hold none any more."""
-    joint = TextDelta(text="".join(texts), joined=len(texts))
+    joint = TextDelta(text="".join(texts), joined=len(texts), is_last=is_last)
     texts.clear()
     return joint

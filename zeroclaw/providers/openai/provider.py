@@ -53,6 +53,8 @@ LONGEST_WAIT_S = 8.0
 LONGEST_RETRY_AFTER_S = 30.0
 # Usage and `[DONE]` follow the finish within milliseconds; some servers forget to hang up.
 GRACE_S = 2.0
+# What is left after `[DONE]` is the end of the body, mostly there already; the answer waits for it.
+DRAIN_S = 0.2
 REFUSAL_BYTES = 64 * 1024
 REFUSAL_S = 5.0
 
@@ -272,7 +274,7 @@ class OpenAIProvider:
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Read what follows `[DONE]`, so that the connection can be used again."""
-        left_s = GRACE_S
+        left_s = DRAIN_S
         try:
             while left_s > 0:
                 chunk, left_s = await self._next(chunks, left_s)
