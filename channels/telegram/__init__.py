@@ -1,7 +1,8 @@
 """Telegram: one bot account, received by long polling or by webhook.
 
-What an account may do is what Telegram publishes, taken a little short: two clocks and a network
-lie between a call and its count, and a call that comes too early is refused for seconds.
+What an account may do is what Telegram publishes, taken a little short: two clocks lie between a
+call and its count, some calls are not paced, such as a question for a reason, and a call that comes
+too early is refused for seconds.
 """
 
 import re
@@ -21,6 +22,7 @@ CAPABILITIES = Capabilities(
     has_threads=True,
     native_draft=True,
     has_typing=True,
+    draft_after_s=0.15,  # too short to be missed; many an answer in a crowd is whole by then
     max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
 )
 """Without limits; see `PUBLISHED`."""
@@ -31,7 +33,7 @@ CAPABILITIES = Capabilities(
 EDIT_INTERVAL_S = 1.0
 CHAT = Budget(per_s=1, burst=2)
 GROUP = Budget(per_s=19 / 60, burst=2)
-ACCOUNT = Budget(per_s=28, burst=20)
+ACCOUNT = Budget(per_s=29, burst=28)
 
 
 API = "https://api.telegram.org"

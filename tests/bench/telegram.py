@@ -237,13 +237,16 @@ async def _burst(
 async def limited(place: Place) -> None:
     """Measure 200 chats at once within the limits that Telegram publishes."""
     async with _talking(place, "telegram-limits", CHATS, limits="published") as (_, here):
+        # What the limit needs is reckoned from a full bucket; after a start ours counts as spent.
+        await asyncio.sleep(PUBLISHED.account.burst / PUBLISHED.account.per_s)
         told = (await here.say("text", people=CHATS))[0]
     calls = _counted(told)
     took = max(one.final for one in told) - min(one.delivered for one in told)
     needed = needed_s(len(calls), PUBLISHED.account)
     report, name = place.report, "telegram, 200 chats within limits"
     report.one(f"{name}: calls refused (429)", _refused(told), "", aim="0")
-    report.one(f"{name}: calls that count", len(calls), "")
+    # One for each answer is the least; more of them would make the ratio smaller, not better.
+    report.one(f"{name}: calls that count", len(calls), "", aim=str(CHATS))
     report.one(f"{name}: last answer", took, "s")
     report.one(f"{name}: what the limit needs for them", needed, "s")
     report.one(f"{name}: ratio", took / needed, "", aim="< 1.2")

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from zeroclaw import foreign, sentences
 from zeroclaw.channel import Capabilities, Card, Channel, Outcome, Sighting, Sought
 from zeroclaw.clock import Clock
-from zeroclaw.delivery import pacing, pacing_events
+from zeroclaw.delivery import pacing, pacing_events, pacing_state
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.pacing_events import Rank
@@ -66,14 +66,13 @@ class Account:
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
         self._chats: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        budget = channel.capabilities.account_budget
-        limits = pacing.Limits(
+        limits = pacing_state.Limits(
             chat=channel.capabilities.chat_budget,
             group=channel.capabilities.group_budget,
-            account=budget,
+            account=channel.capabilities.account_budget,
             edit_interval_s=channel.capabilities.min_edit_interval_s,
-            # Late calls arrive with a whole burst behind them, and a platform bears little more.
-            under_way=budget.burst // 2 if budget.per_s else 0,
+            draft_after_s=channel.capabilities.draft_after_s,
+            drafts_at_once=max(1, calls_at_once // 2),
         )
         self._pacing = pacing.fresh(limits, clock.monotonic())
         self._granted: dict[str, Callable[[], None]] = {}
@@ -322,13 +321,14 @@ class Account:
         self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
     ) -> Ending[T]:
         """Make a call that was granted."""
+        began = self._clock.monotonic()
         try:
             ending = await self._bounded(function, more_s=more_s)
             if isinstance(ending, NotArrived):
                 self._not_arrived(chat, ending.retry_after_s)
             return ending
         finally:
-            self._feed(pacing_events.Ended(at=self._clock.monotonic()))
+            self._feed(pacing_events.Ended(began=began, at=self._clock.monotonic()))
 
     async def _bounded(
         self, function: Callable[[], Awaitable[T]], *, more_s: float = 0.0

@@ -18,21 +18,26 @@ out of reach teaches nothing either: each call of a chat in vain doubles the tim
 the first answer in the chat ends that, and an answer in any other leaves no more of it than after
 the first call in vain.
 
-Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave a part
-of it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
+Finals and cards go before drafts, and find room: where a bucket allows a burst, drafts leave half of
+it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
 nothing. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
 account the one that was served longest ago is next, so when the budget is short all of them thin
-out evenly. After a start each bucket counts as spent, because nobody knows what the process before
-used.
+out evenly. When others call, a draft waits a little before it is shown first: an answer that is
+whole by then needs none. After a start each bucket counts as spent, because nobody knows what the
+process before used.
 
-A platform counts a call when it arrives, not when it was granted. On a busy machine calls pile up
-on their way and arrive together, so no more are granted while too many are under way.
+A platform counts a call when it arrives, which may be any instant from its grant to its end: on a
+busy machine calls pile up on their way and arrive together. So the account keeps a token aside for
+each call under way, and pays with it when the call ends. Whenever they arrive then, the platform's
+own bucket has room for them, and no slot that is certain to be free is left unused. Where many calls
+are under way at once, the machine or the platform is busy, and drafts wait.
 
 Instants are monotonic seconds of one clock.
 """
 
 from collections.abc import Mapping
-from typing import assert_never
+from math import inf
+from typing import TypeVar, assert_never
 
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.pacing_events import (
@@ -51,7 +56,10 @@ from zeroclaw.delivery.pacing_events import (
     Wanted,
     Withdrawn,
 )
-from zeroclaw.value import Value, field, replace
+from zeroclaw.delivery.pacing_state import Lane, Limits, Pacing
+from zeroclaw.value import replace
+
+T = TypeVar("T")
 
 # The gap after a first refusal by a platform that states no interval.
 FIRST_GAP_S = 0.5
@@ -65,81 +73,15 @@ SMALLEST_GAP_S = 0.05
 # Clocks and sums of floats may fall this short of an instant.
 TOLERANCE_S = 1e-6
 # Of a burst drafts leave this part to finals, and at least one call.
-LEFT_TO_FINALS = 4
+LEFT_TO_FINALS = 2
 # So many chats whose waits end so close together are held by one limit, the account's; platforms
 # state what is left of a wait in whole seconds, and answers take their time.
 ACCOUNTS_CHATS = 3
 TOGETHER_S = 2.0
-# A call that is under way for longer has arrived, or its platform hangs, and must not hold up all.
+# A call that is under way for longer has arrived, or its platform hangs; it counts as ended.
 LATE_S = 5.0
 # When so many chats or messages are remembered, those that nothing holds back are forgotten.
 REMEMBERED = 256
-
-
-class Limits(Value):
-    """What a platform allows one account, as its channel's capabilities state it.
-
-    Attributes:
-        edit_interval_s: Seconds between two calls about one message.
-        group: Of a chat that several people read, None where that makes no difference.
-        under_way: So many calls may be under way, and so arrive at once; 0 for any number.
-    """
-
-    chat: Budget
-    account: Budget
-    edit_interval_s: float = 0.0
-    group: Budget | None = None
-    under_way: int = 0
-
-
-class Lane(Value):
-    """A token bucket and what refusals taught about it.
-
-    Attributes:
-        tokens: Calls that may be made, as of `at`.
-        held_until: The platform asked to wait until then.
-        gap_s: Seconds between two calls, beyond what the budget says; 0 when never refused.
-        last: When the last call was granted.
-        outage_s: Seconds from one call in vain to the next; 0 while the platform answers here.
-        unreached: When the last call was in vain.
-    """
-
-    tokens: float
-    at: float
-    held_until: float
-    gap_s: float
-    last: float
-    outage_s: float = 0.0
-    unreached: float = 0.0
-
-
-class Pacing(Value):
-    """The state of one account.
-
-    Attributes:
-        started: When the process began to use the account.
-        chats: Lanes by chat; a chat that is not here has an untouched one.
-        groups: The chats among them that several people read.
-        messages: When each message was last touched.
-        served: By request id, the number of the grant that served it last.
-        waiting: In order of arrival.
-        under_way: When calls were granted, oldest first, of which so many have not ended. One
-            that was granted and never made is among them until it is late.
-        grants: How many were granted.
-        reached: When the platform answered last, in any chat.
-    """
-
-    limits: Limits
-    started: float
-    account: Lane
-    chats: Mapping[str, Lane] = field(default_factory=dict[str, Lane])
-    groups: frozenset[str] = frozenset()
-    messages: Mapping[str, float] = field(default_factory=dict[str, float])
-    served: Mapping[str, int] = field(default_factory=dict[str, int])
-    waiting: tuple[Request, ...] = ()
-    under_way: tuple[float, ...] = ()
-    grants: int = 0
-    reached: float = float("-inf")
 
 
 def fresh(limits: Limits, at: float) -> Pacing:
@@ -149,16 +91,16 @@ def fresh(limits: Limits, at: float) -> Pacing:
 
 def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
     """Take in what happened; return who may call, in order, and when to look again."""
+    state = _without_late_calls(state, event.at)
     match event:
         case Wanted():
-            others = tuple(request for request in state.waiting if request.id != event.request.id)
-            state = replace(state, waiting=(*others, event.request))
-            if event.request.in_group:
-                state = replace(state, groups=state.groups | {event.request.chat})
+            state = _with(_without(state, event.request.id), event.request, event.at)
         case Withdrawn():
             state = _without(state, event.id)
         case Ended():
-            state = replace(state, under_way=state.under_way[1:])
+            # One that was late has long been paid for.
+            is_late = event.began + LATE_S <= event.at + TOLERANCE_S
+            state = state if is_late else _after_a_call(state, event.at)
         case Answered():
             state = _after_answer(state, event)
         case Refused():
@@ -166,8 +108,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case Unreached():
             state = _after_a_call_in_vain(state, event)
         case Forgotten():
-            served = {one: grant for one, grant in state.served.items() if one != event.id}
-            state = replace(_without(state, event.id), served=served)
+            begun, served = _less(state.begun, event.id), _less(state.served, event.id)
+            state = replace(_without(state, event.id), begun=begun, served=served)
         case Ticked():
             pass
         case _:
@@ -238,50 +180,77 @@ def _spacing_s(budget: Budget) -> float:
     return 1 / budget.per_s if budget.per_s else 0.0
 
 
+# --- calls under way -----------------------------------------------------------------------------
+
+
+def _after_a_call(state: Pacing, at: float) -> Pacing:
+    """Charge the account for the call that was granted first, as if that were the one that ended."""
+    if not state.under_way:
+        return state
+    account = _spend(state.account, state.limits.account, at)
+    return replace(state, account=account, under_way=state.under_way[1:])
+
+
+def _without_late_calls(state: Pacing, at: float) -> Pacing:
+    while state.under_way and (is_late_at := state.under_way[0] + LATE_S) <= at + TOLERANCE_S:
+        state = _after_a_call(state, max(is_late_at, state.account.at))
+    return state
+
+
 # --- who is next ---------------------------------------------------------------------------------
 
 
 def _serve(state: Pacing, at: float) -> tuple[Pacing, tuple[Effect, ...]]:
     """Grant what may be granted at this instant."""
     effects: list[Effect] = []
-    kept_for_finals: set[str] = set()
-    held: list[Request] = []
-    for request in _in_order(state):
-        if request.rank is Rank.DRAFT and request.chat in kept_for_finals:
-            continue
-        if _ready_at(state, request, at) <= at + TOLERANCE_S:
+    for rank in Rank:
+        # Asked first: when the account is spent, nobody who waits is looked at, however many do.
+        if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
+            break
+        for request in _in_order(state, rank):
+            if _ready_at(state, request, at) > at + TOLERANCE_S:
+                continue
             state = _grant(state, request, at)
             effects.append(Grant(id=request.id))
-            continue
-        held.append(request)
-        if request.rank is Rank.FINAL:
-            # Its chat's next token is promised; a draft there would push it back.
-            kept_for_finals.add(request.chat)
-    if held:
-        # Looked at again, because a grant after it may have put a request off.
-        effects.append(WakeAt(at=min(_ready_at(state, request, at) for request in held)))
-    return state, tuple(effects)
+            if _account_ready_at(state, rank, at) > at + TOLERANCE_S:
+                break
+    wake_at = _wake_at(state, at)
+    return state, (*effects, WakeAt(at=wake_at)) if wake_at < inf else tuple(effects)
 
 
-def _in_order(state: Pacing) -> list[Request]:
+def _wake_at(state: Pacing, at: float) -> float:
+    """Return when the first of those who wait will be ready, as it looks now."""
+    soonest = inf
+    for rank in Rank:
+        account_at = _account_ready_at(state, rank, at)
+        if soonest <= account_at:
+            break
+        for request in _waiting(state, rank):
+            soonest = min(soonest, max(account_at, _ready_at(state, request, at)))
+            if soonest <= account_at:
+                break
+    return soonest
+
+
+def _in_order(state: Pacing, rank: Rank) -> list[Request]:
     """Return those who wait, next one first; the sort keeps arrival where all else is equal."""
-    return sorted(
-        state.waiting,
-        key=lambda request: (
-            request.rank,
-            state.served.get(request.id, 0) if request.rank is Rank.DRAFT else 0,
-        ),
-    )
+    return sorted(_waiting(state, rank), key=lambda request: state.served.get(request.id, 0))
+
+
+def _waiting(state: Pacing, rank: Rank) -> list[Request]:
+    """Return those who wait, but for drafts of a chat whose next token is promised to a final."""
+    if rank is Rank.FINAL:
+        return [*state.finals.values()]
+    promised = {request.chat for request in state.finals.values()}
+    return [request for request in state.drafts.values() if request.chat not in promised]
 
 
 def _ready_at(state: Pacing, request: Request, at: float) -> float:
-    """Return when nothing will hold this request back any more, at or after `at`."""
+    """Return when nothing but the account will hold a request back, at or after `at`."""
     lane, budget = _lane(state, request.chat), _budget(state, request.chat)
-    ready = max(
-        _lane_ready_at(state.account, state.limits.account, request.rank, at),
-        _lane_ready_at(lane, budget, request.rank, at),
-        _room_at(state, at),
-    )
+    ready = _lane_ready_at(lane, budget, _left(budget, request.rank), at)
+    if request.rank is Rank.DRAFT and state.under_way:
+        ready = max(ready, state.begun[request.id] + state.limits.draft_after_s)
     if lane.outage_s:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
@@ -293,18 +262,25 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     return ready
 
 
-def _room_at(state: Pacing, at: float) -> float:
-    """Return when few enough calls are under way, at or after `at`."""
-    most, under_way = state.limits.under_way, state.under_way
-    return max(at, under_way[-most] + LATE_S) if 0 < most <= len(under_way) else at
+def _account_ready_at(state: Pacing, rank: Rank, at: float) -> float:
+    """Return when the account lets a call pass, at or after `at`, if no call ends before."""
+    lane, budget, under_way = state.account, state.limits.account, state.under_way
+    kept = _left(budget, rank)
+    most = max(budget.burst, 1) - kept if budget.per_s else 0
+    if rank is Rank.DRAFT and state.limits.drafts_at_once:
+        most = min(most or state.limits.drafts_at_once, state.limits.drafts_at_once)
+    if 0 < most <= len(under_way):
+        return max(at, lane.held_until, under_way[-most] + LATE_S)
+    return _lane_ready_at(lane, budget, kept + len(under_way), at)
 
 
-def _lane_ready_at(lane: Lane, budget: Budget, rank: Rank, at: float) -> float:
+def _lane_ready_at(lane: Lane, budget: Budget, left: int, at: float) -> float:
+    """Return when a bucket has a token more than those that are left in it."""
     ready = max(at, lane.held_until)
     if lane.gap_s:
         ready = max(ready, lane.last + lane.gap_s)
     if budget.per_s:
-        missing = 1 + _left(budget, rank) - _tokens(lane, budget, at)
+        missing = 1 + left - _tokens(lane, budget, at)
         ready = max(ready, at + missing / budget.per_s)
     return ready
 
@@ -327,14 +303,13 @@ def _grant(state: Pacing, request: Request, at: float) -> Pacing:
         served = {**served, request.id: state.grants + 1}
     return replace(
         _without(state, request.id),
-        account=_spend(state.account, state.limits.account, at),
         chats={
             **state.chats,
             request.chat: _spend(_lane(state, request.chat), _budget(state, request.chat), at),
         },
         messages=messages,
         served=served,
-        under_way=(*(one for one in state.under_way if one + LATE_S > at), at),
+        under_way=(*state.under_way, at),
         grants=state.grants + 1,
     )
 
@@ -364,8 +339,28 @@ def _name(chat: str, message: str) -> str:
     return f"{chat} {message}"
 
 
+def _with(state: Pacing, new: Request, at: float) -> Pacing:
+    if new.in_group:
+        state = replace(state, groups=state.groups | {new.chat})
+    if new.rank is Rank.FINAL:
+        return replace(state, finals={**state.finals, new.id: new})
+    begun = state.begun if new.id in state.begun else {**state.begun, new.id: at}
+    return replace(state, drafts={**state.drafts, new.id: new}, begun=begun)
+
+
 def _without(state: Pacing, gone: str) -> Pacing:
-    return replace(state, waiting=tuple(one for one in state.waiting if one.id != gone))
+    if gone in state.finals:
+        return replace(state, finals=_less(state.finals, gone))
+    return replace(state, drafts=_less(state.drafts, gone))
+
+
+def _less(some: Mapping[str, T], gone: str) -> Mapping[str, T]:
+    """Return a mapping without a key; where many wait a copy is cheaper than to build it anew."""
+    if gone not in some:
+        return some
+    kept = dict(some)
+    del kept[gone]
+    return kept
 
 
 def _forget_idle(state: Pacing, at: float) -> Pacing:
@@ -375,7 +370,8 @@ def _forget_idle(state: Pacing, at: float) -> Pacing:
     """
     if len(state.chats) > REMEMBERED:
         chats = {chat: lane for chat, lane in state.chats.items() if not _is_idle(state, chat, at)}
-        waiting = {request.chat for request in state.waiting}
+        waits = (*state.finals.values(), *state.drafts.values())
+        waiting = {request.chat for request in waits}
         groups = frozenset(chat for chat in state.groups if chat in chats or chat in waiting)
         state = replace(state, chats=chats, groups=groups)
     if len(state.messages) > REMEMBERED:

@@ -44,8 +44,13 @@ class Withdrawn(Value):
 
 
 class Ended(Value):
-    """A granted call is under way no longer, however it went."""
+    """A granted call is under way no longer, however it went.
 
+    Attributes:
+        began: When it was made, at its grant or soon after.
+    """
+
+    began: float
     at: float
 
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
 )
 
 from zeroclaw.channel import Budget
-from zeroclaw.delivery import pacing, pacing_events
+from zeroclaw.delivery import pacing, pacing_events, pacing_state
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
     Draft,
@@ -44,12 +44,13 @@ from zeroclaw.delivery.draft_events import (
     Withdraw,
 )
 
-LIMITS = pacing.Limits(chat=Budget(per_s=4, burst=6), account=Budget(), edit_interval_s=1.0)
+LIMITS = pacing_state.Limits(chat=Budget(per_s=4, burst=6), account=Budget(), edit_interval_s=1.0)
 TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
 SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
 Step = Callable[[Draft, Event], tuple[Draft, tuple[Effect, ...]]]
 Paced = Callable[
-    [pacing.Pacing, pacing_events.Event], tuple[pacing.Pacing, tuple[pacing_events.Effect, ...]]
+    [pacing_state.Pacing, pacing_events.Event],
+    tuple[pacing_state.Pacing, tuple[pacing_events.Effect, ...]],
 ]
 
 
@@ -174,7 +175,7 @@ class World(RuleBasedStateMachine):
         gone = any(part.message is None for part in draft.parts)
         rest = {CONTINUED_ABOVE} if len(parts) > len(wanted) else set[str]()
         stands = tuple(parts[: len(wanted)]) == wanted and set(parts[len(wanted) :]) <= rest
-        under_way = self.flight is not None or bool(self.paced.waiting)
+        under_way = self.flight is not None or bool(self.paced.drafts)
         assert stands or under_way or gone or self.unseen(), "the newest text is on its way"
 
     def unseen(self) -> bool:

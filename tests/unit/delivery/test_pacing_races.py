@@ -18,15 +18,11 @@ from hypothesis.stateful import (
 from tests.fakes.mutant import mutant
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
-from zeroclaw.delivery.pacing import (
-    Limits,
-    Pacing,
-    fresh,
-    step,
-)
+from zeroclaw.delivery.pacing import LATE_S, fresh, step
 from zeroclaw.delivery.pacing_events import (
     Answered,
     Effect,
+    Ended,
     Event,
     Forgotten,
     Grant,
@@ -39,6 +35,7 @@ from zeroclaw.delivery.pacing_events import (
     Wanted,
     Withdrawn,
 )
+from zeroclaw.delivery.pacing_state import Limits, Pacing
 
 Step = Callable[[Pacing, Event], tuple[Pacing, tuple[Effect, ...]]]
 SLACK_S = 1e-3
@@ -64,7 +61,8 @@ class World(RuleBasedStateMachine):
         self.held: dict[str, float] = {}
         self.taught = False
         self.refused: dict[str, float] = {}
-        self.open: list[Request] = []
+        self.open: list[tuple[float, Request]] = []
+        self.ends: list[float] = []
         self.wake: float | None = None
         self.made = 0
 
@@ -93,6 +91,9 @@ class World(RuleBasedStateMachine):
                     self.wake = effect.at
         assert bool(self.asked) == (self.wake is not None), "whoever waits has an alarm"
         assert self.wake is None or self.wake > self.at, "alarms are in the future"
+        for request in self.asked.values():
+            if request.rank is Rank.FINAL:
+                self.check_final(request)
 
     def check_grant(self, request: Request) -> None:
         for grants, budget in self.books(request):
@@ -122,13 +123,24 @@ class World(RuleBasedStateMachine):
         ]
         assert request.rank is Rank.FINAL or not finals, "a final goes before its chat's drafts"
         self.granted.append((self.at, request))
-        self.open.append(request)
+        self.open.append((self.at, request))
+
+    def ended(self) -> Request:
+        """The oldest call under way comes to its end."""
+        granted, request = self.open.pop(0)
+        self.ends.append(min(self.at, granted + LATE_S))
+        self.feed(Ended(began=granted, at=self.at))
+        return request
 
     def books(self, request: Request) -> list[tuple[list[float], Budget]]:
-        """The instants that count with a request, by budget."""
+        """The instants that count with a request, by budget.
+
+        A call may reach the platform at its very end, and then as late counts as the worst.
+        """
         in_chat = [at for at, one in self.granted if one.chat == request.chat]
         chat = GROUP_BUDGET if request.in_group else self.limits.chat
-        return [(in_chat, chat), ([at for at, _ in self.granted], self.limits.account)]
+        on_their_way = [min(self.at, granted + LATE_S) for granted, _ in self.open]
+        return [(in_chat, chat), (sorted([*self.ends, *on_their_way]), self.limits.account)]
 
     def fits(
         self, grants: list[float], budget: Budget, kept: int, slack_s: float = SLACK_S
@@ -158,8 +170,6 @@ class World(RuleBasedStateMachine):
         )
         self.asked[request.id] = request
         self.feed(Wanted(request=request, at=self.at))
-        if rank is Rank.FINAL and request.id in self.asked:
-            self.check_final(request)
 
     @precondition(lambda self: bool(cast("World", self).asked))
     @rule(which=st.integers(0, 9), forever=st.booleans())
@@ -171,14 +181,14 @@ class World(RuleBasedStateMachine):
     @precondition(lambda self: bool(cast("World", self).open))
     @rule()
     def answer(self) -> None:
-        request = self.open.pop(0)
+        request = self.ended()
         self.refused.pop(request.chat, None)
         self.feed(Answered(chat=request.chat, at=self.at, message=request.message))
 
     @precondition(lambda self: bool(cast("World", self).open))
     @rule(retry_after_s=SECONDS)
     def refuse(self, retry_after_s: float) -> None:
-        request = self.open.pop(0)
+        request = self.ended()
         if not (retry_after_s and self.has_budget(request)):
             self.refused[request.chat] = self.at
         self.taught = True
@@ -190,7 +200,7 @@ class World(RuleBasedStateMachine):
     @rule()
     def reach_nobody(self) -> None:
         self.taught = True
-        self.feed(Unreached(chat=self.open.pop(0).chat, at=self.at))
+        self.feed(Unreached(chat=self.ended().chat, at=self.at))
 
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:
@@ -204,9 +214,10 @@ class World(RuleBasedStateMachine):
     @rule()
     def ring(self) -> None:
         assert self.wake is not None
-        waiting, self.at = len(self.asked), self.wake
+        waiting, under_way, self.at = len(self.asked), len(self.state.under_way), self.wake
         self.feed(Ticked(at=self.at))
-        assert len(self.asked) < waiting, "an alarm rings for somebody"
+        is_late = len(self.state.under_way) < under_way
+        assert len(self.asked) < waiting or is_late, "an alarm rings for somebody"
 
 
 @pytest.mark.slow
@@ -228,8 +239,8 @@ MUTANTS = [
         id="lets a refusal shorten the interval",
     ),
     pytest.param(
-        "account=_spend(state.account, state.limits.account, at)",
-        "account=state.account",
+        "account = _spend(state.account, state.limits.account, at)",
+        "account = state.account",
         id="does not charge the account",
     ),
     pytest.param(
@@ -245,17 +256,21 @@ MUTANTS = [
     pytest.param(
         "return Lane(tokens=0.0,", "return Lane(tokens=2.0,", id="starts with a full bucket"
     ),
-    pytest.param("            request.rank,\n", "            -request.rank,\n", id="drafts first"),
     pytest.param(
-        "kept_for_finals.add(request.chat)", "pass", id="gives a final's token to a draft"
+        "state = _after_a_call(state, max(is_late_at, state.account.at))",
+        "state = replace(state, under_way=state.under_way[1:])",
+        id="forgets a late call",
     ),
     pytest.param(
-        "WakeAt(at=min(_ready_at(state, request, at) for request in held))",
-        "WakeAt(at=at)",
-        id="rings at once",
+        "state if is_late else _after_a_call", "_after_a_call", id="charges a late call twice"
     ),
-    pytest.param("    if held:\n", "    if held and effects:\n", id="sets no alarm"),
-    pytest.param("missing = 1 + _left(budget, rank)", "missing = 1", id="lets drafts take all"),
+    pytest.param("kept + len(under_way)", "kept", id="forgets calls under way"),
+    pytest.param("if request.chat not in promised]", "]", id="gives a final's token to a draft"),
+    pytest.param("(*effects, WakeAt(at=wake_at))", "(*effects, WakeAt(at=at))", id="rings at once"),
+    pytest.param("if wake_at < inf else", "if wake_at < at else", id="sets no alarm"),
+    pytest.param(
+        "kept = _left(budget, rank)\n", "kept = 0\n", id="lets drafts take all of the account"
+    ),
     pytest.param(
         "return 0 if rank is Rank.FINAL else min(most",
         "return min(most",

@@ -46,7 +46,7 @@ def test_a_server_without_limits_can_be_written_to_as_fast_as_eyes_follow() -> N
     assert (free.chat_budget.per_s, free.group_budget, free.account_budget.per_s) == (0, None, 0)
     assert free.min_edit_interval_s == 0.05
     assert kept.group_budget is not None
-    assert (kept.chat_budget.per_s, kept.account_budget.per_s) == (1, 28)
+    assert (kept.chat_budget.per_s, kept.account_budget.per_s) == (1, 29)
     assert kept.group_budget.per_s * 60 < 20
     assert kept.min_edit_interval_s == 1
 
