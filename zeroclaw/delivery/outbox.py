@@ -178,13 +178,17 @@ class Outbox:
         waiters = self._waiters.setdefault(key, [])
         waiters.append(over)
         try:
-            row = await self._store.get(RowKind.OUTBOX, key)
-            if row is not None and row.state in rows.OPEN_STATES:
+            # What is in a lane needs no look at the store: the lane tells its end.
+            if key in self._known or await self._is_open(key):
                 await over
         finally:
             waiters.remove(over)
             if not waiters:
                 self._waiters.pop(key, None)
+
+    async def _is_open(self, key: str) -> bool:
+        row = await self._store.get(RowKind.OUTBOX, key)
+        return row is not None and row.state in rows.OPEN_STATES
 
     async def silent(self, conversation: ConversationId) -> None:
         """Wait until all is over that was committed to be said for a conversation by now."""
@@ -221,17 +225,19 @@ class Outbox:
         """Bring one row to its end; false when somebody newer does it instead."""
         try:
             while (row := await self._store.get(RowKind.OUTBOX, key)) is not None:
-                if row.state not in rows.OPEN_STATES:
+                record = _Record(row=row)
+                if row.state in rows.OPEN_STATES:
+                    # A conflict means that the row has changed, so it is read again.
+                    with suppress(Conflict):
+                        await self._post(record)
+                if record.row.state not in rows.OPEN_STATES:
                     break
-                # A conflict means that the row has changed, so it is read again.
-                with suppress(Conflict):
-                    await self._post(row)
         except Fenced:
             return False
         return True
 
-    async def _post(self, row: Row) -> None:
-        record = _Record(row=row)
+    async def _post(self, record: "_Record") -> None:
+        row = record.row
 
         async def save(item: Item, state: State, point: DurablePoint, why: str = "") -> None:
             await self._save(record, rows.changed(record.row, item, state), item, point, why)
