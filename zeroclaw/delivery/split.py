@@ -2,7 +2,8 @@
 
 A cut falls between blocks where it can, else between lines, else between words, and only then
 inside a word; never inside what a person sees as one character. A code fence that is cut is closed
-and opened again with its language. A part that begins inside a list loses the indentation it no
+and opened again with its language; a part that begins with a row of a table has the table's head
+above it. A part that begins inside a list loses the indentation it no
 longer has a parent for, so that it doesn't read as code.
 
 A cut depends on the text before it and on little of what comes after, so the parts of a growing
@@ -15,6 +16,7 @@ from collections.abc import Callable, Generator
 from enum import IntEnum
 
 from zeroclaw.delivery.characters import after_character, between_characters
+from zeroclaw.delivery.tables import head_of
 from zeroclaw.value import Value
 
 Fits = Callable[[str], bool]
@@ -80,6 +82,7 @@ class _Line(Value):
         fence: The fence that is open here.
         indent: How far a list indents the line; 0 outside of lists.
         hanging: The same for what follows the line's own marker.
+        head: Of the table that the line is a row of, empty for none.
     """
 
     start: int
@@ -87,6 +90,7 @@ class _Line(Value):
     fence: _Fence | None
     indent: int
     hanging: int
+    head: str = ""
 
 
 class _Outline(Value):
@@ -182,6 +186,8 @@ class _Reader:
         self._in_list = False
         self._after_blank = False
         self._after_fence = False
+        self._above = ""
+        self._head = ""
 
     def read(self, text: str) -> None:
         if self._fence is None:
@@ -199,6 +205,9 @@ class _Reader:
             goes_on = indent > 0 or not self._after_blank
             self._in_list = item is not None or (self._in_list and goes_on)
         block = self._after_blank or self._after_fence or opening or _HEADING.match(text)
+        head = self._head if "|" in text and not opening else ""
+        self._head = head or head_of(self._above, text)
+        self._above = "" if opening else text
         self.lines.append(
             _Line(
                 start=self._at,
@@ -206,6 +215,7 @@ class _Reader:
                 fence=None,
                 indent=indent if self._in_list else 0,
                 hanging=0 if not self._in_list else indent if item is None else item.end(),
+                head=head,
             )
         )
         self._after_blank, self._after_fence = blank, False
@@ -249,6 +259,8 @@ def _show(outline: _Outline, start: int, end: int) -> str:
         content, take = _without_indent(outline, content, first, take)
     if first.fence is None:
         content = content.lstrip("\n")
+        if first.head and start == first.start:
+            content = f"{first.head}\n{content}"
     else:
         lead = first.fence.lead if first.fence.quoted else ""
         content = f"{lead}{first.fence.mark}{first.fence.language}\n{content}"
