@@ -117,6 +117,7 @@ class ApprovalSettings(Settings):
     grant_s: float = Field(default=3600.0, gt=0)
     requester_may_answer: bool = True
     approvers: tuple[str, ...] = ("role:operator",)
+    chat: str = Field(default="", pattern=r"^([^:\s]+:[^:/\s]+(/[^:/\s]+)?)?$")
 
 
 class ReceiptSettings(Settings):

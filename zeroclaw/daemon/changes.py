@@ -17,6 +17,7 @@ Model = TypeVar("Model", bound=BaseModel)
 LIVE = frozenset(
     {
         "approvals.approvers",
+        "approvals.chat",
         "approvals.grant_s",
         "approvals.remind_share",
         "approvals.requester_may_answer",

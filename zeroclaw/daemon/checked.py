@@ -91,6 +91,9 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
         for name, found in settings.items()
     }
     kinds = (AUTO, *shelves.names(shelves.PROVIDERS))
+    route, _, _ = config.approvals.chat.partition(":")
+    if route and route not in config.channels:
+        faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
     if config.provider.kind not in kinds:
         known = ", ".join(f"`{name}`" for name in kinds)
         faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")

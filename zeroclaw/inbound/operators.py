@@ -12,6 +12,7 @@ from zeroclaw.foreign import call_now
 from zeroclaw.inbound.people import People, Seat
 from zeroclaw.language import Language, Says
 from zeroclaw.store import Commit, DurablePoint, Store
+from zeroclaw.value import replace
 
 
 class Operators:
@@ -36,10 +37,11 @@ class Operators:
         self._settings = settings
 
     def approvers(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
-        """Return where a question is put: the best chats, never a group.
+        """Return where a question is put: the best chats, and a group only where one is configured.
 
-        An approver who asks in private answers in that very chat. Else the approvers on the
-        channel that asked, else those anywhere, else whoever sits at this machine.
+        An approver who asks in private answers in that very chat. Else the chat that is configured,
+        else the approvers on the channel that asked, else those anywhere, else whoever sits at this
+        machine.
         """
         own = {principal.id, *(f"role:{role}" for role in principal.roles)}
         settings = self._settings()
@@ -51,7 +53,7 @@ class Operators:
             seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
         reached = self._reached(seats)
         near = tuple(one for one in reached if one.address.channel == here.channel)
-        return near or self._best(reached)
+        return self._routed(reached) or near or self._best(reached)
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
         """Return every operator's chat: all named people's, else this machine's.
@@ -71,6 +73,19 @@ class Operators:
             if one.address.key() == address.key():
                 return one.language
         return self._people.language
+
+    def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
+        """Return the chat that is configured, where an approver is on its channel to answer there."""
+        channel, _, place = self._settings().chat.partition(":")
+        chat, _, thread = place.partition("/")
+        return tuple(
+            Reader(
+                address=replace(one.address, chat=chat, thread=thread or None, direct=False),
+                language=self._people.language,
+            )
+            for one in reached
+            if one.address.channel == channel
+        )[:1]
 
     def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         far = tuple(one for one in reached if one.address.channel not in self._people.local)

@@ -85,6 +85,34 @@ async def test_a_denial_asks_for_its_reason_and_takes_only_a_reply_to_that(tmp_p
         assert here.bench.runs == []
 
 
+async def test_questions_come_into_the_operators_group_where_one_is_configured(
+    tmp_path: Path,
+) -> None:
+    """Everybody there reads the call, and only an operator may answer it (P5)."""
+    async with bot(tmp_path, start=False, approvals={"chat": "telegram:-1"}) as here:
+        office = here.telegram.supergroup("Office", here.olga, here.bob, here.mallory)
+        config = tmp_path / "zeroclaw.toml"
+        text = config.read_text(encoding="utf-8")
+        config.write_text(text.replace("telegram:-1", f"telegram:{office.id}"), encoding="utf-8")
+        await here.daemon.start()
+        here.model.call("knock", {"what": "on wood"}, round=0)
+        here.model.say("So be it.", round=1)
+        here.ann.says("please knock")
+        (card,) = await here.until(lambda: [one for one in office.from_bot if one.buttons])
+        strange, curious = (
+            here.mallory.presses(card, "Approve once"),
+            here.bob.presses(card, "Deny"),
+        )
+        toast = Toast(text="only an operator may answer this")
+        await here.until(lambda: here.bob.toast(curious) == toast)
+        await here.until(lambda: here.mallory.toast(strange) == Toast())
+        assert here.bench.runs == []
+        here.olga.presses(card, "Approve once")
+        await here.until(lambda: "So be it." in here.ann.chat.texts and not card.buttons)
+        assert "approved by Olga" in card.text
+        assert here.olga.chat.from_bot == []
+
+
 async def test_in_a_group_it_answers_whom_it_is_meant_for_and_nobody_else(tmp_path: Path) -> None:
     """Who spoke is told to the model; strangers get silence there, and a code in private (P4)."""
     async with bot(tmp_path, channel={"pairing": "code"}) as here:

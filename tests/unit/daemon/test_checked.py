@@ -39,6 +39,14 @@ def test_every_fault_is_told_at_once() -> None:
     assert any(path.startswith("policy.statement") for path in paths)
 
 
+def test_a_place_for_questions_is_on_a_channel_that_is_there() -> None:
+    """Else they would be asked in private after all, and nobody knew why (P10)."""
+    text = '[approvals]\nchat = "pigeon:-1"\n[channels.terminal]\n'
+    (fault,) = faults_of(text)
+    assert fault.startswith("approvals.chat: there is no channel `pigeon`")
+    check(parse('[approvals]\nchat = "terminal:1/2"\n[channels.terminal]\n'), {})
+
+
 def test_a_channel_that_is_switched_off_is_checked_and_not_made() -> None:
     """Its keys have to be right all the same."""
     checked = check(parse("[channels.terminal]\nenabled = false\n[channels.web]\n"), {})

@@ -14,6 +14,7 @@ from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People, Seat
 from zeroclaw.language import Sentence
+from zeroclaw.value import replace
 
 ADA = PersonSettings(name="ada", ids=("chat:1", "mail:ada@x"), roles=("operator",))
 BEN = PersonSettings(name="ben", ids=("chat:2",), roles=("admin",))
@@ -45,13 +46,14 @@ def operators(
     approvers: tuple[str, ...] = ("role:operator",),
     requester_may_answer: bool = True,
     people: People = PEOPLE,
+    chat: str = "",
 ) -> Operators:
     by_name = {one.name: one for one in there}
     return Operators(
         people,
         by_name.get,
         settings=lambda: ApprovalSettings(
-            requester_may_answer=requester_may_answer, approvers=approvers
+            requester_may_answer=requester_may_answer, approvers=approvers, chat=chat
         ),
     )
 
@@ -184,3 +186,21 @@ async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:
         await house.settle()
         assert house.texts("operator", channel="web") == ["trouble"]
         assert house.texts("operator", channel="terminal") == []
+
+
+def test_where_a_chat_is_configured_the_question_comes_there() -> None:
+    """Whoever may answer is there too; else each is asked in private, as without it."""
+    here, there = channel("chat"), channel("mail")
+    group = Address(channel="chat", account="bot", chat="team", thread="7")
+    principal = Principal(id="chat:2", channel="chat", sender="2", display="Ben", roles=frozenset())
+    asked_in = here.address("2")
+    routed = operators(here, there, chat="chat:team/7").approvers(principal, asked_in)
+    assert routed == (Reader(address=group, language="en"),)
+    assert places(operators(there, chat="chat:team").approvers(principal, asked_in)) == [
+        "mail:ada@x"
+    ]
+    ada = Principal(
+        id="person:ada", channel="chat", sender="1", display="Ada", roles=frozenset({"operator"})
+    )
+    own = replace(here.address("1"), direct=True)
+    assert places(operators(here, chat="chat:team").approvers(ada, own)) == ["chat:1"]
