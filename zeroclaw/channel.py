@@ -44,8 +44,6 @@ class Capabilities(Value):
         can_edit: `edit` works; false means one flush at the end.
         can_delete: `delete` works.
         min_edit_interval_s: Seconds between two edits of one message; 0 for none.
-        draft_after_s: Seconds from an answer's first text until it is shown as a draft, when other
-            calls are under way; one that is whole by then costs no call more than its own.
         chat_budget: Sends and edits in one chat.
         group_budget: Those in one chat that several people read; None: as `chat_budget`.
         account_budget: Sends and edits of the whole account.
@@ -66,7 +64,6 @@ class Capabilities(Value):
     can_edit: bool
     can_delete: bool
     min_edit_interval_s: float = 0.0
-    draft_after_s: float = 0.0
     chat_budget: Budget = Budget()
     group_budget: Budget | None = None
     account_budget: Budget = Budget()

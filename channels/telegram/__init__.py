@@ -22,7 +22,6 @@ CAPABILITIES = Capabilities(
     has_threads=True,
     native_draft=True,
     has_typing=True,
-    draft_after_s=0.15,  # too short to be missed; many an answer in a crowd is whole by then
     max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
 )
 """Without limits; see `PUBLISHED`."""

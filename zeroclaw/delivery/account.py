@@ -71,7 +71,6 @@ class Account:
             group=channel.capabilities.group_budget,
             account=channel.capabilities.account_budget,
             edit_interval_s=channel.capabilities.min_edit_interval_s,
-            draft_after_s=channel.capabilities.draft_after_s,
             drafts_at_once=max(1, calls_at_once // 2),
         )
         self._pacing = pacing.fresh(limits, clock.monotonic())

@@ -22,9 +22,8 @@ Finals and cards go before drafts, and find room: where a bucket allows a burst,
 it, so that an answer does not wait behind its own beginning; in the long run that costs drafts
 nothing. Nor does the interval hold a final where the chat's budget is known. Among drafts of an
 account the one that was served longest ago is next, so when the budget is short all of them thin
-out evenly. When others call, a draft waits a little before it is shown first: an answer that is
-whole by then needs none. After a start each bucket counts as spent, because nobody knows what the
-process before used.
+out evenly. After a start each bucket counts as spent, because nobody knows what the process before
+used.
 
 A platform counts a call when it arrives, which may be any instant from its grant to its end: on a
 busy machine calls pile up on their way and arrive together. So the account keeps a token aside for
@@ -94,7 +93,7 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
     state = _without_late_calls(state, event.at)
     match event:
         case Wanted():
-            state = _with(_without(state, event.request.id), event.request, event.at)
+            state = _with(_without(state, event.request.id), event.request)
         case Withdrawn():
             state = _without(state, event.id)
         case Ended():
@@ -108,8 +107,8 @@ def step(state: Pacing, event: Event) -> tuple[Pacing, tuple[Effect, ...]]:
         case Unreached():
             state = _after_a_call_in_vain(state, event)
         case Forgotten():
-            begun, served = _less(state.begun, event.id), _less(state.served, event.id)
-            state = replace(_without(state, event.id), begun=begun, served=served)
+            served = _less(state.served, event.id)
+            state = replace(_without(state, event.id), served=served)
         case Ticked():
             pass
         case _:
@@ -249,8 +248,6 @@ def _ready_at(state: Pacing, request: Request, at: float) -> float:
     """Return when nothing but the account will hold a request back, at or after `at`."""
     lane, budget = _lane(state, request.chat), _budget(state, request.chat)
     ready = _lane_ready_at(lane, budget, _left(budget, request.rank), at)
-    if request.rank is Rank.DRAFT and state.under_way:
-        ready = max(ready, state.begun[request.id] + state.limits.draft_after_s)
     if lane.outage_s:
         ready = max(ready, lane.unreached + _outage_s(state, lane))
     if request.message:
@@ -339,13 +336,12 @@ def _name(chat: str, message: str) -> str:
     return f"{chat} {message}"
 
 
-def _with(state: Pacing, new: Request, at: float) -> Pacing:
+def _with(state: Pacing, new: Request) -> Pacing:
     if new.in_group:
         state = replace(state, groups=state.groups | {new.chat})
     if new.rank is Rank.FINAL:
         return replace(state, finals={**state.finals, new.id: new})
-    begun = state.begun if new.id in state.begun else {**state.begun, new.id: at}
-    return replace(state, drafts={**state.drafts, new.id: new}, begun=begun)
+    return replace(state, drafts={**state.drafts, new.id: new})
 
 
 def _without(state: Pacing, gone: str) -> Pacing:

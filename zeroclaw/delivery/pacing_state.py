@@ -12,8 +12,6 @@ class Limits(Value):
 
     Attributes:
         edit_interval_s: Seconds between two calls about one message.
-        draft_after_s: Seconds from when a draft is first wanted until it is first shown, when other
-            calls are under way.
         group: Of a chat that several people read, None where that makes no difference.
         drafts_at_once: While so many calls are under way drafts wait; 0 for any number.
     """
@@ -21,7 +19,6 @@ class Limits(Value):
     chat: Budget
     account: Budget
     edit_interval_s: float = 0.0
-    draft_after_s: float = 0.0
     group: Budget | None = None
     drafts_at_once: int = 0
 
@@ -56,7 +53,6 @@ class Pacing(Value):
         chats: Lanes by chat, charged for each grant; one that is not here is untouched.
         groups: The chats among them that several people read.
         messages: When each message was last touched.
-        begun: When each draft was first wanted, by request id.
         served: By request id, the number of the grant that served it last.
         finals: Who waits, by id, in order of arrival.
         drafts: As `finals`.
@@ -72,7 +68,6 @@ class Pacing(Value):
     chats: Mapping[str, Lane] = field(default_factory=dict[str, Lane])
     groups: frozenset[str] = frozenset()
     messages: Mapping[str, float] = field(default_factory=dict[str, float])
-    begun: Mapping[str, float] = field(default_factory=dict[str, float])
     served: Mapping[str, int] = field(default_factory=dict[str, int])
     finals: Mapping[str, Request] = field(default_factory=dict[str, Request])
     drafts: Mapping[str, Request] = field(default_factory=dict[str, Request])

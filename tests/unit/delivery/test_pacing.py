@@ -350,21 +350,3 @@ def test_idle_groups_are_forgotten_like_chats() -> None:
         )
     assert len(state.groups) <= pacing.REMEMBERED + 1
     assert state.groups <= state.chats.keys()
-
-
-def test_when_others_call_a_draft_is_first_shown_a_little_later() -> None:
-    """An answer that is whole by then costs one call, and later drafts wait for nothing (P6)."""
-    state = fresh(replace(FREE, draft_after_s=0.2), 0)
-    assert play(state, Wanted(request=draft("d"), at=5))[1] == [Grant(id="d")]
-    state, effects = play(
-        state, Wanted(request=final("other"), at=5), Wanted(request=draft("d"), at=5)
-    )
-    assert effects == [WakeAt(at=5.2)]
-    state, effects = play(
-        state, Withdrawn(id="d", at=5.1), Wanted(request=draft("d", message="m"), at=5.1)
-    )
-    assert effects == [WakeAt(at=5.2)]
-    assert play(state, Wanted(request=final("f"), at=5.1))[1][0] == Grant(id="f")
-    state, _ = play(state, Ticked(at=5.2))
-    assert play(state, Wanted(request=draft("d"), at=5.3))[1] == [Grant(id="d")]
-    assert play(state, Forgotten(id="d", at=6))[0].begun == {}
