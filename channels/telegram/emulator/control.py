@@ -6,6 +6,7 @@ file    person, kind, name, base64; caption, chat
 album   person, photos; caption, chat              photos: 2 to 10 of {name, base64}
 edit    person, chat, message, text
 delete  person, chat, message
+forward person, chat, message; to
 press   person, chat, message, data
 block   person                                     and `unblock`
 fail    method, how; chat, times, and retry_after_s, code or description as they belong to it
@@ -51,6 +52,7 @@ class Control:
             "album": self._album,
             "edit": self._edit,
             "delete": self._delete,
+            "forward": self._forward,
             "press": self._press,
             "block": lambda asked: self._actor(asked).blocks(),
             "unblock": lambda asked: self._actor(asked).unblocks(),
@@ -110,6 +112,11 @@ class Control:
     def _delete(self, asked: Json) -> object:
         message = self._message(self._chat(asked), number_of(asked, "message"))
         return self._actor(asked).deletes(message)
+
+    def _forward(self, asked: Json) -> object:
+        message = self._message(self._chat(asked), number_of(asked, "message"))
+        to = self._chat({**asked, "chat": asked["to"]}) if "to" in asked else None
+        return self._actor(asked).forwards(message, chat=to)
 
     def _press(self, asked: Json) -> object:
         message = self._message(self._chat(asked), number_of(asked, "message"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
-from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup
+from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, MessageOriginUser
 from telegram.error import Forbidden, NetworkError
 
 from channels.telegram.emulator import emulate
@@ -127,6 +127,24 @@ async def test_people_write_answer_edit_and_delete() -> None:
         assert (await here.messages(ANN))[0]["earlier"] == ["hello"]
         await here.done(do="delete", person=ANN, message=first["id"])
         assert len(await here.messages(ANN)) == 2
+
+
+async def test_a_message_is_forwarded_to_the_bot_or_into_a_chat() -> None:
+    async with page() as (here, bot):
+        room = (await here.state())["room"]
+        await here.done(do="say", person=OLGA, text="the plan")
+        (plan,) = await here.messages(OLGA)
+        passed_on = {"do": "forward", "chat": OLGA, "message": plan["id"]}
+        await here.done(**passed_on, person=ANN)
+        await here.done(**passed_on, person=ANN, to=room)
+        updates = await bot.get_updates(timeout=5)
+        _, private, public = [one.message for one in updates if one.message]
+        assert (private.chat.id, public.chat.id) == (ANN, room)
+        assert private.text == public.text == "the plan"
+        assert isinstance(private.forward_origin, MessageOriginUser)
+        assert private.forward_origin.sender_user.id == OLGA
+        answer = await here.do(**passed_on, person=ANN, to=5)
+        assert (answer.status_code, answer.json()["error"]) == (422, "`chat` is none")
 
 
 async def test_a_button_is_pressed_and_its_toast_is_shown() -> None:
