@@ -4,7 +4,8 @@ Of Bot API 10.1 (2026-06-11): `sendRichMessage`, `sendRichMessageDraft`, and `ed
 `rich_message` in place of `text`; an InputRichMessage has exactly one of `html`, `markdown` and
 `blocks`. Read 2026-11; python-telegram-bot 22.8 knows the methods of 10.0. Nothing was tried on the
 live service. That a draft may turn rich while it is written is not said: at worst it is then another
-one, which is not animated.
+one, which is not animated. Nor is it said that links in a rich message have previews, or how to turn
+them off.
 """
 
 from typing import TypeVar
