@@ -49,7 +49,7 @@ class Poller:
             ChannelUnavailable: Telegram can't be reached, or a poll has died.
             RateLimited: Telegram asks for a long wait.
         """
-        # No position is kept: without one the server begins with what it was not told to forget.
+        # No offset is kept: without one the server begins with what it was not told to forget.
         offset: int | None = None
         while True:
             began = self._clock.monotonic()

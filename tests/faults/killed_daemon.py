@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from tests.journeys.daemon_process import say_ready
 from zeroclaw.channel import (
     Admit,
     Capabilities,
@@ -179,7 +180,7 @@ def main() -> None:
     start = start_of(load(Path(sys.argv[sys.argv.index("--config") + 1])), os.environ)
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level="info")
     try:
-        run(start, on_ready=lambda _facts: None, openers=openers(os.environ))
+        run(start, on_ready=say_ready, openers=openers(os.environ))
     finally:
         stop_logging()
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from tests.journeys.daemon_process import say_ready
 from zeroclaw.cli.loading import load
 from zeroclaw.cli.starting import start_of
 from zeroclaw.daemon import Openers, run
@@ -48,7 +49,7 @@ def main() -> None:
     stop_logging = logs.set_up(redact=start.checked.redactor.redact, form="lines", level="info")
     clock = ShiftedClock(file=config.parent / FILE_NAME)
     try:
-        run(start, on_ready=lambda _facts: None, openers=Openers(clock=clock))
+        run(start, on_ready=say_ready, openers=Openers(clock=clock))
     finally:
         stop_logging()
 

@@ -84,6 +84,12 @@ async def executed(
     return Executed(process)
 
 
+def say_ready(_facts: object) -> None:
+    """Say what the product says once it is up, for composition roots of the tests' own."""
+    sys.stdout.write(f"{READY.decode()}\n")
+    sys.stdout.flush()
+
+
 class DaemonProcess:
     """`zeroclaw run` with one configuration and one data directory.
 
