@@ -17,6 +17,8 @@ KNOWN_OF_ALL = 2048
 """Numbers that are remembered of the counter that many chats share."""
 KNOWN_OF_ONE = 128
 """Numbers that are remembered of one supergroup."""
+MOST_COUNTERS = 1024
+"""Counters that are remembered: anybody may take the bot into a group, and be heard there."""
 _SUPERGROUP = "-100"  # what the ids of supergroups begin with
 _SHARED = "shared"
 """The scope of the counter that many chats share."""
@@ -36,7 +38,11 @@ class Numbers:
     def saw(self, chat: str, number: int) -> None:
         """Take note of a message of anybody's; an old one may come again."""
         counter = _counter(chat)
-        self._newest[counter] = max(number, self.newest(chat))
+        # Behind all others, which are in the order in which they were seen last.
+        self._newest[counter] = max(number, self._newest.pop(counter, 0))
+        if len(self._newest) > MOST_COUNTERS:
+            oldest = next(filter(None, self._newest))  # not the one that many chats share
+            del self._newest[oldest], self._known[oldest]
         most = KNOWN_OF_ONE if counter else KNOWN_OF_ALL
         self._known.setdefault(counter, deque(maxlen=most)).append(number)
 

@@ -2,7 +2,7 @@
 
 from channels.telegram import looking
 from channels.telegram.decode import Taken, decoded
-from channels.telegram.numbers import Numbers, position
+from channels.telegram.numbers import MOST_COUNTERS, Numbers, position
 from channels.telegram.opening import open_channel
 from tests.contract.telegram_harness import telegram_context
 from tests.unit.channels.telegram.stage import stage
@@ -29,6 +29,20 @@ def test_what_was_stored_is_known_to_the_next_process() -> None:
 def test_what_can_not_be_read_is_not_known() -> None:
     numbers = Numbers({"shared": "many", GROUP: ""})
     assert (numbers.newest("7"), numbers.newest(GROUP)) == (0, 0)
+
+
+def test_groups_that_are_silent_make_room_for_others() -> None:
+    """Anybody may take the bot into groups without end; where people write stays known (P4)."""
+    numbers = Numbers({})
+    numbers.saw("7", 3)
+    for number in range(2 * MOST_COUNTERS):
+        numbers.saw(f"-1009{number}", 5)
+        numbers.saw(GROUP, number)
+    assert (numbers.newest("7"), numbers.known("7")) == (3, {3})
+    assert numbers.newest(GROUP) == 2 * MOST_COUNTERS - 1
+    known = [number for number in range(2 * MOST_COUNTERS) if numbers.newest(f"-1009{number}")]
+    assert known[0] > 1
+    assert len(known) <= MOST_COUNTERS
 
 
 def test_a_message_brings_its_number() -> None:
