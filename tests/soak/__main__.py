@@ -6,7 +6,8 @@ The real daemon, on our own Telegram with its published limits kept. Telegram re
 and after the effect, forgets to answer, is cut off, is slow, and delivers again; the model fails; in
 the first half the daemon is killed and started again. In the second half one daemon lives, so that
 its memory can be looked at. Ends with 1 if anything was lost, doubled, out of order or too early, if
-a tool ran twice, or if memory or disk grew.
+a tool ran twice, or if memory or disk grew; what the bot did about each message that went wrong is
+told, call by call.
 """
 
 import argparse
@@ -29,12 +30,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="how long people write")
     parser.add_argument("--people", type=int, default=16, help="who write in private")
     parser.add_argument("--seed", type=int, default=0, help="repeat a run; 0 draws one")
+    parser.add_argument("--trouble", type=float, default=1.0, help="how many times as much of it")
     parser.add_argument("--on", type=Path, help="an empty directory to keep everything in")
     asked = parser.parse_args()
     soak = Soak(
         seconds=asked.minutes * 60,
         people=asked.people,
         seed=asked.seed or random.SystemRandom().randrange(1, 10**6),
+        trouble=asked.trouble,
     )
     with tempfile.TemporaryDirectory(prefix="zeroclaw-soak-") as directory:
         came_to = asyncio.run(soaked(soak, asked.on or Path(directory), tell=_tell))

@@ -10,6 +10,7 @@ from channels.telegram.emulator import Limits
 from tests.bench.process import pss_mib
 from tests.journeys.daemon_process import PROGRAM, Launch, executed
 from tests.journeys.telegram.bot import Bot, bot
+from tests.soak.histories import history
 from tests.soak.measured import (
     Measured,
     is_disk_flat,
@@ -43,11 +44,13 @@ class Soak(Value):
         seconds: How long people write.
         people: How many write in private; three more in a group.
         seed: What they write, and what goes wrong.
+        trouble: How many times as often as usual it does.
     """
 
     seconds: float
     people: int
     seed: int
+    trouble: float = 1.0
 
 
 class Came(Value):
@@ -118,6 +121,7 @@ class _Run:
             crowd=self._crowd,
             chance=random.Random(f"{self.soak.seed} troubles"),
             kills_until=self._began + self.soak.seconds * KILLED_FOR,
+            often=self.soak.trouble,
         )
 
     async def run(self) -> Came:
@@ -207,6 +211,8 @@ class _Run:
             ("run twice", sums.ran_twice),
         ):
             self.tell(f"{what}: {len(keys)} {' '.join(keys[:5])}".rstrip())
+            for line in self._histories(keys[:5]):
+                self.tell(line)
         self.tell(f"429s caused: {sums.exceeded} {' '.join(early[:3])}".rstrip())
         self.tell(
             f"memory: {middle.pss_mib:.1f} MiB warm, {end.pss_mib:.1f} MiB at the end; the median "
@@ -220,6 +226,17 @@ class _Run:
             f" ({'not ' if 'disk' in growth else ''}flat)"
         )
         return Came(sums=sums, growth=tuple(growth))
+
+    def _histories(self, keys: tuple[str, ...]) -> list[str]:
+        """Return what was done about the messages of these keys, line by line."""
+        return [
+            line
+            for one in self._crowd.books.owed
+            if one.key in keys
+            for line in history(
+                self.here.telegram, one, began=self._began, turns=self._troubles.turns
+            )
+        ]
 
     def _passed_s(self) -> float:
         return self._clock.monotonic() - self._began

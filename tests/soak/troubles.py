@@ -34,15 +34,19 @@ class Troubles:
         crowd: Whom it befalls.
         chance: Decides what happens, and when.
         kills_until: Seconds on the crowd's clock until which the daemon is killed.
+        often: How many times as often as usual.
         made: How often what happened.
         lives: When each life of the daemon began.
+        turns: What befell the daemon and the connection, and when.
     """
 
     crowd: Crowd
     chance: random.Random
     kills_until: float
+    often: float = 1.0
     made: Counter[str] = field(default_factory=Counter[str])
     lives: list[float] = field(default_factory=list[float])
+    turns: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
 
     async def make(self) -> None:
         """Let calls fail now and then, and one thing go wrong after another."""
@@ -50,48 +54,53 @@ class Troubles:
             self.crowd.here.telegram.will("", fault, times=None, when=self._befalls(fault))
         deeds = (self._cut, self._away, self._slow, self._again, self._again, self._twice)
         while not self.crowd.is_over():
-            await self.crowd.clock.sleep(self.chance.uniform(*PAUSES_S))
+            await self.crowd.clock.sleep(self.chance.uniform(*PAUSES_S) / self.often)
             await self.chance.choice(deeds)()
 
     async def kill(self) -> None:
         """Kill the daemon again and again, and tell it to end now and then."""
         daemon, clock = self.crowd.here.daemon, self.crowd.clock
         while True:
-            await clock.sleep(self.chance.uniform(*KILL_EVERY_S))
+            await clock.sleep(self.chance.uniform(*KILL_EVERY_S) / self.often)
             if clock.monotonic() > self.kills_until:
                 return
             if self.chance.random() < 1 / 4:
-                self.made["restarts"] += 1
+                self._happens("restarts", "it is told to end")
                 await daemon.terminate()
             else:
-                self.made["kills"] += 1
+                self._happens("kills", "it is killed")
                 await daemon.kill()
             await clock.sleep(self.chance.uniform(*AWAY_S))
             self.lives.append(clock.monotonic())
+            self.turns.append((clock.monotonic(), "it is started"))
             await daemon.start()
+
+    def _happens(self, what: str, told: str) -> None:
+        self.made[what] += 1
+        self.turns.append((self.crowd.clock.monotonic(), told))
 
     # --- one thing each ------------------------------------------------------------------------
 
     def _befalls(self, fault: Fault) -> Callable[[Call], bool]:
         def befalls(_: Call) -> bool:
-            does = not self.crowd.is_over() and self.chance.random() < FAULTY
+            does = not self.crowd.is_over() and self.chance.random() < FAULTY * self.often
             self.made[_name(fault)] += does
             return does
 
         return befalls
 
     async def _cut(self) -> None:
-        self.made["cuts"] += 1
+        self._happens("cuts", "all connections are cut")
         self.crowd.here.telegram.cut()
 
     async def _away(self) -> None:
-        self.made["outages"] += 1
+        self._happens("outages", "Telegram is away")
         await self.crowd.here.telegram.down()
         await self.crowd.clock.sleep(self.chance.uniform(*AWAY_S))
         await self.crowd.here.telegram.up()
 
     async def _slow(self) -> None:
-        self.made["slow spells"] += 1
+        self._happens("slow spells", "Telegram is slow")
         self.crowd.here.telegram.latency_s = self.chance.uniform(*SLOW_S)
         await self.crowd.clock.sleep(self.chance.uniform(*AWAY_S))
         self.crowd.here.telegram.latency_s = 0.0

@@ -23,7 +23,7 @@ from channels.telegram.emulator.http import Answer, Cut, Request, Response
 from channels.telegram.emulator.methods import METHODS
 from channels.telegram.emulator.polling import Polling
 from channels.telegram.emulator.refusals import Refused, conflict, not_found, unauthorized
-from channels.telegram.emulator.wire import Parameters, whole
+from channels.telegram.emulator.wire import Parameters, is_object, number_of, whole
 from zeroclaw import Clock
 
 BAD_GATEWAY = Response(
@@ -98,9 +98,9 @@ class BotApi:
         )
         self.calls.append(call)
         self._note()
-        fault = fault_of(call, self.planned)
+        call.befell = fault_of(call, self.planned)
         try:
-            answer = await self._with(fault, call, request)
+            answer = await self._with(call.befell, call, request)
         except Refused as refused:
             call.refusal = refused.description
             answer = _refusal(refused)
@@ -132,6 +132,8 @@ class BotApi:
     async def _carry_out(self, call: Call, request: Request) -> Answer:
         result = await self._result(call.method.lower(), call.parameters, request)
         call.is_done = True
+        if is_object(result) and call.method.lower().startswith("send"):
+            call.made = number_of(result, "message_id")
         return _ok(result)
 
     async def _result(self, method: str, parameters: Parameters, request: Request) -> object:

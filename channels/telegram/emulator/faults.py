@@ -21,6 +21,8 @@ class Call:
         chat: The id of the chat that it names, 0 for none.
         at: Seconds on the emulator's clock.
         is_done: It had its effect.
+        made: The number of the message that it posted, 0 for none.
+        befell: What it was let run into.
         refusal: Why it had none, empty for none and while it stands.
     """
 
@@ -29,6 +31,8 @@ class Call:
     parameters: Parameters
     at: float
     is_done: bool = False
+    made: int = 0
+    befell: "Fault | None" = None
     refusal: str = ""
 
     @property
@@ -43,7 +47,8 @@ class Call:
 
     def __repr__(self) -> str:
         ending = "" if self.is_done else f" ✗ {self.refusal or 'not carried out'}"
-        return f"{self.method} {self.chat} {self.message} {self.text[:60]!r}{ending}"
+        which = f"+{self.made}" if self.made else f"{self.message}"
+        return f"{self.method} {self.chat} {which} {self.text[:60]!r}{ending}"
 
 
 class Refuse(Value):

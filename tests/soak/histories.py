@@ -1,0 +1,38 @@
+"""What the bot did about one message, so that a wrong answer explains itself."""
+
+from collections.abc import Iterable
+from operator import itemgetter
+
+from channels.telegram.emulator import Emulator
+from channels.telegram.emulator.faults import Call
+from tests.soak.owed import Owed
+
+MOST_LINES = 60
+"""The newest of a history; what is older is left out."""
+
+
+def history(
+    telegram: Emulator, owed: Owed, *, began: float, turns: Iterable[tuple[float, str]]
+) -> list[str]:
+    """Return the calls in a chat from a message on to the last that speaks of it, line by line.
+
+    Args:
+        telegram: Where.
+        owed: The message.
+        began: Seconds on the emulator's clock from which is counted.
+        turns: What befell the daemon, and when, on that clock.
+    """
+    written = owed.deed.wrote.versions[0].at
+    calls = [one for one in telegram.calls if one.chat == owed.chat.id and one.at >= written]
+    until = max((one.at for one in calls if owed.key in one.text), default=telegram.now().at)
+    happened = [(written, f"written as {owed.deed.wrote.id}")]
+    happened += [(at, what) for at, what in turns if written <= at <= until]
+    happened += [(one.at, _told(one)) for one in calls if one.at <= until]
+    lines = [f"    {at - began:8.3f}  {what}" for at, what in sorted(happened, key=itemgetter(0))]
+    stand = [f"    stands    {one!r}" for one in owed.chat.from_bot if owed.key in one.text]
+    return [f"  {owed.key} in {owed.chat!r}:", *lines[-MOST_LINES:], *stand]
+
+
+def _told(call: Call) -> str:
+    """Return a call, and what it was let run into."""
+    return repr(call) if call.befell is None else f"{call!r}  ({call.befell!r})"
