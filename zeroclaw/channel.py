@@ -159,7 +159,8 @@ class Sighting(Value):
 
     Attributes:
         ref: Where it stands, None where it was not seen.
-        since: The mark from which to look on.
+        since: The mark from which to look on. Where there is nothing more to look at, it serves for
+            what is sent from now on as well: what was not given yet is looked at again.
         is_over: There is nothing more to look at now.
     """
 
@@ -247,7 +248,10 @@ class Channel(Protocol):
         ...
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Replace a message's text by the whole of `outgoing`; equal text is no error."""
+        """Replace a message's text by the whole of `outgoing`; equal text is no error.
+
+        Of a file it is what stands with it, in plain text.
+        """
         ...
 
     async def delete(self, ref: MessageRef) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from zlib import crc32
 
 from channels.telegram import (
@@ -25,7 +26,7 @@ from channels.telegram.sending import Sending
 from channels.telegram.showing import Showing
 from channels.telegram.styled import Styled, from_outgoing, unmarked
 from channels.telegram.taking import Taking
-from channels.telegram.troubles import MethodUnknown
+from channels.telegram.troubles import MethodUnknown, OtherKind
 from channels.telegram.webhook import Webhook
 from zeroclaw import (
     Address,
@@ -239,8 +240,12 @@ class TelegramChannel:
         )
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
-        """Replace a message's text."""
-        await self._showing.edit(self._known(ref), from_outgoing(outgoing))
+        """Replace a message's text, or what stands with a file."""
+        text = from_outgoing(outgoing)
+        with suppress(OtherKind):
+            if text.text:
+                return await self._showing.edit(self._known(ref), text)
+        await self._calls.edit_caption(self._known(ref), text.text)
 
     async def delete(self, ref: MessageRef) -> None:
         """Remove a message."""

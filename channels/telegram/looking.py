@@ -10,6 +10,7 @@ What is rested on are documented answers of the Bot API, and numbers that grow w
 (read 2026-11); it has a switch, `uncertain`.
 """
 
+from itertools import islice
 from typing import Literal
 
 from channels.telegram import cards
@@ -108,12 +109,14 @@ class Looking:
             raise self._unknown(why)
         mark = self._told(mark, to.chat)
         last = int(before) - 1 if before.isdecimal() else mark.taken + LOOK_AHEAD
-        number = self._next(to, mark.at, last, apart)
-        if number > last:
-            return Sighting(since=written(replace(mark, at=last)))
-        if mark.looks >= MOST_LOOKS:
+        numbers = self._free(to, mark.at, last, apart)
+        if not numbers:
+            return self._seen_nothing(replace(mark, at=last), to.chat, is_last=bool(before))
+        # Up to a known number there is nothing to be learned but by all looks together.
+        if mark.looks + (len(numbers) if before else 1) > MOST_LOOKS:
             why = "it may stand further on than can be looked"
             raise self._unknown(why)
+        number = numbers[0]
         ref = MessageRef(address=to, message=str(number))
         whose = await self._whose(ref, sought)
         if whose in ("ours", "another's"):
@@ -125,7 +128,20 @@ class Looking:
         taken = mark.taken if whose == "nobody's" else max(mark.taken, number)
         left = self._told(replace(mark, at=number, taken=taken, looks=mark.looks + 1), to.chat)
         last = last if before else left.taken + LOOK_AHEAD
-        return Sighting(since=written(left), is_over=number >= last)
+        if not self._free(to, number, last, apart):
+            return self._seen_nothing(left, to.chat, is_last=bool(before))
+        return Sighting(since=written(left), is_over=False)
+
+    def _seen_nothing(self, mark: Mark, chat: str, *, is_last: bool) -> Sighting:
+        """Return that there is nothing more to look at.
+
+        What is sent now may be looked for from there as well. Numbers that may not have been given
+        when they were looked at are looked at again.
+        """
+        if not is_last:
+            taken = max(mark.taken, self._numbers.newest(chat))
+            mark = Mark(at=min(mark.at, mark.taken), taken=taken)
+        return Sighting(since=written(mark))
 
     def _told(self, mark: Mark, chat: str) -> Mark:
         """Return a mark with the numbers that were heard of since, once."""
@@ -134,12 +150,12 @@ class Looking:
             return mark
         return replace(mark, taken=newest, heard=True)
 
-    def _next(self, to: Address, at: int, last: int, apart: frozenset[str]) -> int:
-        """Return the next number that may be the one that is sought, `last` + 1 for none."""
+    def _free(self, to: Address, at: int, last: int, apart: frozenset[str]) -> tuple[int, ...]:
+        """Return the next numbers that may be the one that is sought, as many as can be looked at."""
         others = self._numbers.known(to.chat)
         numbers = range(at + 1, last + 1)
         free = (one for one in numbers if one not in others and str(one) not in apart)
-        return next(free, last + 1)
+        return tuple(islice(free, MOST_LOOKS + 1))
 
     async def _whose(
         self, ref: MessageRef, sought: Sought

@@ -169,7 +169,10 @@ class ScriptedChannel:
                     if isinstance(sought, Outgoing):
                         shown.text = self._text(sought)
                     return Sighting(ref=shown.ref)
-            return Sighting(since=str(last - 1), is_over=over)
+            # What is sent from now on stands above what was given until now.
+            return Sighting(
+                since=str(last - 1 if before else min(last - 1, self._made)), is_over=over
+            )
 
         return await self._perform(call, carry_out)
 

@@ -13,7 +13,7 @@ from zeroclaw.delivery import pacing, pacing_events, pacing_state
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile
+from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile, Rendered
 from zeroclaw.errors import NotSupported
 from zeroclaw.language import LANGUAGES
 
@@ -246,6 +246,11 @@ class Account:
             await self.channel.edit(ref, outgoing)
 
         return await self._about(ref, replace)
+
+    async def caption(self, ref: MessageRef, text: str, *, key: str) -> Ending[None]:
+        """Replace what stands with a file; plain text, empty for nothing."""
+        outgoing = Outgoing(rendered=Rendered(body=text, plain=text), key=key, plain=True)
+        return await self._about(ref, lambda: self.channel.edit(ref, outgoing))
 
     async def delete(self, ref: MessageRef) -> Ending[None]:
         """Remove a message."""

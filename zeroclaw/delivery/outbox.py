@@ -18,6 +18,7 @@ from typing import Protocol
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.doubt import certain
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.posting import LaterError, Posting
 from zeroclaw.delivery.rows import Ask, Item, Left, State, Text
@@ -251,7 +252,7 @@ class Outbox:
         if isinstance(item, Ask) and _open_state(row) == "sending":
             stands = await self._hooks.pressed(row, item)
             if stands is not None:
-                shown = replace(item, ref=stands, uncertain=False, mark="")
+                shown = replace(certain(item), ref=stands)
                 return await save(shown, "delivered", DurablePoint.ASKED)
         account = await self._account(rows.address_of(item))
         posting = Posting(

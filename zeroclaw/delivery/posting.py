@@ -6,11 +6,22 @@ from typing import Protocol, assert_never
 from zeroclaw import sentences
 from zeroclaw.channel import Sighting
 from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.doubt import (
+    after_loss,
+    certain,
+    is_late,
+    looked,
+    mark_of,
+    second_of,
+    with_second,
+)
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.keys import posted
+from zeroclaw.delivery.parcels import Parcel, of_card, of_file, of_text
 from zeroclaw.delivery.parting import parted
-from zeroclaw.delivery.rows import Ask, File, Item, Settle, State, Text, part_key, posted
-from zeroclaw.delivery.seeking import Parcel, seek, the_one
-from zeroclaw.envelope import Address, MessageRef, OutgoingFile
+from zeroclaw.delivery.rows import Ask, File, Item, Second, Settle, State, Text
+from zeroclaw.delivery.seeking import seek, the_one
+from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.store import DurablePoint
 from zeroclaw.value import replace
 
@@ -84,9 +95,6 @@ class Posting:
         self._blob = blob
         self._others = others
         self._lost = 0
-        self._is_late = False
-        # What was sent again, and from where to look for the first one.
-        self._second: tuple[MessageRef, str] | None = None
 
     def go_by(self, account: Account) -> None:
         """Go on over this account; what was learned about the row stays."""
@@ -153,47 +161,28 @@ class Posting:
                 return self._plain_or_stop(item, ending)
 
     async def _send_part(self, item: Text, text: str) -> Text:
-        ending = await self._sent(self._part(item, text))
+        ending = await self._sent(of_text(self._account, item, text, key=self._key))
         if isinstance(ending, Arrived):
             # One that its draft had begun shows the draft's text, so it is edited next.
             is_old = self._is_lost(item) or self._may_be_old(item)
             at = len(item.refs) if self._is_lost(item) else item.done
             return replace(
-                item,
+                certain(item),
                 refs=(*item.refs[:at], ending.value, *item.refs[at:]),
                 done=item.done if is_old else item.done + 1,
                 posted=None if item.turn is None else posted(item) + 1,
-                uncertain=False,
-                mark="",
             )
         await self._after_send(ending)
         return self._plain_or_stop(item, ending)
-
-    def _part(self, item: Text, text: str) -> Parcel:
-        account, key, plain = self._account, part_key(self._key, item), item.plain
-        reply_to = item.reply_to if item.done == 0 else ""
-        repeat = text + sentences.POSSIBLE_REPEAT.to(item.language)
-        return Parcel(
-            to=item.address,
-            sought=lambda: account.outgoing(text, key=key, plain=plain, reply_to=reply_to),
-            send=lambda is_repeat: account.send(
-                item.address,
-                repeat if is_repeat else text,
-                key=key,
-                plain=plain,
-                reply_to=reply_to,
-            ),
-            admit=lambda ref: account.edit(ref, repeat, key=key, plain=plain),
-        )
 
     async def _take_in(self, item: Text, text: str) -> Text:
         """Return the item with the message of its draft that nobody recorded, if it is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
-        seen = await self._seek(self._part(item, text))
+        seen = await self._seek(of_text(self._account, item, text, key=self._key))
         found = seen.value.ref if isinstance(seen, Arrived) else None
         refs = item.refs if found is None else (*item.refs, found)
-        return replace(item, refs=refs, uncertain=False, mark="")
+        return replace(certain(item), refs=refs)
 
     def _is_lost(self, item: Text) -> bool:
         """Whether a message of the draft may stand that can be found by its key."""
@@ -236,48 +225,21 @@ class Posting:
         if content is None:
             message = "its bytes are no longer kept"
             raise _RefusedError(message)
-        repeat = sentences.POSSIBLE_REPEAT.to(item.language).strip()
-        file = OutgoingFile(
-            name=item.name,
-            media_type=item.media_type,
-            content=content,
-            key=self._key,
-            caption=item.caption,
-            reply_to=item.reply_to or None,
-        )
-        again = replace(file, caption="\n\n".join(filter(None, (item.caption, repeat))))
-        account = self._account
-        ending = await self._sent(
-            Parcel(
-                to=item.address,
-                sought=lambda: file,
-                send=lambda is_repeat: account.send_file(
-                    item.address, again if is_repeat else file
-                ),
-            )
-        )
+        ending = await self._sent(of_file(self._account, item, content, key=self._key))
         if not isinstance(ending, Arrived):
             await self._after_send(ending)
             raise self._stop(ending)
-        self._item = replace(item, ref=ending.value, uncertain=False, mark="")
+        self._item = replace(certain(item), ref=ending.value)
         await self._put("delivered", DurablePoint.DELIVERED)
 
     # --- cards -----------------------------------------------------------------------------------
 
     async def _deliver_card(self, item: Ask) -> None:
-        account = self._account
-        ending = await self._sent(
-            Parcel(
-                to=item.address,
-                sought=lambda: item.card,
-                # A card says nothing of being a repeat; pressed on either, both are settled.
-                send=lambda _: account.ask(item.address, item.card),
-            )
-        )
+        ending = await self._sent(of_card(self._account, item))
         if not isinstance(ending, Arrived):
             await self._after_send(ending)
             raise self._stop(ending)
-        self._item = replace(item, ref=ending.value, uncertain=False, mark="")
+        self._item = replace(certain(item), ref=ending.value)
         await self._put("delivered", DurablePoint.ASKED)
 
     async def _deliver_outcome(self, item: Settle) -> None:
@@ -297,7 +259,8 @@ class Posting:
         Raises:
             LaterError: Whether it stands could not be looked for.
         """
-        if self._second is None:
+        second = second_of(self._item)
+        if second is None:
             missed: Sighting | None = None
             is_doubtful = self._is_doubtful()
             if is_doubtful:
@@ -308,21 +271,24 @@ class Posting:
             await self._account.permit(one.to)
             async with self._account.alone(one.to):
                 await self._begin_send(one.to)
-                ending = await one.send(is_doubtful and missed is None)
+                ending = await one.send(is_doubtful)
             if missed is None or not isinstance(ending, Arrived):
                 return ending
-            self._second = (ending.value, missed.since)
-        new, since = self._second
+            second = Second(ref=ending.value, since=missed.since)
+            # Another process would find the first, and leave the second behind.
+            self._item = with_second(self._item, second)
+            await self._put("sending", DurablePoint.HOUSEKEEPING)
         apart = await self._others(one.to)
-        stands = await the_one(self._account, one, new, since=since, apart=apart)
+        stands = await the_one(
+            self._account, one, second.ref, since=second.since, apart=apart, keep=self._looked
+        )
         if isinstance(stands, NotArrived):
             raise self._stop(stands)
-        self._second = None
         return Arrived(value=stands)
 
     def _missed(self, seen: Arrived[Sighting] | Lost | None) -> Sighting | None:
         """Return where the looking has ended without finding it, None where that says nothing."""
-        if isinstance(seen, Arrived) and not self._is_late:
+        if isinstance(seen, Arrived) and not is_late(self._item):
             return seen.value
         # What is only late may come yet, however far was looked.
         if self._is_sending and not self._account.capabilities.may_repeat:
@@ -336,14 +302,19 @@ class Posting:
         Raises:
             LaterError: The looking itself has failed.
         """
-        mark = _mark(self._item)
+        mark = mark_of(self._item)
         if not self._account.capabilities.can_look or not mark:
             return None
         apart = await self._others(one.to)
-        seen = await seek(self._account, one, since=mark, apart=apart)
+        seen = await seek(self._account, one, since=mark, apart=apart, keep=self._looked)
         if isinstance(seen, NotArrived):
             raise self._stop(seen)
         return seen
+
+    async def _looked(self, since: str) -> None:
+        """Record from where to look on."""
+        self._item = looked(self._item, since)
+        await self._put("sending" if self._is_sending else "pending", DurablePoint.HOUSEKEEPING)
 
     def _is_doubtful(self) -> bool:
         """Whether the next message may stand already, and its key would not be known."""
@@ -370,8 +341,10 @@ class Posting:
         if not isinstance(ending, Lost):
             await self._put("pending", DurablePoint.HOUSEKEEPING)
         elif not isinstance(self._item, Settle):
-            self._is_late = ending.late
-            self._item = replace(self._item, uncertain=True)
+            was_late = self._item.late
+            self._item = after_loss(self._item, late=ending.late)
+            if self._item.late and not was_late:
+                await self._put("sending", DurablePoint.HOUSEKEEPING)
 
     def _stop(self, ending: NotArrived | TurnedDown | Lost) -> Exception:
         """Return what to raise."""
@@ -381,7 +354,7 @@ class Posting:
             case TurnedDown():
                 return _RefusedError(ending.why)
             case Lost():
-                is_seen = self._is_sending and (ending.late or not _mark(self._item))
+                is_seen = self._is_sending and (ending.late or not mark_of(self._item))
                 is_counted = ending.broken or is_seen
                 self._lost += is_counted
                 return LaterError(soon=not is_counted) if self._lost < MOST_LOST else _RefusedError(ending.why)
@@ -391,7 +364,3 @@ class Posting:
     async def _put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
         await self._save(self._item, state, point, why)
         self._is_sending = state == "sending"
-
-
-def _mark(item: Item) -> str:
-    return "" if isinstance(item, Settle) else item.mark

@@ -10,7 +10,6 @@ from typing import Literal, assert_never
 
 from zeroclaw import record, sentences
 from zeroclaw.channel import Card, Outcome
-from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, ConversationId, MessageRef, Reader, TurnId
 from zeroclaw.language import Language, Says
 from zeroclaw.store import Put, Row, RowKind
@@ -23,6 +22,18 @@ arrived."""
 
 POSSIBLE_REPEAT = sentences.POSSIBLE_REPEAT.en
 """What a message says at its end when it may stand in the chat twice; in other languages less."""
+
+
+class Second(Value):
+    """A message that was sent again, since the first was not seen.
+
+    Attributes:
+        ref: Where it stands.
+        since: From where to look for the first, up to this one.
+    """
+
+    ref: MessageRef
+    since: str
 
 
 class Text(Value):
@@ -39,6 +50,8 @@ class Text(Value):
             platform knows our keys the message is found by its key, where it can be looked for it
             is; elsewhere the text says that it may be a repeat.
         mark: From where to look for the one that is uncertain, empty where that can't be done.
+        late: The one that is uncertain may come yet: the platform was only slow to answer.
+        second: The one that was sent again, until it is certain that it alone stands.
         posted: How many messages the turn has posted, those that are gone included; None: as many
             as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when this is refused; for what is said to the operator about that.
@@ -54,6 +67,8 @@ class Text(Value):
     plain: bool = False
     uncertain: bool = False
     mark: str = ""
+    late: bool = False
+    second: Second | None = None
     posted: int | None = None
     quiet: bool = False
     reply_to: str = ""
@@ -72,6 +87,8 @@ class File(Value):
         ref: Where it stands, None until it was sent.
         uncertain: As in `Text`; the caption says that it may be a repeat.
         mark: As in `Text`.
+        late: As in `Text`.
+        second: As in `Text`.
         reply_to: As in `Text`.
         language: As in `Text`.
     """
@@ -86,6 +103,8 @@ class File(Value):
     ref: MessageRef | None = None
     uncertain: bool = False
     mark: str = ""
+    late: bool = False
+    second: Second | None = None
     reply_to: str = ""
     language: Language = "en"
 
@@ -99,6 +118,8 @@ class Ask(Value):
         ref: Where it stands, None until it was sent.
         uncertain: It may have been sent already.
         mark: As in `Text`.
+        late: As in `Text`.
+        second: As in `Text`.
     """
 
     address: Address
@@ -107,6 +128,8 @@ class Ask(Value):
     ref: MessageRef | None = None
     uncertain: bool = False
     mark: str = ""
+    late: bool = False
+    second: Second | None = None
 
 
 class Settle(Value):
@@ -341,31 +364,6 @@ def stored(put: Put, version: int) -> Row:
         place=put.place,
         due_at=put.due_at,
     )
-
-
-def part_key(key: str, item: Text) -> str:
-    """Return the idempotency key of the next message that a text posts.
-
-    A final goes on with its draft's keys, so that a message of which nobody recorded that it
-    arrived is found again instead of standing there twice.
-
-    Args:
-        key: The row's.
-        item: The row's.
-    """
-    if item.turn is None:
-        return f"{key}:{item.done}"
-    return message_key(item.turn, posted(item))
-
-
-def first_key(key: str, item: Text) -> str:
-    """Return the idempotency key of a text's first message, where no message was lost."""
-    return part_key(key, replace(item, refs=(), done=0, posted=None))
-
-
-def posted(item: Text) -> int:
-    """Return how many messages the turn of a final has posted."""
-    return len(item.refs) if item.posted is None else item.posted
 
 
 def with_draft(item: Text, left: Left) -> Text:

@@ -1,29 +1,21 @@
-"""Find out whether a message stands whose answer was lost, or whose record was."""
+"""Find out whether a message stands whose answer was lost, or whose record was.
+
+Where none is seen it is sent again, and nobody knows before that how far there was to look: the
+platform may have put the first one further on. So the second says that it may be a repeat, until its
+id has told how far, and the first was looked for up to there. Whenever a process dies, or a call is
+lost, in between, at most one message stands that does not say so.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from zeroclaw.channel import Sighting, Sought
+from zeroclaw.channel import Sighting
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
-from zeroclaw.envelope import Address, MessageRef
-from zeroclaw.value import Value
+from zeroclaw.delivery.parcels import Parcel
+from zeroclaw.envelope import MessageRef
 
-
-class Parcel(Value):
-    """One message that is to be posted.
-
-    Attributes:
-        to: The chat.
-        sought: Makes what is looked for where it may stand already.
-        send: Posts it; told whether it must say that it may be a repeat.
-        admit: Has one that stands say so; None where that can't be said.
-    """
-
-    to: Address
-    sought: Callable[[], Sought]
-    send: Callable[[bool], Awaitable[Ending[MessageRef]]]
-    admit: Callable[[MessageRef], Awaitable[Ending[None]]] | None = None
+Keep = Callable[[str], Awaitable[None]]
 
 
 async def seek(
@@ -32,6 +24,7 @@ async def seek(
     *,
     since: str,
     apart: frozenset[str],
+    keep: Keep,
     before: str = "",
 ) -> Arrived[Sighting] | NotArrived | Lost:
     """Look until it is seen, or there is nothing more to look at.
@@ -44,6 +37,8 @@ async def seek(
         one: What was sent.
         since: The mark of before it was sent, or a former sighting's.
         apart: The platform's ids of messages that are known to be others.
+        keep: Awaited with the mark from which to look on, after each look that saw nothing, so that
+            nothing is looked at again after a failure or a kill.
         before: The platform's id of a message that was sent after it, empty for none.
 
     Returns:
@@ -56,9 +51,11 @@ async def seek(
             ending = await account.look(one.to, one.sought, since=since, apart=apart, before=before)
         match ending:
             case Arrived():
+                if ending.value.ref is None:
+                    since = ending.value.since
+                    await keep(since)
                 if ending.value.is_over:
                     return ending
-                since = ending.value.since
             case NotArrived():
                 if ending.retry_after_s is None:
                     return ending
@@ -72,13 +69,19 @@ async def seek(
 
 
 async def the_one(
-    account: Account, one: Parcel, new: MessageRef, *, since: str, apart: frozenset[str]
+    account: Account,
+    one: Parcel,
+    new: MessageRef,
+    *,
+    since: str,
+    apart: frozenset[str],
+    keep: Keep,
 ) -> MessageRef | NotArrived:
     """Return the one message that stands, after it was not seen and so was sent again.
 
     The new one's id tells how far the ids had run, so now it is certain whether there is an
-    earlier one too; of two the new one is taken away. Where it can't be told after all, or it
-    can't be taken away, it says that it may be a repeat.
+    earlier one too. Of two the new one is taken away; a lone one no longer says that it may be a
+    repeat. Where it can't be told after all, or can't be changed, the new one says so for good.
 
     Args:
         account: Where both were sent from.
@@ -86,25 +89,21 @@ async def the_one(
         new: The second.
         since: Where the looking for the first has ended.
         apart: As in `seek`.
+        keep: As in `seek`.
     """
-    if new.address.chat == one.to.chat:
-        seen = await seek(account, one, since=since, apart=apart, before=new.message)
-        if isinstance(seen, NotArrived):
-            return seen
-        old = seen.value.ref if isinstance(seen, Arrived) else None
-        if isinstance(seen, Arrived) and old is None:
-            return new
-        if old is not None and account.capabilities.can_delete:
-            await account.permit(new.address, message=new.message)
-            ending = await account.delete(new)
-            if isinstance(ending, Arrived):
-                return old
-            if (failed := _failed(ending)) is not None:
-                return failed
-    if one.admit is not None:
+    if new.address.chat != one.to.chat:
+        return new
+    seen = await seek(account, one, since=since, apart=apart, keep=keep, before=new.message)
+    if not isinstance(seen, Arrived):
+        return seen if isinstance(seen, NotArrived) else new
+    old = seen.value.ref
+    if old is None and one.clear is not None and account.capabilities.can_edit:
         await account.permit(new.address, message=new.message)
-        if (failed := _failed(await one.admit(new))) is not None:
-            return failed
+        return _failed(await one.clear(new)) or new
+    if old is not None and account.capabilities.can_delete:
+        await account.permit(new.address, message=new.message)
+        ending = await account.delete(new)
+        return old if isinstance(ending, Arrived) else _failed(ending) or new
     return new
 
 

@@ -3,6 +3,7 @@
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.keys import first_key
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
@@ -123,7 +124,7 @@ class Transcript:
                     cursor=row.key,
                     kind="note" if item.turn is None else "bot",
                     # The key of its first part, as the outbox sends it.
-                    key=rows.first_key(row.key, item),
+                    key=first_key(row.key, item),
                     ref=item.refs[0].message if item.refs else "",
                     text=item.text,
                     at=made_at(row.key),

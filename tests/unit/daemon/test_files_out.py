@@ -10,7 +10,7 @@ from tests.fakes.house_parts import CAPABILITIES, SECRET
 from tests.fakes.scripted_calls import Hang, Lost, Shown
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.delivery import rows
-from zeroclaw.errors import ChannelRejected
+from zeroclaw.errors import ChannelRejected, DeliveryUnknown
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import DurablePoint, RowKind
 from zeroclaw.tools import files
@@ -228,3 +228,15 @@ async def test_in_a_group_a_person_is_asked_first(world: World, autonomy: str) -
         await put(await furnished(house, "ben"), "a.txt", b"milk")
         await send(house, '{"path": "a.txt"}', "ben")
         assert len(sent(house, "ben")) == 1
+
+
+async def test_sent_again_a_file_says_so_only_until_it_is_known_to_be_alone(world: World) -> None:
+    """Its caption is what says it (P1)."""
+    world.add_platform("chat", replace(TAKES, idempotent_send=False, can_look=True))
+    async with world.running() as house:
+        await put(await furnished(house), "sums.csv", REPORT)
+        world.platforms["chat"].will("send_file", DeliveryUnknown("cut before it was read"))
+        await send(house, '{"path": "sums.csv", "caption": "here"}')
+        await house.advance(60)
+        [shown] = sent(house)
+        assert (shown.text, shown.history) == ("here", ["here\n\n(possible repeat)"])

@@ -21,7 +21,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery import rows
+from zeroclaw.delivery import keys, rows
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
@@ -44,14 +44,15 @@ async def test_a_lost_answer_is_looked_for_and_the_message_found() -> None:
 
 
 async def test_one_that_did_not_arrive_is_sent_again_without_a_word_of_repeats() -> None:
-    """Once it has a number it is known that there is no other (P1)."""
+    """Once it has a number it is known that there is no other, and until then it says so (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut before it was read"))
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
-        assert [call.name for call in rig.channel.calls] == ["send", "look", "send", "look"]
+        called = [(call.name, call.text) for call in rig.channel.calls if call.name != "look"]
+        assert called == [("send", "done"), ("send", MARKED), ("edit", "done")]
 
 
 @pytest.mark.parametrize("point", [DurablePoint.HOUSEKEEPING, DurablePoint.DELIVERED])
@@ -114,7 +115,7 @@ async def test_where_the_ids_ran_further_the_second_one_is_taken_away() -> None:
 
 
 async def test_one_that_was_sent_again_says_so_where_it_can_not_be_told_after_it() -> None:
-    """The message that stands is changed (P1)."""
+    """For good (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut"))
         rig.channel.will("look", None, DeliveryUnknown("too far"))
@@ -184,18 +185,19 @@ async def test_a_mark_that_is_known_too_late_hides_no_earlier_try() -> None:
 
 
 @pytest.mark.parametrize("fault", [RateLimited("slow down", retry_after_s=1), Lost()])
-async def test_that_it_may_be_a_repeat_is_said_until_it_stands(fault: RateLimited | Lost) -> None:
-    """A refused wait or a lost answer leaves no repeat unmarked (P1)."""
+async def test_what_is_no_repeat_says_so_no_more_however_often_that_fails(
+    fault: RateLimited | Lost,
+) -> None:
+    """A refused wait or a lost answer leaves no lone answer marked (P1)."""
     async with running(platform(LOOKING)) as rig:
-        too_far = DeliveryUnknown("too far")
         rig.channel.will("send", DeliveryUnknown("cut"))
-        rig.channel.will("look", None, too_far, too_far)
         rig.channel.will("edit", fault)
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
-        assert seen(rig.channel) == [MARKED]
+        assert seen(rig.channel) == ["done"]
         assert len(rig.channel.called("edit")) == 2
+        assert len(rig.channel.called("send")) == 2
 
 
 async def test_a_second_one_whose_removal_was_not_answered_is_not_kept_as_the_one() -> None:
@@ -289,7 +291,7 @@ async def test_messages_that_are_known_are_not_taken_for_it() -> None:
         put = final(rig, "done")
         await commit(store, put)
         # A draft of another turn of that chat, and a note, both under keys that look the same.
-        key = rows.part_key(put.key, _text(put))
+        key = keys.part_key(put.key, _text(put))
         account = rig.accounts["chat"]
         for said in ("a draft", "a note"):
             await account.send(channel.address(), said, key=key, draft=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.delivery.rig import HERE, TURN, card, outcome
-from zeroclaw.delivery import rows
+from zeroclaw.delivery import keys, rows
 from zeroclaw.delivery.rows import Item, Left, Text
 from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.store import Put
@@ -90,15 +90,15 @@ def test_a_change_expects_the_version_that_was_read() -> None:
 
 def test_keys_of_a_final_go_on_where_its_draft_stopped() -> None:
     """Messages that are gone are counted, so that no key is used twice (P1)."""
-    assert rows.part_key("k", FINAL) == f"{TURN}:1"
-    assert rows.first_key("k", FINAL) == f"{TURN}:0"
+    assert keys.part_key("k", FINAL) == f"{TURN}:1"
+    assert keys.first_key("k", FINAL) == f"{TURN}:0"
     left = Left(refs=(REF,), uncertain=True, posted=3)
-    assert rows.part_key("k", rows.with_draft(FINAL, left)) == f"{TURN}:3"
+    assert keys.part_key("k", rows.with_draft(FINAL, left)) == f"{TURN}:3"
     assert rows.with_draft(FINAL, Left(refs=(REF,), posted=1)) == FINAL
 
 
 def test_a_note_is_keyed_by_its_row() -> None:
     """It has no draft."""
     note = Text(address=WHERE, text="text", done=2)
-    assert rows.part_key("k", note) == "k:2"
-    assert rows.first_key("k", note) == "k:0"
+    assert keys.part_key("k", note) == "k:2"
+    assert keys.first_key("k", note) == "k:0"

@@ -8,54 +8,18 @@ from channels.telegram import looking
 from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD, outgoing_file
-from tests.unit.channels.telegram.stage import Stage, stage
+from tests.unit.channels.telegram.losing import NONE, begun, looked, lost, unknown
+from tests.unit.channels.telegram.stage import stage
 from zeroclaw import (
-    Address,
     ChannelUnavailable,
     DeliveryUnknown,
     MessageRef,
     NotSupported,
     RateLimited,
-    Sighting,
-    Sought,
 )
 
 # All open real sockets.
 pytestmark = pytest.mark.slow
-
-NONE: frozenset[str] = frozenset()
-
-
-async def begun(on: Stage) -> int:
-    """Let Ann's chat begin with a message of the bot, so that a number is known."""
-    ann = on.telegram.person("Ann")
-    await on.channel.send(on.place(ann.id), on.outgoing("first"))
-    return ann.id
-
-
-async def lost(on: Stage, to: Address, text: str = "hello") -> str:
-    """Send a message whose answer is lost; return the mark of before."""
-    mark = on.channel.mark(to)
-    on.telegram.will("sendMessage", Lose(carried_out=True))
-    with pytest.raises(DeliveryUnknown):
-        await on.channel.send(to, on.outgoing(text))
-    return mark
-
-
-async def looked(
-    on: Stage,
-    to: Address,
-    sought: Sought,
-    since: str,
-    *,
-    apart: frozenset[str] = NONE,
-    before: str = "",
-) -> Sighting:
-    """Look to the end, as the outbox does."""
-    seen = Sighting(since=since, is_over=False)
-    while not seen.is_over:
-        seen = await on.channel.look(to, sought, since=seen.since, apart=apart, before=before)
-    return seen
 
 
 @pytest.mark.parametrize("fault", [BadGateway(carried_out=True), Lose(carried_out=True)], ids=repr)
@@ -102,35 +66,6 @@ async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) ->
         assert seen.ref is None
         assert len(on.telegram.called("editMessageText")) == looking.LOOK_AHEAD
         assert chat.texts == ["first"]
-
-
-async def test_sent_again_its_number_tells_how_far_to_look() -> None:
-    """Numbers ran further than anybody looked, and the first one is found after all (P1)."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
-        mark = on.channel.mark(here)
-        on.telegram.skip_ids(looking.LOOK_AHEAD + 2)
-        await lost(on, here)
-        seen = await looked(on, here, on.outgoing("hello"), mark)
-        assert seen.ref is None
-        new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
-        assert seen.ref is not None
-        assert int(seen.ref.message) == int(new.message) - 1
-
-
-async def test_sent_again_without_a_gap_nothing_is_left_to_look_at() -> None:
-    """It takes no call to know that."""
-    async with stage() as on:
-        chat = on.telegram.account.chats[await begun(on)]
-        here = on.place(chat.id)
-        seen = await looked(on, here, on.outgoing("hello"), on.channel.mark(here))
-        calls = len(on.telegram.called("editMessageText"))
-        new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
-        assert seen.ref is None
-        assert len(on.telegram.called("editMessageText")) == calls
 
 
 async def test_a_lost_card_is_found_with_its_buttons() -> None:
@@ -267,34 +202,6 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
         assert team.texts == ["first", "hello"]
 
 
-async def test_what_others_write_unheard_leads_further() -> None:
-    """In a group where the bot hears only what is meant for it, the numbers run all the same."""
-    async with stage(groups="mentioned") as on:
-        ann = on.telegram.person("Ann")
-        team = on.telegram.supergroup("Team", ann)
-        here = on.place(team.id)
-        await on.channel.send(here, on.outgoing("first"))
-        mark = on.channel.mark(here)
-        for number in range(looking.LOOK_AHEAD + 3):
-            ann.says(f"unheard {number}", chat=team)
-        await lost(on, here)
-        seen = await looked(on, here, on.outgoing("hello"), mark)
-        assert seen.ref is not None
-        assert seen.ref.message == str(team.from_bot[-1].id)
-
-
-async def test_where_too_much_lies_between_it_stays_unknown() -> None:
-    """Each look is a call, and the account has others to make."""
-    async with stage() as on:
-        ann = on.place(await begun(on))
-        on.telegram.skip_ids(looking.MOST_LOOKS)
-        mark = await lost(on, ann)
-        new = await on.channel.send(ann, on.outgoing("hello"))
-        with pytest.raises(DeliveryUnknown):
-            await looked(on, ann, on.outgoing("hello"), mark, before=new.message)
-        assert len(on.telegram.called("editMessageText")) == looking.MOST_LOOKS
-
-
 async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
     """They use up the numbers that private chats share, and are known."""
     async with stage() as on:
@@ -313,34 +220,6 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
         seen = await looked(on, ann, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert len(on.telegram.called("editMessageText")) == 1
-
-
-@pytest.mark.parametrize("is_new", [False, True])
-async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) -> None:
-    """A busy account's would run ahead of the looks, and the chat would wait for all of them (P9)."""
-    async with stage() as on:
-        ann = on.place(await begun(on))
-        bob = on.place(on.telegram.person("Bob").id)
-        mark = on.channel.mark(ann)
-        on.telegram.will("sendMessage", Lose(carried_out=False))
-        await unknown(on, ann)
-        by = on.restarted() if is_new else on
-        seen = Sighting(since=mark, is_over=False)
-        while not seen.is_over:
-            for number in range(2):
-                await by.channel.send(bob, by.outgoing(str(number)))
-            seen = await by.channel.look(
-                ann, on.outgoing("hello"), since=seen.since, apart=NONE, before=""
-            )
-        assert seen.ref is None
-        assert len(on.telegram.called("editMessageText")) <= looking.LOOK_AHEAD
-        if is_new:
-            await by.channel.aclose()
-
-
-async def unknown(on: Stage, place: Address) -> None:
-    with pytest.raises(DeliveryUnknown):
-        await on.channel.send(place, on.outgoing("hello"))
 
 
 @pytest.mark.parametrize("mark", ["", "7", "a/b/c/0", "1/2"])
