@@ -44,7 +44,10 @@ WALK: dict[DurablePoint, tuple[tuple[str, int], ...]] = {
     DurablePoint.DELIVERED: (("text", 1), ("group", 1), ("long", 1), ("refused", 1)),
     DurablePoint.REFUSED: (("refused", 1),),
     # That a send begins is on record before it does.
-    DurablePoint.HOUSEKEEPING: (("approved", 1), ("approved", 2), ("denied", 1)),
+    DurablePoint.HOUSEKEEPING: (
+        *(("approved", 1), ("approved", 2), ("denied", 1)),
+        *(("group", 1), ("long in group", 2)),
+    ),
 }
 CALLS = (
     ("preview", "drafted", 1),
