@@ -278,8 +278,8 @@ async def streams(place: Place, times: int) -> None:
             await here.say("text")  # so that nothing is done for the first time
             alone: list[list[Told]] = []
             for _ in range(times):
-                alone += await here.say("slow")
                 await asyncio.sleep(PUBLISHED.chat.burst / PUBLISHED.chat.per_s)  # buckets refill
+                alone += await here.say("slow")
             _tell(place, f"one slow answer, {words}", alone, limits, aim="< 50")
             together = await here.say("slow", people=WRITERS)
             _tell(place, f"30 slow answers, {words}", together, limits)
