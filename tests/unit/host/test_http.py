@@ -94,7 +94,7 @@ async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
             before = living(httpx.Request)
             for _ in range(3):
                 await fetch(client, post(server))
-            assert living(httpx.Request) == before
+            assert living(httpx.Request) <= before
         await client.aclose()
 
 
@@ -108,7 +108,7 @@ async def test_certificates_are_read_once_for_all_clients() -> None:
             for client in clients:
                 await client.aclose()
                 await fetch(client, post(server))
-            assert living(ssl.SSLContext) == before
+            assert living(ssl.SSLContext) <= before
         for client in clients:
             await client.aclose()
 
