@@ -17,7 +17,7 @@ from tests.journeys.daemon_process import Running
 from zeroclaw.record import encode
 
 COMMAND = ("tests.faults.killed_daemon",)
-_PATIENCE_S = 20.0
+_PATIENCE_S = 120.0
 
 
 class Forked:

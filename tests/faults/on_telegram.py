@@ -15,12 +15,12 @@ from channels.telegram.emulator.chats import buttons_of
 from tests.faults.forked import COMMAND, forked
 from tests.faults.ledger import Ledger
 from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.journeys.daemon_process import PATIENCE_S
 from tests.journeys.telegram.bot import Bot, bot
 from zeroclaw import Choice
 
 T = TypeVar("T")
 
-PATIENCE_S = 40.0
 TEAM = "team"
 """A supergroup with Ann and Bob in it."""
 FAR_FROM_PRIVATE_IDS = 1_000_000

@@ -1,6 +1,6 @@
 """Killed at hundreds of random instants in the middle of mixed work, the daemon keeps its promises.
 
-    FAULTS_SEED=123 pytest tests/faults/test_random_instants.py -k telegram
+    FAULTS_SEED=0 pytest tests/faults/test_random_instants.py -k telegram
 
 A hundred kills on the platform of the tests, as generous and as poor as platforms are, and three
 hundred on Telegram. A kill is aimed at something that is under way (an answer that is streamed, a
@@ -37,8 +37,8 @@ DEPTHS: dict[Phase | None, int] = {
 }
 DEEPEST_IN_RECOVERY = 25
 SEED_VARIABLE = "FAULTS_SEED"
-# Drawn anew for each run, unless one is to be repeated.
-SEED = int(os.environ.get(SEED_VARIABLE, "0")) or random.SystemRandom().randrange(1, 10**6)
+# The same each time, so that what fails is what was changed; 0 draws another one.
+SEED = int(os.environ.get(SEED_VARIABLE, "2711")) or random.SystemRandom().randrange(1, 10**6)
 PLATFORMS: tuple[Mapping[str, object], ...] = (
     {},
     {"idempotent_send": False},
@@ -86,7 +86,6 @@ ON_TELEGRAM = tuple(
 
 @pytest.mark.slow
 @pytest.mark.needs("bwrap", "platform")
-@pytest.mark.timeout(300)  # two dozen lives of a daemon, on a machine that others use too
 @pytest.mark.parametrize("world", [*ON_LOOPBACK, *ON_TELEGRAM], ids=lambda world: world.name)
 async def test_kills_at_random_instants_lose_and_repeat_nothing(
     tmp_path: Path, world: World, record_property: Callable[[str, object], None]

@@ -43,7 +43,6 @@ def refused(here: Bot) -> list[str]:
     return [repr(one) for one in here.telegram.calls if one.refusal]
 
 
-@pytest.mark.timeout(300)
 async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -> None:
     """None is lost, doubled or swapped, no call is refused, and memory is bounded. P1, P2, P9."""
     async with bot(tmp_path, **QUICKLY, channel=EVERYBODY) as here:
@@ -59,7 +58,6 @@ async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -
         assert {len(one.chat.texts) for one in people[1:]} == {1}
 
 
-@pytest.mark.timeout(180)
 async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) -> None:
     """Everybody's second message comes while their first waits; some look something up. P2, P9."""
     async with bot(tmp_path, **QUICKLY, channel=EVERYBODY) as here:
@@ -75,7 +73,6 @@ async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) 
         assert refused(here) == []
 
 
-@pytest.mark.timeout(180)
 async def test_a_crowd_within_the_published_limits_causes_no_refusal(tmp_path: Path) -> None:
     """Twice as many as may be answered in a second wait for their turn. P1, P9, S2-19."""
     async with bot(tmp_path, **QUICKLY, limits=Limits(), channel=EVERYBODY) as here:

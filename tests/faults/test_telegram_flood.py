@@ -32,7 +32,6 @@ def answered_at(who: Actor) -> float:
     return who.chat.from_bot[-1].versions[-1].at
 
 
-@pytest.mark.timeout(120)
 async def test_a_flood_is_bounded_told_once_and_answered_in_order(tmp_path: Path) -> None:
     """One is answered, a hundred wait, the others are refused in one sentence; then all is as before.
 
@@ -49,7 +48,6 @@ async def test_a_flood_is_bounded_told_once_and_answered_in_order(tmp_path: Path
         await here.answered(here.ann.chat, told, *FLOOD[: WAIT + 1], "and now?")
 
 
-@pytest.mark.timeout(120)
 async def test_who_writes_after_a_flood_is_answered_before_it_is_through(tmp_path: Path) -> None:
     """A hundred answers to one person do not stand before the first to another. P9."""
     async with bot(tmp_path, **QUICKLY, runtime={"backlog": 1_000}) as here:
@@ -65,7 +63,6 @@ async def test_who_writes_after_a_flood_is_answered_before_it_is_through(tmp_pat
         assert max(answered_at(here.bob), answered_at(here.olga)) < answered_at(here.ann)
 
 
-@pytest.mark.timeout(120)
 async def test_within_the_published_limits_a_flood_waits_for_its_own_chat_only(
     tmp_path: Path,
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.journeys.world import World, world
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 PEOPLE = [f"p{number:03}" for number in range(200)]
 

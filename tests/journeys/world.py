@@ -24,7 +24,13 @@ from zeroclaw_test_platform.platform import Platform
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
-from tests.journeys.daemon_process import PROGRAM, DaemonProcess, Launch, executed
+from tests.journeys.daemon_process import (
+    PATIENCE_S,
+    PROGRAM,
+    DaemonProcess,
+    Launch,
+    executed,
+)
 from zeroclaw import Choice
 
 MODEL_KEY = "sk-journey-0123456789abcdefghij"
@@ -150,6 +156,7 @@ async def world(
         stack.enter_context(one_failure())
         model = await stack.enter_async_context(ModelServer())
         server = await stack.enter_async_context(Platform(**(platform or {})))
+        server.patience_s = PATIENCE_S
         bench = await stack.enter_async_context(Bench(server.wake))
         group = await stack.enter_async_context(asyncio.TaskGroup())
         path = directory / "zeroclaw.toml"

@@ -47,6 +47,7 @@ class Emulator:
         token: The bot's token.
         ago: What people write is dated as long ago as this, as where nobody fetched it for a while.
         site: What answers requests that are not the Bot API's, such as a page.
+        patience_s: For how long `until` waits.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Emulator:
         self._server = Server(self._handle, port)
         self.site: Handle | None = None
         self.ago = timedelta()
+        self.patience_s = PATIENCE_S
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
@@ -257,11 +259,11 @@ class Emulator:
             AssertionError: It never did; the message tells what the emulator shows.
         """
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self.patience_s):
                 while not (found := holds()):
                     await self._changed.wait()
         except TimeoutError:
-            message = f"waited {PATIENCE_S:g} s in vain; Telegram shows\n{self.transcript()}"
+            message = f"waited {self.patience_s:g} s in vain; Telegram shows\n{self.transcript()}"
             raise AssertionError(message) from None
         return found
 

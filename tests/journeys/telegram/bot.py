@@ -15,7 +15,13 @@ from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Message
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
-from tests.journeys.daemon_process import PROGRAM, DaemonProcess, Launch, executed
+from tests.journeys.daemon_process import (
+    PATIENCE_S,
+    PROGRAM,
+    DaemonProcess,
+    Launch,
+    executed,
+)
 from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw.host.clock import SystemClock
 
@@ -108,6 +114,7 @@ async def bot(
         telegram = await stack.enter_async_context(
             Emulator(clock=SystemClock(), limits=limits, privacy=privacy)
         )
+        telegram.patience_s = PATIENCE_S
         bench = await stack.enter_async_context(Bench(telegram.release))
         group = await stack.enter_async_context(asyncio.TaskGroup())
         ann, bob, olga, mallory = map(telegram.person, ("Ann", "Bob", "Olga", "Mallory"))

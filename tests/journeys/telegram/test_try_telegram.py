@@ -90,7 +90,6 @@ async def said_to(client: httpx.AsyncClient, person: int) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 async def test_with_run_a_daemon_answers_there(
     tmp_path: Path, short: Path, by: signal.Signals

@@ -51,6 +51,7 @@ class Platform:
     def __init__(self, **settings: object) -> None:
         """Take what `LoopbackSettings` takes, `port` excepted."""
         self._asked = settings
+        self.patience_s = PATIENCE_S
         self._port = 0
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -215,11 +216,13 @@ class Platform:
     async def until(self, holds: Callable[[], T]) -> T:
         """Wait until something holds, looking again at each change, and return it."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self.patience_s):
                 while not (found := holds()):
                     await self._changed.wait()
         except TimeoutError:
-            message = f"waited {PATIENCE_S:g} s in vain; the platform shows\n{self.transcript()}"
+            message = (
+                f"waited {self.patience_s:g} s in vain; the platform shows\n{self.transcript()}"
+            )
             raise AssertionError(message) from None
         return found
 
