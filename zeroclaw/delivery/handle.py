@@ -43,10 +43,6 @@ OnRef = Callable[[MessageRef], Awaitable[None]]
 OnSending = Callable[[str], Awaitable[None]]
 
 
-async def nothing_kept(_mark: str) -> None:
-    """Keep nothing of a send that begins, where nobody will look for it."""
-
-
 class OpenDraft(Value):
     """A draft as it is wanted to be seen now, for transcripts.
 
@@ -102,9 +98,8 @@ class DraftHandle:
             lost=bool(lost),
         )
         self._name = f"draft {turn} {fence}"
-        self._mark = lost
-        self._number = -1
-        self._text = ""
+        self._mark, self._is_late = lost, False
+        self._number, self._text = -1, ""
         self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
         self._ended = asyncio.Event()
@@ -125,6 +120,11 @@ class DraftHandle:
     def mark(self) -> str:
         """From where to look for that message; empty where that can't be done."""
         return self._mark
+
+    @property
+    def late(self) -> bool:
+        """That message may come yet: the platform was only slow to answer."""
+        return self._is_late
 
     @property
     def inherited(self) -> bool:
@@ -354,7 +354,7 @@ class DraftHandle:
             await self._is_kept(self._on_ref(ref))
             return draft_events.Sent(call=call.call, message=ref.message)
         if isinstance(ending, Lost):
-            self._mark = mark
+            self._mark, self._is_late = mark, ending.late
         elif mark:
             await self._is_kept(self._on_sending(""))
         return _event(call, ending)

@@ -145,6 +145,7 @@ class Outbox:
         refs: tuple[MessageRef, ...] = (),
         uncertain: bool = False,
         mark: str = "",
+        late: bool = False,
         posted: int | None = None,
         inherited: bool = False,
     ) -> None:
@@ -155,13 +156,16 @@ class Outbox:
             refs: For a final: what the draft's `close` returned.
             uncertain: For a final: the draft's, after its `close`.
             mark: For a final: the draft's, after its `close`.
+            late: For a final: the draft's, after its `close`.
             posted: For a final: the draft's, after its `close`.
             inherited: For a final: the draft's, after its `close`.
         """
         if inherited:
             self._found.add(put.key)
         if refs or uncertain or posted:
-            self._left[put.key] = Left(refs=refs, uncertain=uncertain, mark=mark, posted=posted)
+            self._left[put.key] = Left(
+                refs=refs, uncertain=uncertain, mark=mark, late=late, posted=posted
+            )
         self._enqueue(put.key, put.place)
 
     def announce_written(self, writes: Iterable[Write]) -> None:

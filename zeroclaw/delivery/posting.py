@@ -357,7 +357,11 @@ class Posting:
                 is_seen = self._is_sending and (ending.late or not mark_of(self._item))
                 is_counted = ending.broken or is_seen
                 self._lost += is_counted
-                return LaterError(soon=not is_counted) if self._lost < MOST_LOST else _RefusedError(ending.why)
+                return (
+                    LaterError(soon=not is_counted)
+                    if self._lost < MOST_LOST
+                    else _RefusedError(ending.why)
+                )
             case _:
                 assert_never(ending)
 

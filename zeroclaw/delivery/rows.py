@@ -146,12 +146,14 @@ class Left(Value):
         refs: The messages that stand, in order.
         uncertain: One more may stand that nobody knows.
         mark: From where to look for that one.
+        late: That one may come yet.
         posted: How many it posted, those that are gone included; None: as many as stand.
     """
 
     refs: tuple[MessageRef, ...]
     uncertain: bool = False
     mark: str = ""
+    late: bool = False
     posted: int | None = None
 
 
@@ -375,6 +377,7 @@ def with_draft(item: Text, left: Left) -> Text:
         refs=refs,
         uncertain=item.uncertain or left.uncertain,
         mark=item.mark or left.mark,
+        late=item.late or left.late,
         posted=counted,
     )
 

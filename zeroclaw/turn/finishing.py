@@ -101,6 +101,7 @@ class Finishing:
             refs=left,
             uncertain=draft.uncertain,
             mark=draft.mark,
+            late=draft.late,
             posted=draft.posted,
             inherited=draft.inherited,
         )

@@ -15,6 +15,7 @@ from tests.unit.delivery.rig import LOOKING, Kill, commit, platform, running
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.posting import MOST_LOST
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT
+from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Put
 
@@ -132,6 +133,27 @@ async def test_what_was_late_once_may_come_after_a_later_try_was_cut() -> None:
     channel.will("send", Hang(), DeliveryUnknown("cut"))
     await go_on(channel, store, put)
     assert seen(channel) == [MARKED]
+
+
+async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() -> None:
+    """It may show the whole answer by then (P1)."""
+
+    async def learned(ref: MessageRef) -> None:
+        raise AssertionError(ref)
+
+    async with running(platform(LOOKING)) as rig:
+        rig.channel.will("send", Hang())
+        put = final(rig, "done")
+        turn = turn_of(put.key)
+        draft = rig.live.open(turn=turn, fence=1, address=rig.channel.address(), on_ref=learned)
+        draft.show(1, "done")
+        refs = await draft.close()
+        await commit(rig.store, put)
+        rig.outbox.announce(
+            put, refs=refs, uncertain=draft.uncertain, mark=draft.mark, late=draft.late
+        )
+        await rig.outbox.ended(put.key)
+        assert seen(rig.channel) == [MARKED]
 
 
 # --- any order ------------------------------------------------------------------------------------
