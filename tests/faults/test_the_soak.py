@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from channels.telegram.emulator import Emulator
+from channels.telegram.emulator import Emulator, Lose
 from channels.telegram.emulator.chats import Version
 from channels.telegram.emulator.entities import Formatted
-from channels.telegram.emulator.faults import Call
+from channels.telegram.emulator.faults import Call, Fault
 from channels.telegram.emulator.wire import Parameters
 from tests.faults.quick import QUICKLY
+from tests.soak.histories import history
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
 from tests.soak.owed import REPEAT, Books, Owed
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.slow
 
 SECONDS = 6.0
 SEED = 4
+LOST = Lose(carried_out=True)
 
 
 async def test_a_few_seconds_of_it_find_nothing(tmp_path: Path) -> None:
@@ -50,6 +52,25 @@ async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> 
     assert sums.repeats == 1
     assert sums.ran_twice == ("a",)
     assert not sums.are_good
+
+
+async def test_it_tells_what_was_done_about_a_message_in_order() -> None:
+    """Calls of other chats, and those after the last that speaks of it, are left out."""
+    async with Emulator(clock=SystemClock()) as telegram:
+        ann = telegram.person("Ann")
+        owed = Owed(key="text p.1", chat=ann.chat, deed=ann.says("text p.1"))
+        began = telegram.now().at
+        for seconds, chat, text in ((1, ann.chat.id, ""), (2, 8, "text p.1"), (4, ann.chat.id, "")):
+            telegram.calls.append(_call(at=began + seconds, chat=chat, text=text))
+        telegram.calls.append(_call(at=began + 3, chat=ann.chat.id, text="text p.1", fault=LOST))
+        turns = [(began + 2.5, "it is killed"), (began + 9, "it is started")]
+        told = history(telegram, owed, began=began, turns=turns)
+    first, written, *rest = told
+    assert "text p.1" in first
+    assert f"written as {owed.deed.wrote.id}" in written
+    assert [line.split()[0] for line in rest] == ["1.000", "2.500", "3.000"]
+    assert "it is killed" in rest[1]
+    assert repr(LOST) in rest[2]
 
 
 def test_it_sees_a_call_that_does_not_wait_as_long_as_it_was_told() -> None:
@@ -94,5 +115,10 @@ def test_it_sees_a_disk_that_grows() -> None:
     assert not is_disk_flat(begin, warm, Measured(pss_mib=60, disk_mib=5, messages=200))
 
 
-def _call(*, at: float, chat: int = 7, refusal: str = "") -> Call:
-    return Call(method="sendMessage", chat=chat, parameters=Parameters(), at=at, refusal=refusal)
+def _call(
+    *, at: float, chat: int = 7, refusal: str = "", text: str = "", fault: Fault | None = None
+) -> Call:
+    parameters = Parameters(values={"text": text})
+    return Call(
+        method="sendMessage", chat=chat, parameters=parameters, at=at, refusal=refusal, befell=fault
+    )
