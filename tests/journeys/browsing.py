@@ -47,7 +47,7 @@ ARGUMENTS = (
 )
 SHOTS = Path(__file__).parents[2] / "build" / "pages"
 """Where pictures of the pages go, to be looked at; not kept in git."""
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 LINK = re.compile(r"http://\S+\?login=\S+")
 T = TypeVar("T")
 

@@ -54,6 +54,16 @@ class Bot:
         """Wait until the bot's messages of a chat are exactly these."""
         await self.until(lambda: chat.texts == list(texts))
 
+    async def answered_once(self, *texts: str) -> None:
+        """Wait until the bot's messages to Ann are exactly these, and nothing of them comes again.
+
+        What she is told next stands behind all that was still on its way to her.
+        """
+        await self.answered(self.ann.chat, *texts)
+        self.model.say("That is all.", key="is that all?")
+        self.ann.says("is that all?")
+        await self.answered(self.ann.chat, *texts, "That is all.")
+
     async def carded(self) -> Message:
         """Wait for a card that Olga can press, and return the newest."""
         return (await self.until(lambda: [one for one in self.olga.chat.from_bot if one.buttons]))[

@@ -160,7 +160,7 @@ async def test_a_draft_that_fails_costs_nothing(
         here.ann.says("hi")
         await here.until(lambda: here.telegram.called(DRAFT))
         gate.open()
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.answered_once("hello Ann")
 
 
 async def test_a_draft_that_hangs_holds_up_no_other_chat(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(
         await here.until(lambda: here.ann.chat.from_bot)
         here.telegram.will("editMessageText", fault)
         gate.open()
-        await here.answered(here.ann.chat, "One, two.")
+        await here.answered_once("One, two.")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ async def test_a_message_whose_answer_is_lost_stands_once(
         here.telegram.will("sendMessage", fault)
         here.model.say("hello ", "Ann")
         here.ann.says("hi")
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.answered_once("hello Ann")
 
 
 async def test_killed_between_a_send_and_its_record_the_answer_stands(tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ async def test_telegram_away_for_a_while_is_reached_again(tmp_path: Path) -> Non
         await here.telegram.down()
         here.ann.says("hi")
         await here.telegram.up()
-        await here.answered(here.ann.chat, "hello Ann")
+        await here.answered_once("hello Ann")
