@@ -100,7 +100,7 @@ async def test_in_a_topic_of_a_group_a_file_is_asked_for_and_answers_who_wished_
         here.ann.says("@zero_bot send", chat=forum, thread=topic.id)
         wish = forum.messages[-1]
         card = await here.carded()
-        assert "send `a.csv` to this chat" in card.text
+        assert "send a.csv to this chat" in card.text
         here.olga.presses(card, "Approve once")
         [sent] = await here.until(lambda: documents(forum))
         assert (sent.thread, sent.reply_to) == (topic.id, wish)
