@@ -210,6 +210,6 @@ async def go_through(work: Work, instants: Instants, at: FullAt) -> None:
         assert "is full" in daemon.stderr.rpartition("StoreUnusable: ")[2]
         instants.begin()
         await daemon.start()
-        await here.until(work.is_done)
+        await here.until(lambda: here.telegram.is_polled and work.is_done())
     assert at.has_failed, f"no commit of `{at.point}` met a full disk"
     assert await daemon.terminate() == 0
