@@ -244,7 +244,8 @@ class TelegramChannel:
         text = from_outgoing(outgoing)
         with suppress(OtherKind):
             if text.text:
-                return await self._showing.edit(self._known(ref), text)
+                await self._showing.edit(self._known(ref), text)
+                return
         await self._calls.edit_caption(self._known(ref), text.text)
 
     async def delete(self, ref: MessageRef) -> None:
