@@ -112,6 +112,7 @@ def turn_rooms(
         log=log,
         limits=lambda: limits_of(settings.config.runtime),
         approvers=operators.approvers,
+        each_approver=operators.each_approver,
         operators=operators.readers,
         failed=failed,
         policy=policy,

@@ -48,12 +48,12 @@ class Operators:
         may_answer, approvers = settings.requester_may_answer, settings.approvers
         if here.direct and may_answer and not own.isdisjoint(approvers):
             return (Reader(address=here, language=self._people.language_of(principal.id)),)
-        seats = self._people.seats(approvers)
-        if not may_answer:
-            seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
-        reached = self._reached(seats)
-        near = tuple(one for one in reached if one.address.channel == here.channel)
-        return self._routed(reached) or near or self._best(reached)
+        reached = self._who_may_answer(principal)
+        return self._routed(reached) or self._nearest(reached, here)
+
+    def each_approver(self, principal: Principal, here: Address) -> tuple[Reader, ...]:
+        """Return where a question is put that the chat that is configured does not take."""
+        return self._nearest(self._who_may_answer(principal), here)
 
     def readers(self, but: str = "", but_channel: str = "") -> tuple[Reader, ...]:
         """Return every operator's chat: all named people's, else this machine's.
@@ -86,6 +86,17 @@ class Operators:
             for one in reached
             if one.address.channel == channel
         )[:1]
+
+    def _who_may_answer(self, principal: Principal) -> tuple[Reader, ...]:
+        settings = self._settings()
+        seats = self._people.seats(settings.approvers)
+        if not settings.requester_may_answer:
+            seats = tuple(seat for seat in seats if not _is_seat_of(principal, seat))
+        return self._reached(seats)
+
+    def _nearest(self, reached: tuple[Reader, ...], here: Address) -> tuple[Reader, ...]:
+        near = tuple(one for one in reached if one.address.channel == here.channel)
+        return near or self._best(reached)
 
     def _best(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         far = tuple(one for one in reached if one.address.channel not in self._people.local)

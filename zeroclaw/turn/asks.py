@@ -4,11 +4,12 @@ Asks and settles are outbox rows, committed with what they are about, so a card 
 only if its question is on record, and every card that is known shows how it ended.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from zeroclaw import sentences
 from zeroclaw.delivery.rows import ask_row, note_row, settle_rows
-from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, Reader
+from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.action import from_row
@@ -49,16 +50,7 @@ class Asks:
         places = [one.address for one in readers]
         writes: list[Write] = [approvals.to_put(one, expect=0) for one in numbered]
         writes += counters
-        writes += [
-            ask_row(
-                key=self._rooms.ids.ulid(),
-                conversation=self._conversation,
-                address=place,
-                card=approvals.card_of(numbered, place.key()),
-                approvals=tuple(one.id for one in numbered),
-            )
-            for place in places
-        ]
+        writes += self._cards(numbered, places)
         if here.address.key() in {place.key() for place in places}:
             return tuple(writes)
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
@@ -71,6 +63,40 @@ class Asks:
             language=here.language,
         )
         return (*writes, note)
+
+    async def put_again(self, keys: Iterable[ApprovalId], refused: Address) -> tuple[Write, ...]:
+        """Return the rows that put a card to each approver, since their common chat refused it.
+
+        None where its questions have ended, or where nobody else can be asked.
+        """
+        found = [one for key in keys if (one := await self.read(key)) is not None]
+        card = [one for one, _ in found]
+        if all(one.state != "pending" for one in card):
+            return ()
+        readers = tuple(
+            one
+            for one in self._rooms.each_approver(card[0].requester, refused)
+            if all(not approvals.number_of(shown, one.address.key()) for shown in card)
+        )
+        numbered, counters = await self._numbered(card, readers)
+        puts = (
+            approvals.to_put(one, expect=version)
+            for one, (_, version) in zip(numbered, found, strict=True)
+        )
+        cards = self._cards(numbered, [one.address for one in readers])
+        return (*puts, *counters, *cards) if cards else ()
+
+    def _cards(self, numbered: tuple[Approval, ...], places: list[Address]) -> tuple[Put, ...]:
+        return tuple(
+            ask_row(
+                key=self._rooms.ids.ulid(),
+                conversation=self._conversation,
+                address=place,
+                card=approvals.card_of(numbered, place.key()),
+                approvals=tuple(one.id for one in numbered),
+            )
+            for place in places
+        )
 
     async def _numbered(
         self, asked: list[Approval], readers: tuple[Reader, ...]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from zeroclaw import sentences
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, note_row
-from zeroclaw.envelope import ConversationId, MessageRef
+from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
 from zeroclaw.language import Says
 from zeroclaw.store import Row, RowKind, Write
@@ -61,6 +61,7 @@ class Deliveries:
         """Record that an answer failed, and tell the operators."""
         writes: list[Write] = []
         what: Says = sentences.A_MESSAGE
+        is_asked_again = False
         if isinstance(item, Text) and item.turn is not None:
             what = sentences.AN_ANSWER
             turn = await self._rooms.store.get(RowKind.TURN, item.turn)
@@ -72,6 +73,9 @@ class Deliveries:
                     writes.append(item_put(item_of(taken), "failed", expect=taken.version))
         elif isinstance(item, Ask):
             what = sentences.A_CARD
+            again = await self._asked_again(row, item)
+            is_asked_again = bool(again)
+            writes += again
         elif isinstance(item, File):
             what = sentences.A_FILE
             if not item.uncertain:
@@ -80,10 +84,19 @@ class Deliveries:
         says = sentences.PLATFORM_REFUSED.about(what=what, where=where, why=why)
         if not isinstance(item, Settle) and item.uncertain:
             says = sentences.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
+        if is_asked_again:
+            says = sentences.ASKED_IN_PRIVATE.about(where=where, why=why)
         told = self._rooms.failed(
             Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
         )
         return (*writes, *told)
+
+    async def _asked_again(self, row: Row, item: Ask) -> tuple[Write, ...]:
+        """Put a card to each approver that the chat of all of them refused."""
+        if row.conversation is None or item.address.direct:
+            return ()
+        asks = Asks(self._rooms, row.conversation)
+        return await asks.put_again(map(ApprovalId, item.approvals), item.address)
 
     def _not_sent(self, row: Row, item: File, why: str) -> Write:
         """Tell the people of a chat that a file does not come, of which an answer may speak."""

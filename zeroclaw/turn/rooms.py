@@ -32,6 +32,7 @@ class Rooms(Value):
     Attributes:
         approvers: Where a question about this principal's call is put, asked in this chat;
             empty when nobody can be reached.
+        each_approver: The same, but without the chat that is configured for all questions.
         operators: The operators' chats, but for the one with this address key.
         failed: Returns what to write with a message that fails, so that operators are told.
         policy: The one in force now, `/halt` included.
@@ -64,6 +65,7 @@ class Rooms(Value):
     log: ChannelLog
     limits: Callable[[], Limits]
     approvers: Callable[[Principal, Address], tuple[Reader, ...]]
+    each_approver: Callable[[Principal, Address], tuple[Reader, ...]]
     operators: Callable[[str], tuple[Reader, ...]]
     failed: Callable[[Failure], tuple[Put, ...]]
     policy: Callable[[], PolicySet]
