@@ -60,14 +60,14 @@ async def test_a_model_that_fails_is_told_in_a_sentence(
 
 async def test_only_operators_read_what_this_machine_lacks(world: World) -> None:
     """A path says who runs the bot, and where; whoever may write to it need not know (P8, P10)."""
-    world.model.will((ProviderUnusable("no model at `/home/ada/m.gguf`"),))
+    world.model.will((ProviderUnusable("no model at `/srv/models/m.gguf`"),))
     async with world.running() as house:
         await house.say("hello", "ben")
         note = MODEL_IS_NOT_THERE.to("en")
         assert house.texts("ben") == [f"_{note[:1].upper()}{note[1:]}._"]
         assert house.texts() == [
             "An answer to Ben in `chat` failed: the model can't answer: no model at "
-            "`/home/ada/m.gguf`."
+            "`/srv/models/m.gguf`."
         ]
 
 
