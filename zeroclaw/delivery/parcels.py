@@ -17,13 +17,14 @@ class Parcel(Value):
 
     Attributes:
         to: The chat.
-        sought: Makes what is looked for where it may stand already.
+        sought: Makes what is looked for where it may stand already; told whether that one says that
+            it may be a repeat.
         send: Posts it; told whether it must say that it may be a repeat.
         clear: Has one that says so say it no more; None where none says so, or it can't be changed.
     """
 
     to: Address
-    sought: Callable[[], Sought]
+    sought: Callable[[bool], Sought]
     send: Callable[[bool], Awaitable[Ending[MessageRef]]]
     clear: Callable[[MessageRef], Awaitable[Ending[None]]] | None = None
 
@@ -42,7 +43,9 @@ def of_text(account: Account, item: Text, text: str, *, key: str) -> Parcel:
     repeat = text + sentences.POSSIBLE_REPEAT.to(item.language)
     return Parcel(
         to=item.address,
-        sought=lambda: account.outgoing(text, key=key, plain=plain, reply_to=reply_to),
+        sought=lambda is_repeat: account.outgoing(
+            repeat if is_repeat else text, key=key, plain=plain, reply_to=reply_to
+        ),
         send=lambda is_repeat: account.send(
             item.address, repeat if is_repeat else text, key=key, plain=plain, reply_to=reply_to
         ),
@@ -71,7 +74,7 @@ def of_file(account: Account, item: File, content: bytes, *, key: str) -> Parcel
     again = replace(file, caption="\n\n".join(filter(None, (item.caption, repeat))))
     return Parcel(
         to=item.address,
-        sought=lambda: file,
+        sought=lambda is_repeat: again if is_repeat else file,
         send=lambda is_repeat: account.send_file(item.address, again if is_repeat else file),
         clear=lambda ref: account.caption(ref, item.caption, key=key),
     )
@@ -86,6 +89,6 @@ def of_card(account: Account, item: Ask) -> Parcel:
     """
     return Parcel(
         to=item.address,
-        sought=lambda: item.card,
+        sought=lambda _: item.card,
         send=lambda _: account.ask(item.address, item.card),
     )

@@ -95,6 +95,8 @@ class Posting:
         self._blob = blob
         self._others = others
         self._lost = 0
+        # Of two that are lost either may be found, and the one without the note may come last.
+        self._is_repeat_lost = False
 
     def go_by(self, account: Account) -> None:
         """Go on over this account; what was learned about the row stays."""
@@ -272,6 +274,8 @@ class Posting:
             async with self._account.alone(one.to):
                 await self._begin_send(one.to)
                 ending = await one.send(is_doubtful)
+            if is_doubtful and is_late(self._item) and isinstance(ending, Lost):
+                self._is_repeat_lost = True
             if missed is None or not isinstance(ending, Arrived):
                 return ending
             second = Second(ref=ending.value, since=missed.since)
@@ -306,7 +310,14 @@ class Posting:
         if not self._account.capabilities.can_look or not mark:
             return None
         apart = await self._others(one.to)
-        seen = await seek(self._account, one, since=mark, apart=apart, keep=self._looked)
+        seen = await seek(
+            self._account,
+            one,
+            since=mark,
+            apart=apart,
+            keep=self._looked,
+            as_repeat=self._is_repeat_lost,
+        )
         if isinstance(seen, NotArrived):
             raise self._stop(seen)
         return seen
@@ -332,6 +343,7 @@ class Posting:
             # What may stand since an earlier try stands below a mark of now, or is looked for from
             # its own.
             self._item = replace(item, mark=self._account.mark(to))
+            self._is_repeat_lost = False
         await self._put("sending", DurablePoint.HOUSEKEEPING)
 
     async def _after_send(self, ending: NotArrived | TurnedDown | Lost) -> None:

@@ -26,6 +26,7 @@ async def seek(
     apart: frozenset[str],
     keep: Keep,
     before: str = "",
+    as_repeat: bool = False,
 ) -> Arrived[Sighting] | NotArrived | Lost:
     """Look until it is seen, or there is nothing more to look at.
 
@@ -40,6 +41,7 @@ async def seek(
         keep: Awaited with the mark from which to look on, after each look that saw nothing, so that
             nothing is looked at again after a failure or a kill.
         before: The platform's id of a message that was sent after it, empty for none.
+        as_repeat: It may be one that says that it may be a repeat, and is to say so on.
 
     Returns:
         What was seen; `NotArrived` where the looking itself failed, `Lost` where it can't be told.
@@ -48,7 +50,13 @@ async def seek(
         await account.permit(one.to)
         # One that is on its way there has an id that nobody knows yet, and would be taken for it.
         async with account.alone(one.to):
-            ending = await account.look(one.to, one.sought, since=since, apart=apart, before=before)
+            ending = await account.look(
+                one.to,
+                lambda: one.sought(as_repeat),
+                since=since,
+                apart=apart,
+                before=before,
+            )
         match ending:
             case Arrived():
                 if ending.value.ref is None:

@@ -126,6 +126,18 @@ async def test_that_a_message_may_come_late_outlives_the_process() -> None:
     assert seen(channel) == [MARKED, "done"]
 
 
+async def test_a_second_that_is_found_says_on_that_it_may_be_one_while_the_first_may_come() -> None:
+    """Looked for as it was sent, it is not mistaken for the first, which stands beside it (P1)."""
+    store, channel = MemoryStore(), platform(LOOKING)
+    put = await a_final(store)
+    channel.will("send", Hang(), Lost())
+    await go_on(channel, store, put)
+    async with running(channel) as rig:
+        key = message_key(turn_of(put.key), 0)
+        await rig.accounts["chat"].send(channel.address(), "done", key=key)
+    assert seen(channel) == [MARKED, "done"]
+
+
 async def test_what_was_late_once_may_come_after_a_later_try_was_cut() -> None:
     """A try that ends at once says nothing of the one before it (P1)."""
     store, channel = MemoryStore(), platform(LOOKING)
