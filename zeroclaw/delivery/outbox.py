@@ -253,7 +253,8 @@ class Outbox:
             if more != item:
                 item = more
                 await save(item, _open_state(row), DurablePoint.REF_KNOWN)
-        if isinstance(item, Ask) and _open_state(row) == "sending":
+        # Of two, one is to be taken away first.
+        if isinstance(item, Ask) and item.second is None and _open_state(row) == "sending":
             stands = await self._hooks.pressed(row, item)
             if stands is not None:
                 shown = replace(certain(item), ref=stands)

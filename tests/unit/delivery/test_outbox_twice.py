@@ -11,10 +11,10 @@ from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_calls import Call, CallName, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import final, seen, turn_of
-from tests.unit.delivery.rig import LOOKING, Kill, commit, platform, running
+from tests.unit.delivery.rig import HERE, LOOKING, Kill, card, commit, platform, running
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.posting import MOST_LOST
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT, ask_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
 from zeroclaw.store import Put
@@ -166,6 +166,36 @@ async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() 
         )
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == [MARKED]
+
+
+async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_restart() -> None:
+    """The other would stand open for ever (P5)."""
+    store, channel = MemoryStore(), far()
+    there, reached = channel.address("approver", direct=True), asyncio.Event()
+
+    async def stop(call: Call) -> None:
+        if call.name == "ask" and len(channel.called("ask")) == 1:
+            channel.skip(FURTHER_ON)
+        if len(channel.called("look")) > 1:
+            reached.set()
+            await asyncio.get_running_loop().create_future()
+
+    channel.will("ask", Lost())
+    channel.before = stop
+    async with running(channel, store=store) as rig:
+        put = ask_row(
+            key=rig.ids.ulid(), conversation=HERE, address=there, card=card(), approvals=("a1",)
+        )
+        await rig.commit(put)
+        await reached.wait()
+    channel.before = None
+    assert len(channel.standing(there)) == 2
+    async with running(channel, store=store) as rig:
+        rig.hooks.stands = channel.standing(there)[1].ref
+        await rig.outbox.resume()
+        await rig.outbox.ended(put.key)
+        (left,) = channel.standing(there)
+        assert rig.hooks.asked_refs == [left.ref]
 
 
 # --- any order ------------------------------------------------------------------------------------
