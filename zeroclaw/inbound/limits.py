@@ -189,9 +189,13 @@ def step(
     return Tally(person=person, conversation=chat, day=day), None
 
 
-def dry_at(bucket: Bucket, rate: Rate) -> datetime:
-    """Return from when on a bucket says no more than none at all would."""
-    drained = bucket.at + rate.drained_after(bucket.level)
+def dry_at(bucket: Bucket, rate: Rate, now: datetime) -> datetime:
+    """Return from when on a bucket that was filled now says no more than none at all would.
+
+    It drains by the time of its messages, which may be long over: more of the same minute may be on
+    the way, late as well, so it counts for as long as if all of it had been written now.
+    """
+    drained = now + rate.drained_after(bucket.level)
     return drained if bucket.over_until is None else max(drained, bucket.over_until)
 
 

@@ -194,9 +194,9 @@ class Turnstile:
     def _fill(self, key: str, bucket: Bucket | None, rate: Rate) -> None:
         if bucket is None or not rate.per_minute:
             return  # it was not counted against this one
-        self._buckets[key] = (bucket, dry_at(bucket, rate))
-        self._buckets.move_to_end(key)
         now = self._clock.now()
+        self._buckets[key] = (bucket, dry_at(bucket, rate, now))
+        self._buckets.move_to_end(key)
         for oldest, (_, dry) in list(itertools.islice(self._buckets.items(), MOST_DROPPED)):
             if len(self._buckets) <= REMEMBERED and dry > now:
                 return
