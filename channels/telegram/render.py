@@ -1,17 +1,18 @@
 """Turn Markdown into text and entities, which Telegram can't fail to parse.
 
-telegramify-markdown (of the extra `telegram`, loaded when first used) does the parsing. Three of
+telegramify-markdown (of the extra `telegram`, loaded when first used) does the parsing. Four of
 its answers are mended here: it drops raw HTML, text and all, so no `<` is shown to it; it turns
 formulas into signs in time and memory that double with each root in a root, so that a line of them
-would stop everything, and no `$` is shown to it either; and it nests block quotes, which the Bot
-API does not allow (formatting options, read 2026-11).
+would stop everything, and no `$` is shown to it either; nor is a table that it would draw for
+seconds (`tables.py`); and it nests block quotes, which the Bot API does not allow (formatting
+options, read 2026-11).
 """
 
 import re
 from collections.abc import Iterable
 from itertools import chain
 
-from channels.telegram import rich
+from channels.telegram import rich, tables
 from channels.telegram.fields import storable
 from channels.telegram.styled import Mark, Styled, to_body, units
 from zeroclaw import Rendered, replace
@@ -25,6 +26,7 @@ KINDS = frozenset(
 )
 """All styles that are ever sent."""
 _HIDDEN = "<$"
+_HIDDEN_IN_RULES = "|"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
 # Telegram drops these: signs that turn the reading direction round, and controls.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
@@ -50,15 +52,16 @@ def measure(rendered: Rendered) -> int:
 def _styled(source: str, *, richly: bool) -> Styled:
     clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
     free = (one for one in _STAND_INS if one not in clean)
-    # Where all stand for something already, the first two are read as what they stand for here.
-    hidden = dict(zip(_HIDDEN, chain(free, _STAND_INS), strict=False))
+    # Where all stand for something already, the first three are read as what they stand for here.
+    hidden = dict(zip(_HIDDEN + _HIDDEN_IN_RULES, chain(free, _STAND_INS), strict=False))
     shown = str.maketrans({stand_in: sign for sign, stand_in in hidden.items()})
 
     def seen(words: str) -> str:
         # One unit for one unit, so that offsets stay.
         return _DROPPED.sub("\ufffd", words.translate(shown))
 
-    read = clean.translate(str.maketrans(hidden))
+    read = clean.translate(str.maketrans({one: hidden[one] for one in _HIDDEN}))
+    read = tables.without_huge(read, hidden[_HIDDEN_IN_RULES])
     parsed = _parsed(read)
     text = seen(parsed.text).rstrip()
     if not text.strip():
@@ -73,7 +76,9 @@ def _styled(source: str, *, richly: bool) -> Styled:
         )
         for one in parsed.marks
     )
-    form = rich.html(read, seen) if richly and rich.may_need(clean) else ""
+    # What is too long for a message is only measured.
+    is_rich = richly and most <= MOST_UNITS and rich.may_need(read)
+    form = rich.html(read, seen) if is_rich else ""
     return Styled(text=text, marks=_allowed(marks), rich=form)
 
 

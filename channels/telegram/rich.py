@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from html import escape
 from html.parser import HTMLParser
 
+from channels.telegram.tables import is_rule
+
 LINKS = ("http://", "https://")
 INLINE = frozenset({"a", "b", "br", "code", "i", "s", "tg-spoiler"})
 BLOCKS = frozenset(
@@ -43,11 +45,7 @@ def may_need(source: str) -> bool:
 
     One that looks so in a piece of code is told apart later.
     """
-    return any(_is_rule(line.strip(" \t>")) for line in source.split("\n"))
-
-
-def _is_rule(line: str) -> bool:
-    return "|" in line and "-" in line and not line.strip("|:- \t")
+    return any(map(is_rule, source.split("\n")))
 
 
 def html(source: str, shown: Callable[[str], str]) -> str:
