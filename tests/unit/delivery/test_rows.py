@@ -102,3 +102,12 @@ def test_a_note_is_keyed_by_its_row() -> None:
     note = Text(address=WHERE, text="text", done=2)
     assert keys.part_key("k", note) == "k:2"
     assert keys.first_key("k", note) == "k:0"
+
+
+@pytest.mark.parametrize("item", [FINAL, FILE, ASK])
+def test_a_row_of_a_release_that_knew_nothing_of_lateness_is_read(item: Item) -> None:
+    """What waits to be said when the daemon is updated is said by the newer one (P1)."""
+    written = put(item)
+    older = written.body.replace(b',"late":false,"second":null', b"")
+    assert len(older) < len(written.body)
+    assert rows.read(replace(rows.stored(written, 1), body=older)) == item

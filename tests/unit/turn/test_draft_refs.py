@@ -11,12 +11,13 @@ from zeroclaw.delivery.rows import Text, final_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.record import encode
+from zeroclaw.store import Commit, DurablePoint, Row, RowKind
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.draft_refs import learn, read_turn, sending
 from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.journal import History
-from zeroclaw.turn.open_turns import TurnRow, turn_put
+from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
 
 CONVERSATION = ConversationId("c1")
 TURN = TurnId("t1")
@@ -162,3 +163,12 @@ async def test_it_gives_up_when_somebody_keeps_writing() -> None:
 async def test_a_turn_without_a_row_is_a_fault() -> None:
     with pytest.raises(LookupError, match="the turn `t2` has no row"):
         await read_turn(MemoryStore(), TurnId("t2"))
+
+
+def test_a_turn_of_a_release_that_did_not_record_what_is_being_sent_goes_on() -> None:
+    """A turn that is open when the daemon is updated is ended by the newer one (P1)."""
+    body = encode(ROW)
+    older = body.replace(b',"sending":""', b"")
+    assert len(older) < len(body)
+    row = Row(kind=RowKind.TURN, key=TURN, version=1, body=older)
+    assert turn_of(row) == ROW
