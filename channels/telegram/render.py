@@ -30,6 +30,8 @@ _HIDDEN_IN_RULES = "|"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
 # Telegram drops these: signs that turn the reading direction round, and controls.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
+# The library's time grows with the square of the levels, to seconds for a line of nothing else.
+_DEEP = re.compile(r"^[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+){50}", re.MULTILINE)
 
 
 def markdown(text: str, *, richly: bool = False) -> Rendered:
@@ -51,6 +53,8 @@ def measure(rendered: Rendered) -> int:
 
 def _styled(source: str, *, richly: bool) -> Styled:
     clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
+    if _DEEP.search(clean):
+        return Styled(text=clean.strip())
     free = (one for one in _STAND_INS if one not in clean)
     # Where all stand for something already, the first three are read as what they stand for here.
     hidden = dict(zip(_HIDDEN + _HIDDEN_IN_RULES, chain(free, _STAND_INS), strict=False))

@@ -107,6 +107,14 @@ def test_a_formula_is_shown_as_it_was_written(formula: str) -> None:
     assert shown == re.sub(r"\\([()\[\]])", r"\1", formula)
 
 
+@pytest.mark.parametrize("opener", ["> ", ">", "- ", "* ", "1. ", "- > "])
+def test_what_is_nested_as_nobody_writes_is_shown_as_it_was_written(opener: str) -> None:
+    """It takes the library seconds, which grow with the square of the levels (P9)."""
+    text = f"**b**\n\n{opener * 4_000}a"
+    assert styled(text) == Styled(text=text)
+    assert styled(f"{opener * 10}**a**").marks
+
+
 def test_prices_and_variables_keep_their_signs() -> None:
     assert markdown("$x$ costs $5, `$HOME`").plain == "$x$ costs $5, $HOME"
 
