@@ -110,7 +110,7 @@ def _reference(reader: _Reader) -> str:
     if match is not None:
         hexadecimal, decimal, name = match.groups()
         code = int(hexadecimal, 16) if hexadecimal else int(decimal or 0)
-        character = chr(code) if _is_character(code) else _NAMED.get(name or "", "")
+        character = chr(code) if is_character(code) else _NAMED.get(name or "", "")
         if character:
             reader.at = match.end()
             return character
@@ -118,7 +118,7 @@ def _reference(reader: _Reader) -> str:
     return "&"
 
 
-def _is_character(code: int) -> bool:
+def is_character(code: int) -> bool:
     """Whether a number is that of a character, and of no half of one."""
     return 0 < code <= sys.maxunicode and not _FIRST_HALF <= code <= _LAST_HALF
 

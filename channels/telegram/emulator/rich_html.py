@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from html import unescape
 from html.parser import HTMLParser
 
-from channels.telegram.emulator.refusals import Refused, bad_request, can_not_parse
+from channels.telegram.emulator.html_markup import is_character
+from channels.telegram.emulator.refusals import bad_request, can_not_parse
+from channels.telegram.emulator.wire import whole
 
 MOST_CHARACTERS, MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 32_768, 500, 16, 20
 
@@ -137,11 +139,10 @@ class _Reader(HTMLParser):
         self._say(unescape(f"&{name};"))
 
     def handle_charref(self, name: str) -> None:
-        code = int(name[1:], 16) if name[:1] in "xX" else int(name)
-        try:
-            self._say(chr(code))
-        except (ValueError, OverflowError) as error:
-            raise _no_character(name) from error
+        code = int(name[1:], 16) if name[:1] in "xX" else whole(name)
+        if not is_character(code):
+            raise can_not_parse(f'Unsupported entity "&#{name[:8]};"')
+        self._say(chr(code))
 
     def handle_comment(self, data: str) -> None:
         raise can_not_parse(f'Unsupported start tag "!--{data[:8]}"')
@@ -178,9 +179,4 @@ class _Reader(HTMLParser):
 
 
 def _columns(cell: Tag) -> int:
-    span = cell.attributes.get("colspan", "")
-    return int(span) if span.isascii() and span.isdigit() else 1
-
-
-def _no_character(name: str) -> Refused:
-    return can_not_parse(f'Unsupported entity "&#{name};"')
+    return max(whole(cell.attributes.get("colspan", "")), 1)

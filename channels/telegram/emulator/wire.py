@@ -11,6 +11,7 @@ from typing import TypeGuard
 from zeroclaw import Value, field
 
 Json = Mapping[str, object]
+_MOST_DIGITS = 20
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
@@ -43,9 +44,10 @@ def number_of(body: Json, key: str) -> int:
 
 
 def whole(text: str) -> int:
-    """Read a whole number; 0 for anything else."""
+    """Read a whole number; 0 for anything else, and for what is longer than any number here."""
     digits = text.strip().removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() else 0
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    return int(text) if is_number else 0
 
 
 class Upload(Value):

@@ -148,6 +148,8 @@ def test_each_tag_is_a_block_or_a_style(html: str, expected: list[Shape], shown:
         ("a < b", "Unclosed start tag"),
         ("&eacute;", "Unsupported entity"),
         ("&#x110000;", "Unsupported entity"),
+        ("&#xd800;", "Unsupported entity"),
+        (f"&#{'9' * 5000};", "Unsupported entity"),
         ("<ul>a</ul>", "Unexpected text"),
         ("<table><tr>a</tr></table>", "Unexpected text"),
         ("<li>a</li>", "can't stand"),
@@ -176,9 +178,11 @@ def test_what_telegram_does_not_take_is_refused(html: str, why: str) -> None:
         "<p>a</p>" * 500,
         "<table><tr>" + "<td>a</td>" * 20 + "</tr></table>",
         "😀" * 32_768,
+        f'<table><tr><td colspan="{"9" * 5000}">a</td></tr></table>',
+        f'<ol start="{"9" * 5000}"><li>a</li></ol>',
         "<p></p><br/> </br>",
     ],
-    ids=["levels", "blocks", "columns", "characters", "nothing"],
+    ids=["levels", "blocks", "columns", "characters", "no span", "no number", "nothing"],
 )
 def test_as_much_as_telegram_takes_is_read(html: str) -> None:
     blocks(parse(html).inside)
