@@ -359,7 +359,8 @@ class ChannelContext(Value):
         clock: The only source of time.
         mount: The daemon's local doors.
         log: Facts without bodies.
-        positions: Cursor by scope, as committed with the last admissions.
+        positions: Cursor by scope, as committed with the last admissions; grows with each one, for
+            the adapter that is made after this one.
         transcript: What stands in a chat, in order, after a cursor (empty: from the newest
             200), the open draft and open cards included.
         directory: For files that must outlive a restart; this channel's own, readable by nobody

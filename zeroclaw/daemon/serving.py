@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from zeroclaw.channel import Channel, ChannelContext
+from zeroclaw.channel import Admit, Channel, ChannelContext
 from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.delivery.account import Account
-from zeroclaw.envelope import Position
+from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
 from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.supervisor import Supervisor
@@ -31,6 +31,7 @@ class Serving:
         self._parts = parts
         self._group = group
         self._accounts: dict[str, Account] = {}
+        self._positions: dict[str, dict[str, str]] = {}
 
     async def start(
         self, supervisor: Supervisor, transcript: Transcript, menu: Callable[[str], Menu]
@@ -49,6 +50,7 @@ class Serving:
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
             cursors = (decode(Position, row.body) for row in mine)
+            self._positions[part.name] = {one.scope: one.cursor for one in cursors}
             context = ChannelContext(
                 name=part.name,
                 settings=part.settings,
@@ -56,7 +58,7 @@ class Serving:
                 clock=parts.clock,
                 mount=self,
                 log=EventLog(f"channel.{part.name}"),
-                positions={one.scope: one.cursor for one in cursors},
+                positions=self._positions[part.name],
                 transcript=transcript.read,
                 directory=directories[part.name],
                 sent_file=transcript.sent_file,
@@ -66,6 +68,18 @@ class Serving:
                 supervisor.keep(part.name, self._maker(part, context), self._up, self._ready),
                 name=f"channel {part.name}",
             )
+
+    def noting(self, admit: Admit) -> Admit:
+        """Return the door, and note how far reading has come: an adapter may be made anew."""
+
+        async def noted(envelope: Envelope) -> Admission:
+            admission = await admit(envelope)
+            if envelope.position is not None and isinstance(admission, Accepted | Answered):
+                mine = self._positions.setdefault(envelope.address.channel, {})
+                mine[envelope.position.scope] = envelope.position.cursor
+            return admission
+
+        return noted
 
     # --- mounts --------------------------------------------------------------------------------
 

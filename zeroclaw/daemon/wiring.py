@@ -224,7 +224,7 @@ class Wired:
             most_files=config.attachments.max_per_message,
         )
         self.supervisor = Supervisor(
-            admit=self.door.admit,
+            admit=self.serving.noting(self.door.admit),
             clock=parts.clock,
             tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),

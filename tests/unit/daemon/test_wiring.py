@@ -71,6 +71,15 @@ async def test_an_adapter_gets_its_own_positions(world: World) -> None:
         assert world.contexts["chat2"].positions == {}
 
 
+async def test_an_adapter_that_is_made_anew_gets_the_positions_of_now(world: World) -> None:
+    """By those of the start it would take what was said long ago for what is new (P1)."""
+    async with world.running() as house:
+        positions = world.contexts["chat"].positions
+        envelope = house.envelope(Said(text="hello"))
+        await world.platforms["chat"].say(replace_position(envelope, "17"))
+        assert positions == {"inbox": "17"}
+
+
 async def test_an_adapter_gets_its_own_secrets(world: World) -> None:
     """And a context that somebody prints doesn't show them (P8)."""
     world.add_channel("chat2")
