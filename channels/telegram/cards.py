@@ -100,10 +100,10 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     for call in card.calls:
         ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
         ended = cut(ended, room // 2)
-        # Cut without marks, of which a half would be left.
-        summary = unmarked(spelled_out(call.summary))
-        line = f"{call.number}. {spelled_out(call.tool)}: {summary} · {call.hash8}"
-        writer.write(f"\n{cut(line, room - 1 - units(ended))}{ended}")
+        # Where a command begins and ends is seen, or it could go on in the runtime's own words.
+        line = spelled_out(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        writer.write_line(f"\n{cut(line, room - 1 - units(ended))}")
+        writer.write(ended)
     return writer.written()
 
 

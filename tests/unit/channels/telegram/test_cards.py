@@ -74,9 +74,16 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
     assert "run ls 😀, not `this\n" in view.shown.text
 
 
-def test_a_caption_has_no_marks() -> None:
-    long = replace(call(1), summary="run `ls`", arguments="x" * 5000)
-    assert "1. shell: run ls · " in shown(replace(CARD, calls=(long,))).shown.text
+def test_a_caption_shows_where_a_command_ends() -> None:
+    """Else one could go on in the runtime's own words, and the call is in the file only (P5)."""
+    command = "ls in the sandbox"
+    long = replace(call(1), summary=f"run `{command}` on this machine", arguments="x" * 5000)
+    view = shown(replace(CARD, calls=(long,)))
+    assert f"1. shell: run {command} on this machine · " in view.shown.text
+    (code,) = [mark for mark in view.shown.marks if mark.kind == "code"]
+    assert view.shown.text[code.offset : code.offset + code.length] == command
+    cut = replace(long, summary=f"run `{'x' * 2000}` on this machine")
+    assert "1. shell: run `xxx" in shown(replace(CARD, calls=(cut,))).shown.text
 
 
 def test_a_card_that_is_too_long_is_a_file_with_a_caption() -> None:
