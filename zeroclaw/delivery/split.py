@@ -204,8 +204,10 @@ class _Reader:
             # A line at the margin ends a list, unless it goes on with the paragraph above it.
             goes_on = indent > 0 or not self._after_blank
             self._in_list = item is not None or (self._in_list and goes_on)
-        block = self._after_blank or self._after_fence or opening or _HEADING.match(text)
-        head = self._head if "|" in text and not opening else ""
+        begins = opening or _HEADING.match(text)
+        block = self._after_blank or self._after_fence or begins
+        is_row = "|" in text and not (begins or item or text.lstrip(" ").startswith(">"))
+        head = self._head if is_row else ""
         self._head = head or head_of(self._above, text)
         self._above = "" if opening else text
         self.lines.append(

@@ -46,6 +46,13 @@ def test_rows_that_are_parted_from_their_head_have_it_again(
         assert found == parts
 
 
+@pytest.mark.parametrize("after", ["# a | b", "- a | b", "2. a | b", "> a | b", "```a|b\n|\n```"])
+def test_what_ends_a_table_has_no_head_above_it(after: str) -> None:
+    """No empty line is needed before it, and its bars are its own."""
+    found = split(f"{table(*ROWS[:3])}\n{after}", lambda part: len(part) <= 50)
+    assert found == (table(*ROWS[:3]), after)
+
+
 @given(
     st.lists(
         st.text("abc |\\`*", min_size=1, max_size=12).map(lambda row: f"| {row} |"), max_size=20
