@@ -158,6 +158,8 @@ class Letting(HTMLParser):
     def _kept(self, tag: str, given: Attributes) -> str:
         """Return a tag with those attributes that it may have, empty for no tag."""
         match tag:
+            case "a" if any(written == "a" for _, written in self._open):
+                return ""  # a picture in a link: the outer one is what was meant
             case "a":
                 url = self._shown(given.get("href", ""))
                 return f'a href="{escape(url)}"' if url.startswith(LINKS) else ""

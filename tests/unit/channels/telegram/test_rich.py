@@ -66,6 +66,10 @@ def test_of_any_text_the_rich_form_can_be_read_and_holds_only_what_is_listed(tex
             '<p><a href="https://e.x/i&quot;g">🖼 i</a> j</p>',
         ),
         (
+            "|x|\n|-|\n\n[![i](https://e.x/i.png)](https://e.x)",
+            '<table bordered><tr><th>x</th></tr></table><p><a href="https://e.x">🖼 i</a></p>',
+        ),
+        (
             '|x|\n|-|\n\n3. a\n   - b\n\n```py\nx < 1\n```\n\n``` a"b\ny\n```\n\n---\n',
             '<table bordered><tr><th>x</th></tr></table><ol start="3"><li>a<ul><li>b</li></ul></li>'
             '</ol><pre><code class="language-py">x &lt; 1</code></pre><pre>y</pre><hr/>',
