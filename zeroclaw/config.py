@@ -53,6 +53,7 @@ def _no_operator(name: str) -> str:
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 ChannelName = Annotated[Name, AfterValidator(_free)]
 
+_PLACE = re.compile(r"[^:\s]+:[^:/\s]+(/[^:/\s]+)?")
 # A name whose last part is a number would be read as an address.
 _HOST = re.compile(r"([A-Za-z0-9_-]{1,63}\.)*(?![0-9]+\.?$)[A-Za-z0-9_-]{1,63}\.?")
 
@@ -109,6 +110,16 @@ class RuntimeSettings(Settings):
     prompt: str = ""
 
 
+def _place(chat: str) -> str:
+    if chat and not _PLACE.fullmatch(chat):
+        message = (
+            f"`{chat}` is no chat; write a channel's name and the chat's id there, such as "
+            "`telegram:-1001234567890`, and behind `/` the id of a topic"
+        )
+        raise ValueError(message)
+    return chat
+
+
 class ApprovalSettings(Settings):
     """`[approvals]`: how a person is asked."""
 
@@ -117,7 +128,7 @@ class ApprovalSettings(Settings):
     grant_s: float = Field(default=3600.0, gt=0)
     requester_may_answer: bool = True
     approvers: tuple[str, ...] = ("role:operator",)
-    chat: str = Field(default="", pattern=r"^([^:\s]+:[^:/\s]+(/[^:/\s]+)?)?$")
+    chat: Annotated[str, AfterValidator(_place)] = ""
 
 
 class ReceiptSettings(Settings):

@@ -47,6 +47,12 @@ def test_a_place_for_questions_is_on_a_channel_that_is_there() -> None:
     check(parse('[approvals]\nchat = "terminal:1/2"\n[channels.terminal]\n'), {})
 
 
+@pytest.mark.parametrize("chat", ["-100123", "telegram -100123", "telegram:", "telegram:1/2/3"])
+def test_a_place_for_questions_that_is_none_is_told_with_one_that_is(chat: str) -> None:
+    with pytest.raises(ConfigError, match=f"`{chat}` is no chat; .* `telegram:-1001234567890`"):
+        parse(f'[approvals]\nchat = "{chat}"\n')
+
+
 def test_a_channel_that_is_switched_off_is_checked_and_not_made() -> None:
     """Its keys have to be right all the same."""
     checked = check(parse("[channels.terminal]\nenabled = false\n[channels.web]\n"), {})
