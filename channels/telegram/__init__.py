@@ -58,7 +58,8 @@ class TelegramSettings(BaseModel):
     groups: Literal["off", "mentioned", "all"] = "mentioned"
     """What is taken in groups: nothing, what is meant for the bot, or every message."""
     link_previews: bool = False
-    """Whether Telegram shows what links in answers lead to; it fetches each link for that."""
+    """Whether Telegram shows what links in answers lead to; it fetches each link for that. Of rich
+    messages it is not known to take such a wish."""
     drafts: Literal["native", "edited"] = "native"
     """What an answer in a private chat is while it is written: Telegram's own draft, which is no
     message, or a message that is edited."""
