@@ -65,6 +65,18 @@ async def test_a_message_becomes_rich_when_a_table_comes_and_no_sooner() -> None
         assert on.telegram.called(SEND) == []
 
 
+async def test_a_draft_and_a_message_become_rich_and_ordinary_again() -> None:
+    """As the text wants it: what was read as a table may turn out to be none."""
+    async with stage() as on:
+        ref = await begun(on)
+        chat = on.telegram.account.chats[int(ref.address.chat)]
+        for text, is_rich in ((TABLE, True), (f"```\n{TABLE}", False), (TABLE, True)):
+            await on.channel.preview(ref.address, on.outgoing(text))
+            assert (chat.drafts[0].rich is not None) is is_rich
+            await on.channel.edit(ref, on.outgoing(text))
+            assert (chat.from_bot[0].versions[-1].rich is not None) is is_rich
+
+
 async def test_it_is_shown_in_its_topic_and_under_what_it_answers() -> None:
     async with stage() as on:
         ann = on.telegram.person("Ann")
