@@ -29,6 +29,8 @@ from zeroclaw.value import replace
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
+LEAST_SHARE = 0.1
+"""Of a pause, which no outage's end spares: what fails may fail for a reason of its own."""
 # So many of an address, and of all, are read to tell which messages a lost one is not.
 NEIGHBOURS = 256
 # A hook's writes, or a fence, may be out of date by the time they are committed.
@@ -319,15 +321,16 @@ class Outbox:
 
         Args:
             seconds: At most.
-            outage: Its end ends the wait, for a person may be waiting too.
+            outage: Its end ends most of the wait, for a person may be waiting too.
             outages: How many had ended before what is waited for failed.
         """
-        pause = self._clock.sleep(seconds * (1 + self._jitter()) / 2)
+        pause_s = seconds * (1 + self._jitter()) / 2
         if outage is None:
-            await pause
+            await self._clock.sleep(pause_s)
             return
+        await self._clock.sleep(pause_s * LEAST_SHARE)
         async with asyncio.TaskGroup() as group:
-            waiting = group.create_task(pause)
+            waiting = group.create_task(self._clock.sleep(pause_s * (1 - LEAST_SHARE)))
             ending = group.create_task(outage.ends(since=outages))
             ending.add_done_callback(lambda _: waiting.cancel())
             waiting.add_done_callback(lambda _: ending.cancel())

@@ -37,6 +37,20 @@ async def test_an_answer_in_another_chat_ends_the_pause_of_all() -> None:
         assert (seen(rig.channel), seen(rig.channel, "c2")) == (["done"], ["other"])
 
 
+async def test_what_fails_alone_while_all_others_arrive_is_tried_more_and_more_rarely() -> None:
+    """Its failure looks like an outage each time, and each answer elsewhere like its end."""
+    async with running(platform()) as rig:
+        account = rig.accounts["chat"]
+        await account.send(rig.channel.address("c2"), "other", key="other")
+        [other] = rig.channel.standing(rig.channel.address("c2"))
+        rig.channel.will("send", *[ChannelUnavailable("no route")] * 200)
+        await rig.commit(final(rig, "done"))
+        for number in range(300):
+            await account.edit(other.ref, f"other {number}", key="other")
+            await rig.clock.sleep(1)
+        assert 30 < len(rig.channel.called("send")) < 70
+
+
 async def test_what_counts_as_lost_waits_for_its_time() -> None:
     """Else it would be given up while the platform is only slow."""
     async with running(platform(PLAIN_SENDS)) as rig:
