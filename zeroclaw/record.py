@@ -24,8 +24,9 @@ from zeroclaw.value import TAG, Value
 T = TypeVar("T")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-# Made once: each makes a new one for every call that asks for more than its defaults.
-_write = msgspec.json.Encoder().encode
+# Made once: each makes a new one for every call that asks for more than its defaults. A set has no
+# order of its own, so one is given to it: equal values are equal bytes.
+_write = msgspec.json.Encoder(order="deterministic").encode
 _write_odd = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _PLAIN = frozenset({NoneType, bool, int, float, str})
