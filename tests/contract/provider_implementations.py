@@ -1,7 +1,7 @@
 """The providers that the contract suite runs over, each with what makes it behave as asked."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +10,13 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
 from zeroclaw.host.http import HttpxClient
 from zeroclaw.message import UserMessage
-from zeroclaw.provider import Endpoint, ModelRequest, Provider
+from zeroclaw.provider import Endpoint, ModelRequest, Provider, StreamEvent, TextDelta
 from zeroclaw.providers.local import LocalProvider, LocalRules
 from zeroclaw.providers.local.provider import CHILD
 from zeroclaw.providers.openai import OpenAIProvider
 from zeroclaw.providers.scripted import ScriptedProvider
 from zeroclaw.providers.scripted.script import parse_script
+from zeroclaw.value import replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,15 @@ Opener = Callable[[Path], AbstractAsyncContextManager[Stage]]
 def ask(text: str, *, bound: int | None = None) -> ModelRequest:
     """One user message."""
     return ModelRequest(messages=(UserMessage(content=text),), max_output_tokens=bound)
+
+
+async def played(provider: Provider, request: ModelRequest) -> list[StreamEvent]:
+    """Play one request; what of it comes together is chance, and left out."""
+    async with aclosing(provider.stream(request)) as events:
+        return [
+            replace(event, is_last=False) if isinstance(event, TextDelta) else event
+            async for event in events
+        ]
 
 
 def over(endpoint: Endpoint) -> OpenAIProvider:

@@ -8,12 +8,12 @@ timings at the end); what the real one does with definitions is looked at in its
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.contract.provider_implementations import over
+from tests.contract.provider_implementations import over, played
 from tests.emulators import llama_child
 from tests.emulators.gguf_files import CALLS, CHATS, gguf, with_tools
 from tests.emulators.model_server import ModelServer
@@ -29,7 +29,6 @@ from zeroclaw.provider import (
     ModelRequest,
     Provider,
     ProviderFacts,
-    StreamEvent,
     TextDelta,
     ToolCallReady,
     UsageReported,
@@ -115,11 +114,6 @@ async def local(model: Path, server: ModelServer) -> AsyncGenerator[Provider, No
         await provider.aclose()
 
 
-async def play(provider: Provider) -> list[StreamEvent]:
-    async with aclosing(provider.stream(REQUEST)) as events:
-        return [event async for event in events]
-
-
 @pytest.mark.slow
 @pytest.mark.needs("llama")
 async def test_a_model_whose_template_has_a_place_for_tools_calls_them(tmp_path: Path) -> None:
@@ -128,7 +122,7 @@ async def test_a_model_whose_template_has_a_place_for_tools_calls_them(tmp_path:
     model.write_bytes(gguf(CALLS))
     async with ModelServer() as server, local(model, server) as provider:
         server.raw(*LLAMA)
-        assert await play(provider) == [
+        assert await played(provider, REQUEST) == [
             TextDelta(text="Let me look."),
             ToolCallReady(
                 call=ToolCall(id="aB3", name="get_weather", arguments='{"city": "Paris"}')
@@ -150,7 +144,7 @@ async def test_a_model_whose_template_has_none_is_not_told_of_tools(tmp_path: Pa
     model.write_bytes(gguf(CHATS))
     async with ModelServer() as server, local(model, server) as provider:
         assert not provider.facts.calls_tools
-        await play(provider)
+        await played(provider, REQUEST)
         assert server.requests[0].tools == []
     assert (await facts_of(model)).note == NO_TOOLS_NOTE
 

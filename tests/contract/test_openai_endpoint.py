@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.contract.provider_implementations import ask, over
+from tests.contract.provider_implementations import ask, over, played
 from tests.emulators.model_scripts import Received, chunk, delta, ending, role
 from tests.emulators.model_server import ModelProcess, ModelServer
 from zeroclaw.errors import ProviderOverloaded, ProviderRejected, StreamBroken, ZeroclawError
@@ -18,7 +18,6 @@ from zeroclaw.provider import (
     TextDelta,
     ToolCallReady,
 )
-from zeroclaw.value import replace
 
 PINGED = b": ping\r\n\r\n"
 
@@ -28,12 +27,7 @@ def of(server: ModelServer | ModelProcess) -> Provider:
 
 
 async def play(provider: Provider, text: str = "hi") -> list[StreamEvent]:
-    """Play one request; what of it comes together is chance, and left out."""
-    async with aclosing(provider.stream(ask(text))) as events:
-        return [
-            replace(event, is_last=False) if isinstance(event, TextDelta) else event
-            async for event in events
-        ]
+    return await played(provider, ask(text))
 
 
 def said(events: list[StreamEvent]) -> str:
