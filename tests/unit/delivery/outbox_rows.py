@@ -33,6 +33,13 @@ def note(rig: Rig, text: str, *, quiet: bool = False) -> Put:
     return note_row(key=rig.ids.ulid(), address=rig.channel.address(), text=text, quiet=quiet)
 
 
+async def noted(rig: Rig, text: str) -> None:
+    """Have a note said."""
+    put = note(rig, text)
+    await rig.commit(put)
+    await rig.outbox.ended(put.key)
+
+
 async def posted(rig: Rig, *texts: str) -> tuple[MessageRef, ...]:
     """Messages that a draft left in the chat."""
     to = rig.channel.address()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_calls import Call, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
-from tests.unit.delivery.outbox_rows import LONG, note, seen
+from tests.unit.delivery.outbox_rows import LONG, noted, seen
 from tests.unit.delivery.rig import (
     CAPABILITIES,
     HERE,
@@ -145,9 +145,7 @@ async def died_drafting(text: str, *, refs: int = 0, arrives: bool = True) -> Di
             raise asyncio.CancelledError
 
     async with running(channel, store=store) as rig:
-        earlier = note(rig, "earlier")
-        await rig.commit(earlier)
-        await rig.outbox.ended(earlier.key)
+        await noted(rig, "earlier")
         handle = rig.live.open(
             turn=TURN, fence=1, address=channel.address(), on_ref=on_ref, on_sending=sending
         )

@@ -10,7 +10,7 @@ from tests.fakes.manual_clock import LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_calls import Call, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
-from tests.unit.delivery.outbox_rows import LONG, final, note, seen
+from tests.unit.delivery.outbox_rows import LONG, final, note, noted, seen
 from tests.unit.delivery.rig import (
     LOOKING,
     TURN,
@@ -69,9 +69,7 @@ async def test_after_a_kill_between_a_send_and_its_record_it_is_looked_for(
             raise asyncio.CancelledError
 
     async with running(channel, store=store) as rig:
-        earlier = note(rig, "earlier")
-        await rig.commit(earlier)
-        await rig.outbox.ended(earlier.key)
+        await noted(rig, "earlier")
         put = final(rig, "done")
         await commit(store, put)
         if point is DurablePoint.HOUSEKEEPING:

@@ -66,6 +66,13 @@ async def a_final(store: MemoryStore) -> Put:
         return put
 
 
+async def comes_after_all(channel: ScriptedChannel, put: Put) -> None:
+    """Let the platform carry out the first send, when all is over."""
+    async with running(channel) as rig:
+        key = message_key(turn_of(put.key), 0)
+        await rig.accounts["chat"].send(channel.address(), "done", key=key)
+
+
 @pytest.mark.parametrize(("name", "number"), [("look", 2), ("look", 3), ("delete", 1)])
 async def test_after_a_kill_while_the_first_is_looked_for_again_the_second_is_taken_away(
     name: CallName, number: int
@@ -120,9 +127,7 @@ async def test_that_a_message_may_come_late_outlives_the_process() -> None:
     await run_until(channel, store, put, "look", 1)
     await go_on(channel, store, put)
     assert seen(channel) == [MARKED]
-    async with running(channel) as rig:
-        key = message_key(turn_of(put.key), 0)
-        await rig.accounts["chat"].send(channel.address(), "done", key=key)
+    await comes_after_all(channel, put)
     assert seen(channel) == [MARKED, "done"]
 
 
@@ -132,9 +137,7 @@ async def test_a_second_that_is_found_says_on_that_it_may_be_one_while_the_first
     put = await a_final(store)
     channel.will("send", Hang(), Lost())
     await go_on(channel, store, put)
-    async with running(channel) as rig:
-        key = message_key(turn_of(put.key), 0)
-        await rig.accounts["chat"].send(channel.address(), "done", key=key)
+    await comes_after_all(channel, put)
     assert seen(channel) == [MARKED, "done"]
 
 
