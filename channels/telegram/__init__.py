@@ -24,7 +24,7 @@ CAPABILITIES = Capabilities(
     has_typing=True,
     max_file_bytes=50_000_000,  # Bot API, "Sending files": other files, multipart, read 2026-11
 )
-"""Without limits; see `PUBLISHED`."""
+"""Without limits; those below are added where `limits` says so."""
 
 # Bots FAQ, "My bot is hitting limits, how do I avoid this?", read 2026-11: one message a second in
 # a chat, where short bursts pass; 20 a minute in a group; about 30 a second in all. Edits are counted
