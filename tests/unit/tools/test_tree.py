@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.tools.file_calls import call
+from tests.fakes.tool_calls import tool_context
+from tests.unit.tools.file_calls import SETTINGS, call
 from zeroclaw.errors import ToolFailed
+from zeroclaw.tools.files import tools
+from zeroclaw.value import replace
 
 
 async def test_a_list_says_what_everything_is(workspace: Path) -> None:
@@ -87,8 +90,22 @@ async def test_a_search_says_what_it_passed_over(workspace: Path) -> None:
 
 async def test_a_pattern_that_cannot_be_used_is_told(workspace: Path) -> None:
     """The model reads what is wrong with it."""
-    with pytest.raises(ToolFailed, match=r"the pattern `\(a` can't be used: a `\(` without"):
+    with pytest.raises(ToolFailed, match=r"the pattern `\(a` can't be used: missing \)"):
         await call(workspace, "search_files", pattern="(a", regex=True)
+
+
+async def test_a_search_ends_when_it_has_taken_its_time(workspace: Path) -> None:
+    """What it found until then is the answer, and says so."""
+    (workspace / "a").write_text("x\n", encoding="utf-8")
+    settings = replace(SETTINGS, max_search_cpu_s=0)
+    [search] = [one for one in tools(settings) if one.spec.name == "search_files"]
+    done = await search.run(search.check({"pattern": "x"}), tool_context(workspace))
+    assert done.text == "\n".join(
+        [
+            "[nothing found]",
+            "[the search stopped when it had taken as much time as one search may: narrow it down]",
+        ]
+    )
 
 
 async def test_a_search_does_not_follow_links(workspace: Path) -> None:

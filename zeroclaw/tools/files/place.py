@@ -17,6 +17,7 @@ class FilesSettings(Value):
         max_send_bytes: Of one file that goes to a chat, whatever the chat takes.
         max_entries: Of one list.
         max_search_bytes: Read by one search, all files together.
+        max_search_cpu_s: Seconds of its thread's processor time that one search may take.
         max_searched_file_bytes: Larger files are passed over by a search, and counted.
         protected: What can't be changed or seen.
     """
@@ -26,6 +27,7 @@ class FilesSettings(Value):
     max_send_bytes: int = 10_000_000
     max_entries: int = 1_000
     max_search_bytes: int = 67_108_864
+    max_search_cpu_s: float = 5.0
     max_searched_file_bytes: int = 4_194_304
     protected: Protected = field(default_factory=Protected)
 

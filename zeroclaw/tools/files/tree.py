@@ -3,7 +3,8 @@
 import fnmatch
 import itertools
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field
@@ -22,13 +23,12 @@ from zeroclaw.tools.files.beneath import (
     stat_at,
 )
 from zeroclaw.tools.files.content import readable_parts
-from zeroclaw.tools.files.pattern import Pattern, PatternInvalid
+from zeroclaw.tools.files.pattern import FoundLine, Pattern, PatternInvalid
 from zeroclaw.tools.files.place import Place
 from zeroclaw.value import Value
 
 # Of one name's line, so that a minified file doesn't fill the answer.
 _SHOWN_CHARS = 300
-_SEARCHED_CHARS = 20_000
 _MOST_DEPTH = 40
 _MOST_VISITED = 50_000
 
@@ -55,7 +55,10 @@ class SearchArguments(ToolArguments):
     )
     regex: bool = Field(
         default=False,
-        description=r"The pattern is an expression of . [] () | * + ? {m,n} ^ $ \d \w \s \b.",
+        description=(
+            r"The pattern is an expression of RE2: no back-references, no look-ahead;"
+            r" \d \w \b know ASCII, \pL is any letter."
+        ),
     )
     ignore_case: bool = False
     max_results: int = Field(default=100, ge=1, le=1000)
@@ -102,7 +105,8 @@ class _Search:
     """What one search has found so far, and at which of its bounds it stopped."""
 
     def __init__(self, arguments: SearchArguments, place: Place) -> None:
-        self._holds = _matcher(arguments)
+        self._pattern = _pattern(arguments)
+        self._stops_at_s = time.thread_time() + place.settings.max_search_cpu_s
         self._most = arguments.max_results
         self._place = place
         self._left_bytes = place.settings.max_search_bytes
@@ -123,14 +127,21 @@ class _Search:
         self._left_bytes -= len(data)
         if is_binary(data):
             return True
-        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), start=1):
-            self._place.go_on()
-            if self._holds(line.removesuffix("\r")[:_SEARCHED_CHARS]):
+        try:
+            for line in self._pattern.lines(data, self._go_on):
                 if len(self.lines) >= self._most:
                     self._stopped_by = f"it had found {self._most:,} lines"
                     return False
-                self.lines.append(_found(entry.parts, number, line))
+                self.lines.append(_found(entry.parts, line))
+        except TimeoutError:
+            self._stopped_by = "it had taken as much time as one search may"
+            return False
         return True
+
+    def _go_on(self) -> None:
+        self._place.go_on()
+        if time.thread_time() >= self._stops_at_s:
+            raise TimeoutError
 
     def notes(self) -> list[str]:
         """Return what the reader must know about the answer's limits."""
@@ -140,18 +151,13 @@ class _Search:
         return [*(large if self._large else []), *(stopped if self._stopped_by else [])]
 
 
-def _matcher(arguments: SearchArguments) -> Callable[[str], bool]:
+def _pattern(arguments: SearchArguments) -> Pattern:
     wanted = arguments.pattern
-    if arguments.regex:
-        try:
-            return Pattern(wanted, ignore_case=arguments.ignore_case).is_in
-        except PatternInvalid as error:
-            message = f"the pattern {quoted(wanted)} can't be used: {error}"
-            raise ToolFailed(message) from None
-    if arguments.ignore_case:
-        folded = wanted.casefold()
-        return lambda line: folded in line.casefold()
-    return lambda line: wanted in line
+    try:
+        return Pattern(wanted, regex=arguments.regex, ignore_case=arguments.ignore_case)
+    except PatternInvalid as error:
+        message = f"the pattern {quoted(wanted)} can't be used: {error}"
+        raise ToolFailed(message) from None
 
 
 def _files(place: Place, parts: Parts) -> Iterator[_Entry]:
@@ -228,10 +234,10 @@ def _line(entry: _Entry, above: int) -> str:
             return f"{name} (pipe, socket or device)"
 
 
-def _found(parts: Parts, number: int, line: str) -> str:
-    text = without_controls(line).rstrip()
+def _found(parts: Parts, line: FoundLine) -> str:
+    text = without_controls(line.text).rstrip()
     cut = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
-    return f"{_name(parts)}:{number}: {cut}"
+    return f"{_name(parts)}:{line.number}: {cut}"
 
 
 def _name(parts: Parts) -> str:
