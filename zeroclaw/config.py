@@ -344,9 +344,27 @@ def parse(text: str) -> Config:
         fault = f"not valid TOML: {str(error).lower()}"
         raise ConfigError((fault,)) from error
     try:
-        return Config.model_validate(table)
+        return config_of(table)
     except ValidationError as error:
         raise ConfigError(faults_of(error)) from error
+
+
+def config_of(table: Mapping[str, object]) -> Config:
+    """Validate a file's table; naming one channel leaves the default ones where they are.
+
+    A channel of the same kind under another name stands in place of a default one.
+
+    Raises:
+        ValidationError: With every fault.
+    """
+    config = Config.model_validate(table)
+    kinds = {config.kind_of(name) for name in config.channels}
+    unnamed = {
+        name: one
+        for name, one in Config().channels.items()
+        if name not in config.channels and name not in kinds
+    }
+    return config.model_copy(update={"channels": {**unnamed, **config.channels}})
 
 
 def channel_settings(

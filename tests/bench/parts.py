@@ -37,7 +37,7 @@ class Place(Value):
 
 async def starting(place: Place, times: int) -> None:
     """Measure process start to ready and idle memory, of the daemon as people run it."""
-    config = place.config(channels={"web": {}, "terminal": {}})
+    config = place.config(channels={"web": {"enabled": True}, "terminal": {"enabled": True}})
     ready: list[float] = []
     cpu: list[float] = []
     idle: list[float] = []

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from tests.journeys.configuration import toml
+from tests.journeys.configuration import WITHOUT_DEFAULT_CHANNELS, merged, toml
 from zeroclaw.value import Value
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -176,5 +176,5 @@ def written_config(directory: Path, config: dict[str, object]) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "zeroclaw.toml"
     places = {"data_dir": str(directory / "data"), "workspace_dir": str(directory / "workspaces")}
-    path.write_text(toml({**places, **config}))
+    path.write_text(toml(merged(WITHOUT_DEFAULT_CHANNELS, {**places, **config})))
     return path

@@ -232,7 +232,7 @@ def _usual(directory: Path, model: ModelServer) -> dict[str, object]:
         "runtime": {"grace_s": 1.0},
         # The same after a restart, for the page comes back to it.
         "listener": {"port": _free_port()},
-        "channels": {"web": {}},
+        "channels": {"terminal": {"enabled": False}},
     }
 
 

@@ -5,6 +5,11 @@ from typing import cast
 
 import tomli_w
 
+WITHOUT_DEFAULT_CHANNELS: Mapping[str, object] = {
+    "channels": {"web": {"enabled": False}, "terminal": {"enabled": False}}
+}
+"""For whoever names the channels that run, and says `enabled` of a default one."""
+
 
 def toml(tables: Mapping[str, object]) -> str:
     """Return tables as TOML text."""

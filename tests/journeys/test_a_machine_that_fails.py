@@ -30,7 +30,7 @@ async def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with world(
-            tmp_path, start=False, listener={"port": port}, channels={"web": {}}
+            tmp_path, start=False, listener={"port": port}, channels={"web": {"enabled": True}}
         ) as here:
             await ends_with_one_line(here, str(port), "port")
 

@@ -25,7 +25,8 @@ data_dir = "{directory}/data"
 kind = "auto"
 model = "found-nowhere"
 
-[channels.terminal]
+[channels.web]
+enabled = false
 '''
     path.write_text(text, encoding="utf-8")
     return path

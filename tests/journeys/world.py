@@ -23,7 +23,7 @@ from zeroclaw_test_platform.platform import Platform
 
 from tests.emulators.model_server import ModelServer
 from tests.journeys.bench import Bench
-from tests.journeys.configuration import merged, toml
+from tests.journeys.configuration import WITHOUT_DEFAULT_CHANNELS, merged, toml
 from tests.journeys.daemon_process import (
     PATIENCE_S,
     PROGRAM,
@@ -195,7 +195,7 @@ async def world(
 
 
 def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
-    """Return the configuration of every journey, without people and channels."""
+    """Return the configuration of every journey, without people; no channel is on."""
     return {
         "data_dir": str(directory / "data"),
         "workspace_dir": str(directory / "workspaces"),
@@ -216,6 +216,7 @@ def usual_tables(directory: Path, model: ModelServer) -> dict[str, object]:
             "conversation_burst": 10_000,
         },
         "listener": {"port": 0},
+        **WITHOUT_DEFAULT_CHANNELS,
     }
 
 

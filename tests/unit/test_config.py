@@ -37,7 +37,25 @@ def test_a_channel_is_named_in_small_letters() -> None:
 
 def test_a_channel_may_be_named_almost_like_them() -> None:
     """Only the very words are taken."""
-    assert list(parse('[channels.roles]\nkind = "web"\n').channels) == ["roles"]
+    assert "roles" in parse('[channels.roles]\nkind = "web"\n').channels
+
+
+@pytest.mark.parametrize(
+    ("text", "enabled"),
+    [
+        ("", ["web", "terminal"]),
+        ("[channels.telegram]\n", ["web", "terminal", "telegram"]),
+        ("[channels.web]\n", ["terminal", "web"]),
+        ("[channels.web]\nenabled = false\n", ["terminal"]),
+        ('[channels.page]\nkind = "web"\n', ["terminal", "page"]),
+        ('[channels.page]\nkind = "web"\nenabled = false\n', ["terminal"]),
+        ("[channels]\n", ["web", "terminal"]),
+    ],
+)
+def test_naming_a_channel_leaves_the_default_ones_on(text: str, enabled: list[str]) -> None:
+    """Until one says `enabled = false`; another of its kind stands in its place."""
+    config = parse(text)
+    assert [name for name, one in config.channels.items() if one.enabled] == enabled
 
 
 def test_a_person_is_not_called_like_the_operator_of_this_machine() -> None:
@@ -78,5 +96,5 @@ def test_the_public_listener_has_an_address_of_this_machine() -> None:
 def test_a_fault_of_a_whole_table_is_told_of_that_table() -> None:
     """Keys that do not fit each other have no one key (P10)."""
     channel = '[channels.bot]\nkind = "telegram"\ntoken = {env = "T"}\nreceive = "webhook"\n'
-    _, (fault,) = channel_settings(parse(channel), {"telegram": TelegramSettings})
+    _, (*_, fault) = channel_settings(parse(channel), {"telegram": TelegramSettings})
     assert fault.startswith('channels.bot: receive = "webhook" needs the key `webhook_url`')

@@ -126,13 +126,6 @@ def changed(text: str, dotted: str, given: str) -> str:
 
     keys, value = keys_of(dotted), value_of(given)
     wanted = _loaded(text)
-    if keys[0] == "channels" and "channels" not in wanted:
-        # A file that names no channel has these; one that names any has only what it names.
-        for name in Config().channels:
-            if keys[1:2] != (name,):
-                text = f"{text.rstrip()}\n\n[channels.{name}]\n".lstrip()
-                channels = cast("dict[str, object]", wanted.setdefault("channels", {}))
-                channels[name] = {}
     is_new = _at(wanted, keys) is None
     _put(wanted, keys, value, dotted)
     toml = _toml_of(given, value)
@@ -163,9 +156,6 @@ def unset(text: str, dotted: str) -> str:
     keys = _last_of_its_list(wanted, keys_of(dotted))
     if not _take(wanted, keys):
         fault = f"{dotted}: the file says nothing of it, so its default holds"
-        raise ConfigError((fault,))
-    if wanted.get("channels") == {}:
-        fault = f"{dotted}: is the only channel that the file names; name another one first"
         raise ConfigError((fault,))
     return _edited(text, lambda document: _take(document, keys), wanted, dotted)
 

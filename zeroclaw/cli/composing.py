@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Literal
 
 from zeroclaw.cli.changing import on_one_line
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config import Config, ProviderSettings
 from zeroclaw.language import Language
 from zeroclaw.reference import SecretReference
 from zeroclaw.value import Value, field
@@ -39,6 +39,7 @@ COMMENTS: Mapping[str, str] = {
     "tools.fetch.enabled": "false: the model never hears of it",
     "tools.shell": "commands, in a sandbox",
     "tools.shell.network": "true: commands reach what this machine reaches",
+    "enabled": "false: not started",
     "allowed_users": 'sender ids that are let in, ["*"]: everybody; local channels need none',
     "pairing": "closed | code: strangers meet silence, or get a code in private and operators are asked",
 }
@@ -104,6 +105,15 @@ def _lines(answers: Answers) -> Iterator[str]:
         yield _line("ids", list(answers.operators), "people.")
         yield _line("roles", ["operator"], "people.")
     yield from _tools(answers)
+    yield from _channels(answers)
+
+
+def _channels(answers: Answers) -> Iterator[str]:
+    """Yield what was chosen, and the default channels that were not."""
+    for kind in Config().channels:
+        if kind not in {one.kind for one in answers.channels}:
+            yield from ("", _commented(f"[channels.{kind}]", COMMENTS[f"channels.{kind}"]))
+            yield _line("enabled", value=False)
     for channel in answers.channels:
         comment = COMMENTS.get(f"channels.{channel.kind}", f"the {channel.kind} channel")
         yield from ("", _commented(f"[channels.{channel.kind}]", comment))

@@ -19,7 +19,8 @@ workspace_dir = "{workspaces}"
 kind = "scripted"
 script = "{script}"
 
-[channels.terminal]
+[channels.web]
+enabled = false  # a daemon that runs already has the usual port
 
 [runtime]
 grace_s = 0.5  # who leaves with a card open answers it no more

@@ -147,12 +147,16 @@ def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Pa
     """Write a configuration for one sitting; the model is the person's own."""
     import tomli_w
 
+    from zeroclaw.config import Config
+
     own: Mapping[str, object] = {} if config is None else _read(config)
     model = {"provider": own["provider"]} if "provider" in own else {}
-    listener = {"listener": {"port": 0}}  # a daemon that runs already has the usual one
+    # A daemon that runs already has the usual port, and the emulator's page is the one to use.
+    off = {name: {"enabled": False} for name in Config().channels}
+    channels = {"channels": {**off, **cast("Mapping[str, object]", tables.get("channels", {}))}}
     places = {"data_dir": str(place / "data"), "workspace_dir": str(place / "workspaces")}
     written = place / "config.toml"
-    written.write_text(tomli_w.dumps({**places, **listener, **model, **tables}), "utf-8")
+    written.write_text(tomli_w.dumps({**places, **model, **tables, **channels}), "utf-8")
     return written
 
 

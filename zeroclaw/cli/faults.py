@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from zeroclaw.config import Config, faults_of
+from zeroclaw.config import Config, config_of, faults_of
 from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError
 
@@ -37,7 +37,7 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
 def _readable(table: dict[str, object], faults: list[str]) -> Config:
     """Return the configuration without the tables, and the channels, that have faults."""
     try:
-        return Config.model_validate(table)
+        return config_of(table)
     except ValidationError as error:
         faults.extend(faults_of(error))
         broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
@@ -48,7 +48,7 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
         kept["channels"] = {
             name: one for name, one in named.items() if ("channels", name) not in broken
         }
-    return Config.model_validate(kept)
+    return config_of(kept)
 
 
 def _is_broken(key: str, broken: set[tuple[str, ...]]) -> bool:

@@ -69,7 +69,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         ConfigError: With every fault of it.
         NotProven: The model or a platform was asked, and does not answer.
     """
-    channels = given.channels or tuple(Config().channels)
+    channels = dict.fromkeys((*Config().channels, *given.channels))
     settings = _provider(given)
     own = (ChosenChannel(kind=kind, by_code=_is_by_code(kind, given)) for kind in channels)
     answers = Answers(
@@ -94,7 +94,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         raise ConfigError(tuple(map(_with_option, faults)))
     seen = [model_seen(config.provider, environment, home=Path.home())]
     for kind, (manifest, _) in _installed().items():
-        if kind in config.channels:
+        if kind in config.channels and config.channels[kind].enabled:
             chosen = ChosenChannel(kind=kind, own=config.channels[kind].own())
             seen.append(channel_seen(chosen, manifest, environment))
     if lines := [one.line for one in seen if not one.is_well]:
@@ -120,12 +120,16 @@ def next_steps(
     for fault in faults_in(text, environment=environment):
         yield f"  first     {fault}"
     yield f"  start     {program} run{more}"
-    if "terminal" in config.channels:
+    channels = {name: one for name, one in config.channels.items() if one.enabled}
+    if "terminal" in channels:
         yield f"  talk      {program} chat{more}"
-    if "web" in config.channels:
+    if "web" in channels:
         yield "  web page  by the link that the daemon prints when it starts"
-    if by_code := [name for name, one in config.channels.items() if one.pairing == "code"]:
-        yield f"  operator  send the code that the daemon prints to the bot, on {', '.join(by_code)}"
+    if by_code := ", ".join(name for name, one in channels.items() if one.pairing == "code"):
+        if "web" in channels:
+            yield f"  operator  write to the bot on {by_code}, and approve your code on the web page"
+        else:
+            yield f"  operator  send the code that the daemon prints to the bot, on {by_code}"
     yield f"  test      {program} models test{more}"
     yield f"  change    {program} config set{more} KEY VALUE"
 

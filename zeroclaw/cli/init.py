@@ -23,7 +23,11 @@ from zeroclaw.cli.typed import program
 @click.option("--key-file", default="", metavar="PATH", help="The file (600) that holds its key.")
 @click.option("--model-file", default="", metavar="PATH", help="A GGUF file on this machine.")
 @click.option(
-    "--channel", "channels", multiple=True, metavar="KIND", help="web and terminal unless named."
+    "--channel",
+    "channels",
+    multiple=True,
+    metavar="KIND",
+    help="One beside web and terminal, which `--set channels.web.enabled=false` switches off.",
 )
 @click.option(
     "--operator", "operators", multiple=True, metavar="CHANNEL:ID", help="You, on a channel."

@@ -159,7 +159,7 @@ def _channels(facts: Facts) -> Iterator[Line]:
             check="channels",
             verdict="fail",
             text="none is switched on, so nobody can write to the bot",
-            remedy="add a `[channels.<name>]`",
+            remedy="set `enabled = true` for one",
         )
 
 

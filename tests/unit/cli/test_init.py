@@ -160,8 +160,15 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
     """For what has no option of its own; what is missing yet is named as the first thing to do."""
     path = home / "c.toml"
     code, out, _ = await run(
-        *("--config", str(path), "--yes", "--unchecked", "--channel", "web"),
-        *("--set", "channels.web.title=Bob", "--set", 'provider.api_key={ env = "NOT_THERE" }'),
+        *("--config", str(path), "--yes", "--unchecked", "--channel", "telegram"),
+        *(
+            "--set",
+            "channels.terminal.enabled=false",
+            "--set",
+            "channels.web.title=Bob",
+            "--set",
+            'provider.api_key={ env = "NOT_THERE" }',
+        ),
         *("--url", "http://127.0.0.1:9/v1", "--model", "m", "--operator", "chat:1"),
         *("--name", "ann", "--language", "de"),
     )
@@ -327,7 +334,9 @@ def test_a_channel_is_asked_for_what_it_needs_and_for_its_operator(tmp_path: Pat
     table = tomllib.loads(compose(room.told()))
     assert table["people"] == [{"name": "owner", "ids": ["chat:U1"], "roles": ["operator"]}]
     assert table["channels"] == {
-        "chat": {"allowed_users": ["U1"], "server": "7", "token": {"env": "CHAT_TOKEN"}}
+        "terminal": {"enabled": False},
+        "web": {"enabled": False},
+        "chat": {"allowed_users": ["U1"], "server": "7", "token": {"env": "CHAT_TOKEN"}},
     }
     room.ask("", "n", "n", "y", "h", "env", "CHAT_TOKEN", "", "", "")
     assert tomllib.loads(compose(room.told()))["channels"]["chat"]["pairing"] == "code"

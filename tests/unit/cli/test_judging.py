@@ -170,7 +170,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "channels",
         replace(WELL, enabled=(), daemon="none runs"),
         "fail",
-        "none is switched on, so nobody can write to the bot; add a `[channels.<name>]`",
+        "none is switched on, so nobody can write to the bot; set `enabled = true` for one",
     ),
     ("sandbox", replace(WELL, sandbox=None), "ok", "not needed, as no shell is configured"),
     ("sandbox", replace(WELL, sandbox="no bwrap: get it"), "warn", "none: no bwrap: get it"),

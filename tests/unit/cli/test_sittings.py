@@ -19,7 +19,7 @@ from zeroclaw.host.control import FILE
 pytestmark = pytest.mark.slow
 
 SCRIPT = 'otherwise = "you said {{user}}"\n'
-CONFIG = '[provider]\nkind = "scripted"\nscript = "{script}"\n\n[channels.terminal]\n'
+CONFIG = '[provider]\nkind = "scripted"\nscript = "{script}"\n\n[channels.web]\nenabled = false\n'
 
 
 def environment(home: Path) -> dict[str, str]:

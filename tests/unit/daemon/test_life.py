@@ -217,7 +217,7 @@ async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:
 # --- the real thing ------------------------------------------------------------------------------
 
 
-def start_in(directory: Path, more: str = "") -> Start:
+def start_in(directory: Path, more: str = "[channels.web]\nenabled = false\n") -> Start:
     """A start with a terminal and a script, over real files."""
     script = directory / "script.toml"
     script.write_text('otherwise = "hello"\n')

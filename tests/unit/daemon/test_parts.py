@@ -68,7 +68,7 @@ async def test_a_channel_that_its_platform_calls_needs_the_public_listener(
 ) -> None:
     """And nothing else opens it: it is off by default."""
     called = (
-        'public = {port = 0}\n[channels.telegram]\ntoken = {file = "token"}\n'
+        'public = {port = 0}\n[channels.web]\nenabled = false\n[channels.telegram]\ntoken = {file = "token"}\n'
         'receive = "webhook"\nwebhook_url = "https://bot.example.org/telegram"\n'
     )
     token = tmp_path / "token"
