@@ -12,6 +12,14 @@ Effect = Literal["read", "write", "network", "exec"]
 Risk = Literal["low", "medium", "high"]
 Arguments = Mapping[str, object]
 
+BELOW = "/**"
+"""Ends the resource that stands for all below a directory, see `Tool.resources`."""
+
+
+def below(directory: str) -> str:
+    """Return the resource of all below a directory; both begin with `file:`."""
+    return directory.rstrip("/") + BELOW
+
 
 class ToolSpec(Value):
     """What a tool declares about itself; policy, batch and card read nothing else.
@@ -54,6 +62,10 @@ class Spawned(Value):
     boot: str
 
 
+def _nothing(_resource: str) -> bool:
+    return False
+
+
 class ToolContext(Value):
     """What one run is handed.
 
@@ -67,6 +79,10 @@ class ToolContext(Value):
         spawned: Awaited with the process group before a child does anything, so that it can be
             killed after a crash; awaited with `None` when it has been reaped.
         max_file_bytes: Of one file that the chat of `address` takes; 0 where it takes none.
+        permits: Answers for each place below a directory that the call names with all below it:
+            `file:/real/path`, and `file:/real/path/**` before that directory is entered. What it
+            refuses is neither opened nor named, only counted. It answers for this call alone, from
+            any thread; where no gate decided, it refuses everything.
     """
 
     conversation: ConversationId
@@ -76,6 +92,7 @@ class ToolContext(Value):
     clock: Clock
     spawned: Callable[[Spawned | None], Awaitable[None]]
     max_file_bytes: int = 0
+    permits: Callable[[str], bool] = _nothing
 
 
 class ToolFile(Value):
@@ -134,7 +151,9 @@ class Tool(Protocol):
 
         `file:/real/path`, `host:name:port`, `sandbox:workspace`, `notes:of:person:ann`,
         `results:<conversation>`, `attachment:<conversation>/3`. Called before the decision and
-        again before the run; a difference stops the call.
+        again before the run; a difference stops the call. A call that walks a directory names it
+        and all below it, `file:/real/path` and `file:/real/path/**`, and its run asks
+        `context.permits` about each place that it meets.
 
         Raises:
             ResourcesUnresolved: It can't be told; the gate then fails closed.

@@ -1,5 +1,6 @@
 """What a tool is handed in tests, and what it told about its children."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +28,16 @@ class Records:
         return first.pgid
 
 
-def tool_context(workspace: Path, records: Records | None = None) -> ToolContext:
+def everything(resource: str) -> bool:
+    """What a call may touch where no policy narrows it."""
+    return resource.startswith("file:/")
+
+
+def tool_context(
+    workspace: Path,
+    records: Records | None = None,
+    permits: Callable[[str], bool] = everything,
+) -> ToolContext:
     return ToolContext(
         conversation=ConversationId("01CONVERSATION"),
         principal=SOMEBODY,
@@ -36,4 +46,5 @@ def tool_context(workspace: Path, records: Records | None = None) -> ToolContext
         clock=ManualClock(),
         spawned=(records or Records()).spawned,
         max_file_bytes=1_000_000,
+        permits=permits,
     )

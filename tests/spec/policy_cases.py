@@ -16,8 +16,17 @@ NAMES = ("anyone", "anyone", "anyone", "role:operator", "role:family", "channel:
 ACTIONS = ("tool:read", "tool:write", "command:stop")
 ACTION_PATTERNS = ("*", "*", "tool:*", "tool:read", "tool:*e", "command:*")
 RESOURCES = ("file:/a", "file:/a/b", "file:/c", "host:x:443", "sandbox:workspace")
-GRANTS = (*RESOURCES, "host:*", "file:/a/*")
-RESOURCE_PATTERNS = ("*", "file:/a", "file:/a/*", "file:*", "host:*:443", "file:/*b*", "sandbox:w")
+GRANTS = (*RESOURCES, "host:*", "file:/a/*", "file:/a/**", "file:/**")
+RESOURCE_PATTERNS = (
+    "*",
+    "file:/a",
+    "file:/a/*",
+    "file:*",
+    "host:*:443",
+    "file:/*b*",
+    "sandbox:w",
+    "file:/a/b/*",
+)
 
 Case = tuple[list[Statement], Query]
 

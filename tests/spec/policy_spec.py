@@ -6,6 +6,7 @@ None for "could not be told", and each sentence is one line that can be read alo
 
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.statement import Statement
+from zeroclaw.value import replace
 
 
 def verdict(statements: list[Statement], query: Query) -> tuple[str, set[str]]:
@@ -49,12 +50,24 @@ def resources_fit(statement: Statement, query: Query) -> bool:
         return True
     if query.resources == ():
         return False  # a statement that names resources never matches a call without them
-    fits = like if allows else meet  # a grant is covered whole, or touched anywhere
     covered = {
-        resource: any(fits(resource, pattern) for pattern in statement.resources)
+        resource: any(fits(resource, pattern, allows=allows) for pattern in statement.resources)
         for resource in query.resources
     }
     return False not in covered.values() if allows else True in covered.values()
+
+
+def fits(resource: str, pattern: str, *, allows: bool) -> bool:
+    """A grant is covered whole, or touched anywhere; a walk, which skips, is covered whole."""
+    whole = allows or resource.endswith("/**")
+    return like(resource, pattern) if whole else meet(resource, pattern)
+
+
+def may_meet(statements: list[Statement], query: Query, place: str, answered: set[str]) -> bool:
+    """A walk touches a place that the same call may touch alone, its asks answered."""
+    alone = replace(query, resources=(place,))
+    effect, made = verdict(statements, alone)
+    return effect == "allow" or (effect == "ask" and made <= answered)
 
 
 def condition_counts(statement: Statement, name: str, query: Query) -> bool:

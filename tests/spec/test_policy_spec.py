@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spec.policy_cases import Case, draw_case
-from tests.spec.policy_spec import like, meet, verdict
+from tests.spec.policy_spec import like, may_meet, meet, verdict
 from zeroclaw.gate import policy
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow  # comparisons, hundreds of examples each
 # Slow, but shrinks to the smallest disagreement; the seeded ones only tell which case it was.
 cases = st.randoms(use_true_random=False).map(draw_case)
 seeds = st.integers(0, 2**32)
+PLACES = ("file:/a", "file:/a/b", "file:/a/b/**", "file:/a/b/c", "file:/c", "file:/b")
+STATEMENTS = tuple(f"s{number}" for number in range(6))
 
 
 @settings(settings.get_profile("thorough"))
@@ -57,6 +59,17 @@ def test_an_explanation_says_of_each_statement_what_the_decision_used(seed: int)
     assert all(one.matched or one.why for one in explained)
 
 
+@settings(settings.get_profile("thorough"))
+@given(case=cases, place=st.sampled_from(PLACES), answered=st.sets(st.sampled_from(STATEMENTS)))
+def test_a_walk_touches_what_the_same_call_may_touch_alone(
+    case: Case, place: str, answered: set[str]
+) -> None:
+    """What it was allowed as a whole opens nothing that is denied, or asked about, in it."""
+    statements, query = case
+    permits = PolicySet(statements).walk(query, answered)
+    assert permits(place) == may_meet(statements, query, place, answered)
+
+
 @given(text=st.text("ab/*", max_size=8), pattern=st.text("ab/*", max_size=6))
 def test_a_wildcard_matches_what_its_definition_matches(text: str, pattern: str) -> None:
     """The linear matcher equals the recursive definition of `*`."""
@@ -87,8 +100,9 @@ MUTANTS = {
     "raising fails deny": ("if not compiled.lenient:\n                return f", "if True:\n                return f"),
     "raising holds for allow": ("if not compiled.lenient:\n                return f", "if False:\n                return f"),
     "first condition decides": ("        elif not held:", "        elif held: return ''\n        else:"),
-    "a grant is one resource": ('if compiled.lenient and "*" in resource:', "if False:"),
+    "a grant is one resource": ('if compiled.lenient and "*" in resource and', "if False and"),
     "allow touches a grant": ('if compiled.lenient and "*"', 'if "*"'),
+    "a walk is touched anywhere": ("and not resource.endswith(BELOW)", ""),
     "ask is strict": ('statement.effect != "allow"', 'statement.effect == "deny"'),
     "deny is strict": ('statement.effect != "allow"', 'statement.effect == "ask"'),
     "an id may be a role": ('("role:", "channel:")', '("nothing:",)'),

@@ -3,7 +3,8 @@
 To add a condition, write a function here and name it in `CONDITIONS`; nothing else changes. The
 function takes the value as the configuration holds it, raises `ValueError` saying what is allowed
 when the value doesn't fit, and returns the test. A test that needs a fact the query doesn't have
-raises; the policy then counts it as holding for deny and ask, and as failing for allow.
+raises; the policy then counts it as holding for deny and ask, and as failing for allow. No test
+reads `resources`: a walk asks it once for all that it meets.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -35,9 +35,10 @@ from zeroclaw.gate.audit import Entry, Kind
 from zeroclaw.gate.conditions import Query, facts_of
 from zeroclaw.gate.grant import covers
 from zeroclaw.gate.policy import Decision, PolicySet
-from zeroclaw.gate.protection import Blocked, Protected, protect
+from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.reasons import reasons_of
 from zeroclaw.gate.refusal import NAME_CHARS, Refusals, invalid_arguments, unknown_tool
+from zeroclaw.gate.ruling import Ruling, permits, rule
 from zeroclaw.gate.verdict import (
     Allowed,
     Asked,
@@ -80,19 +81,6 @@ class _Ready(Value):
     tool: Tool
     action: Action
     unresolved: str = ""
-
-
-class _Ruled(Value):
-    """What protection, policy and grants say together.
-
-    Attributes:
-        by: Who decided, for the audit.
-        detail: The grant's id, if one did.
-    """
-
-    decision: Decision
-    by: str
-    detail: str = ""
 
 
 class Gate:
@@ -168,11 +156,13 @@ class Gate:
         if resources != action.resources:
             return Stopped(reason="what it would touch has changed since", by="resources")
         ready = _Ready(tool=tool, action=action, unresolved=unresolved)
-        ruled = self._rule(ready, setting, self._clock.now())
+        query = self._query(ready, setting, self._clock.now())
+        ruled = self._rule(ready, setting, query)
         approved = approval is not None and approval.state == "approved"
         effect, why = ruled.decision.effect, ruled.decision.why
         if effect == "allow" or (effect == "ask" and approved):
-            return Cleared(tool=tool)
+            may = permits(query, ruled, policy=self._policy(), protected=self._protected)
+            return Cleared(tool=tool, permits=may)
         reason = f"it needs approval by now: {why}" if effect == "ask" else why
         return Stopped(reason=reason, by=ruled.by)
 
@@ -182,7 +172,7 @@ class Gate:
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
             return denied, _malformed(case, denied, at)
-        ruled = self._rule(ready, case.setting, at)
+        ruled = self._rule(ready, case.setting, self._query(ready, case.setting, at))
         frozen = freeze(ready.action)
         match ruled.decision.effect:
             case "allow":
@@ -243,33 +233,29 @@ class Gate:
             return None, "what it said has no UTF-8"
         return spelled, ""
 
-    def _rule(self, ready: _Ready, setting: Setting, at: datetime) -> _Ruled:
-        """Ask protection, then the policy, then the grants."""
-        action, facts = ready.action, facts_of(ready.tool.spec)
-        if setting.out:
-            why = f"whoever set it off may no longer talk to this bot, by {setting.out}"
-            return _Ruled(decision=Decision(effect="deny", statements=(), why=why), by="people")
-        guarded = protect(facts, action.resources, self._protected)
-        if isinstance(guarded, Blocked):
-            causes = (guarded.reason, ready.unresolved, "no approval can change that")
-            why = "; ".join(cause for cause in causes if cause)
-            return _Ruled(decision=Decision(effect="deny", statements=(), why=why), by="protection")
-        decision = self._policy().decide(
-            Query(
-                principal=setting.known or setting.context.principal,
-                action=f"tool:{action.tool}",
-                now=at,
-                resources=action.resources,
-                facts=facts,
-                arguments=action.arguments,
-                direct=setting.direct,
-            )
+    def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
+        action = ready.action
+        return Query(
+            principal=setting.known or setting.context.principal,
+            action=f"tool:{action.tool}",
+            now=at,
+            resources=action.resources,
+            facts=facts_of(ready.tool.spec),
+            arguments=action.arguments,
+            direct=setting.direct,
         )
-        granted = (grant for grant in setting.grants if covers(grant, action, facts, at))
-        if decision.effect == "ask" and (grant := next(granted, None)) is not None:
-            allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
-            return _Ruled(decision=allowed, by="grant", detail=grant.id)
-        return _Ruled(decision=decision, by="policy")
+
+    def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
+        facts = facts_of(ready.tool.spec)
+        out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
+        return rule(
+            query,
+            policy=self._policy(),
+            protected=self._protected,
+            out=out if setting.out else "",
+            unresolved=ready.unresolved,
+            grants=(one for one in setting.grants if covers(one, ready.action, facts, query.now)),
+        )
 
     def _approval(
         self, case: _Case, ready: _Ready, frozen: Frozen, decision: Decision, at: datetime
@@ -347,7 +333,7 @@ def _malformed(case: _Case, verdict: Denied, at: datetime) -> tuple[Entry, ...]:
     )
 
 
-def _audited(frozen: Frozen, ruled: _Ruled, verdict: Verdict, at: datetime) -> tuple[Entry, ...]:
+def _audited(frozen: Frozen, ruled: Ruling, verdict: Verdict, at: datetime) -> tuple[Entry, ...]:
     action = frozen.action
     entry = Entry(kind=Kind.PROPOSED, at=at, action=action.id, tool=action.tool, hash=frozen.hash)
     evaluated = replace(

@@ -9,6 +9,8 @@ The rules, each of which stands in `tests/spec/policy_spec.py` once more:
   add up. Deny and ask fit if they name any resource of the call.
 - A resource with a `*` in it is a grant of all that it covers (a sandbox with `host:*`). An allow
   covers it only whole; deny and ask match if they name anything that is in it.
+- `file:/dir/**` is a walk: all below a directory, of which the run skips what it may not touch. So
+  deny and ask match it only if they cover it whole; what they name in it is asked of `walk`.
 - A statement that names resources never matches a call without them.
 - Resources that could not be determined fit every deny and ask, and no allow at all.
 - A condition that raises counts as holding for deny and ask, and as failing for allow.
@@ -21,7 +23,8 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, Test
 from zeroclaw.gate.statement import Statement, StatementEffect
-from zeroclaw.value import Value
+from zeroclaw.tool import BELOW
+from zeroclaw.value import Value, replace
 
 Matcher = Callable[[str], bool]
 
@@ -108,6 +111,26 @@ class PolicySet:
             why=f"no statement allows `{query.action}` for `{query.principal.id}`",
         )
 
+    def walk(self, query: Query, asked: Iterable[str]) -> Callable[[str], bool]:
+        """Return what tells of each place that a walk meets whether the call may touch it.
+
+        Args:
+            query: The call; its conditions hold or fail for all that it meets.
+            asked: The statements that asked about the call and were answered with yes. What any
+                other one asks about is refused, because nobody was shown it.
+        """
+        names, answered = _names(query.principal), frozenset(asked)
+        allowing: list[_Compiled] = []
+        refusing: list[_Compiled] = []
+        for one in self._compiled:
+            if _is_silent(one, query, names):
+                continue
+            effect = one.statement.effect
+            yes = effect == "allow" or (effect == "ask" and one.statement.id in answered)
+            (allowing if yes else refusing).append(one)
+        allowed, refused = _any_of(allowing), _any_of(refusing)
+        return lambda resource: allowed(resource) and not refused(resource)
+
     def explain(self, query: Query) -> tuple[Considered, ...]:
         """Return every statement, by id, with why it matched or did not."""
         names = _names(query.principal)
@@ -162,6 +185,23 @@ def _mismatch(
     )
 
 
+def _is_silent(compiled: _Compiled, query: Query, names: frozenset[str]) -> bool:
+    """Whether a statement says nothing to a query, whatever the query touches."""
+    whatever = replace(compiled, resources=())
+    return bool(_mismatch(whatever, replace(query, resources=()), names, None))
+
+
+def _any_of(statements: Iterable[_Compiled]) -> Matcher:
+    """Return what tells whether any of the statements names a resource to the letter."""
+    matchers: list[Matcher] = []
+    for one in statements:
+        if not one.resources:
+            return lambda _resource: True
+        matchers += one.resources
+    # Real names are compared here, so a `*` in one is a `*`.
+    return lambda resource: any(matches(resource) for matches in matchers)
+
+
 def _resource_mismatch(compiled: _Compiled, query: Query, assumed: list[str] | None) -> str:
     if query.resources is None:
         if not compiled.lenient:
@@ -190,7 +230,7 @@ def _coverage_mismatch(compiled: _Compiled, resources: tuple[str, ...]) -> str:
 
 
 def _covers(compiled: _Compiled, resource: str) -> bool:
-    if compiled.lenient and "*" in resource:
+    if compiled.lenient and "*" in resource and not resource.endswith(BELOW):
         return any(overlaps(pattern, resource) for pattern in compiled.statement.resources)
     for matches in compiled.resources:  # noqa: SIM110  a generator costs more than the loop
         if matches(resource):

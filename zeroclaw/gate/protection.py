@@ -5,9 +5,10 @@ resources are looked at: what a sandbox grants is the sandbox's matter, all else
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.tool import below
 from zeroclaw.value import Value
 
 _FILE = "file:"
@@ -48,14 +49,26 @@ def protect(
         if facts.effects <= {"network"}:
             return Passed()
         return Blocked(reason="what it would touch could not be determined")
+    closed = _Closed(protected)
     for resource in resources:
         if not is_normal(resource):
             return Blocked(reason="a resource of it is not in normal form")
-        if resource.startswith(_FILE):
-            reason = _objection(resource.removeprefix(_FILE), protected)
-            if reason:
-                return Blocked(reason=f"`{_one_line(resource)}` {reason}")
+        if not resource.startswith(_FILE):
+            continue
+        path = resource.removeprefix(_FILE).casefold()
+        reason = closed.objection(path)
+        # A deletion of a folder reaches whatever lies in it; a walk skips what is closed.
+        if not reason and below(resource) not in resources and closed.is_in(path):
+            reason = "holds files of the daemon itself"
+        if reason:
+            return Blocked(reason=f"`{_one_line(resource)}` {reason}")
     return Passed()
+
+
+def guard(protected: Protected) -> Callable[[str], bool]:
+    """Return what tells of each file that a walk meets whether it may be touched."""
+    closed = _Closed(protected)
+    return lambda resource: not closed.objection(resource.removeprefix(_FILE).casefold())
 
 
 def is_normal(resource: str) -> bool:
@@ -76,21 +89,28 @@ _ODD = frozenset({"", ".", ".."})
 _OTHER = re.compile(r"(host|sandbox|notes|results|attachment):[^\s\0]+")
 
 
-def _objection(path: str, protected: Protected) -> str:
-    path = path.casefold()
-    closed = _longest(path, protected.closed)
-    if closed and len(closed) >= len(_longest(path, protected.open)):
-        return "belongs to the daemon itself"
-    # A search or a deletion of a folder reaches whatever lies in it.
-    if any(_is_within(root.casefold(), path) for root in protected.closed):
-        return "holds files of the daemon itself"
-    return "is where secrets are kept" if _holds_secrets(path) else ""
+class _Closed:
+    """Protected places, their names made ready to be compared."""
+
+    def __init__(self, protected: Protected) -> None:
+        self._closed = tuple(root.casefold() for root in protected.closed)
+        self._open = tuple(root.casefold() for root in protected.open)
+
+    def objection(self, path: str) -> str:
+        """Return why a path, in lower case, is not touched; empty for no reason."""
+        closed = _longest(path, self._closed)
+        if closed and len(closed) >= len(_longest(path, self._open)):
+            return "belongs to the daemon itself"
+        return "is where secrets are kept" if _holds_secrets(path) else ""
+
+    def is_in(self, path: str) -> bool:
+        """Tell whether a protected place lies in a folder."""
+        return any(_is_within(root, path) for root in self._closed)
 
 
 def _longest(path: str, roots: Iterable[str]) -> str:
     """Return the deepest of the roots that the path lies in, empty for none."""
-    around = (root.casefold() for root in roots)
-    return max((root for root in around if _is_within(path, root)), key=len, default="")
+    return max((root for root in roots if _is_within(path, root)), key=len, default="")
 
 
 def _is_within(path: str, root: str) -> bool:

@@ -1,5 +1,6 @@
 """What the gate is told, and what it answers: values only."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from zeroclaw.envelope import ActionId, Principal, TurnId
@@ -113,9 +114,14 @@ class GatedBatch(Value):
 
 
 class Cleared(Value):
-    """The last check has nothing against the run."""
+    """The last check has nothing against the run.
+
+    Attributes:
+        permits: What of a directory that it walks the run may touch, see `ToolContext.permits`.
+    """
 
     tool: Tool
+    permits: Callable[[str], bool]
 
 
 class Stopped(Value):

@@ -22,7 +22,7 @@ from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.files_out import judged
 from zeroclaw.turn.results import Settled, TimedOut
 from zeroclaw.turn.rooms import Rooms
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 
 class Checked(Value):
@@ -46,7 +46,7 @@ class Calls:
         self._desk = desk
         self._opened = opened
         self._address = address
-        self._cleared: dict[ActionId, tuple[Frozen, Tool]] = {}
+        self._cleared: dict[ActionId, tuple[Frozen, Cleared]] = {}
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
@@ -83,21 +83,24 @@ class Calls:
         setting = await self.setting(action)
         verdict = await self._rooms.gate.recheck(frozen, setting, await self._approval(approval))
         if isinstance(verdict, Cleared):
-            self._cleared[action] = (frozen, verdict.tool)
+            self._cleared[action] = (frozen, verdict)
         return Checked(frozen=frozen, verdict=verdict)
 
     async def run(self, action: ActionId) -> Settled:
         """Run a call that was cleared."""
-        frozen, tool = self._cleared[action]
-        setting = await self.setting(action)
-        arguments, most_bytes = frozen.action.arguments, setting.context.max_file_bytes
+        frozen, cleared = self._cleared[action]
+        context = replace((await self.setting(action)).context, permits=cleared.permits)
+        tool, arguments = cleared.tool, frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut
         try:
             async with asyncio.timeout(tool.spec.timeout_s):
-                returned = await call(lambda: tool.run(arguments, setting.context))
+                returned = await call(lambda: tool.run(arguments, context))
                 if isinstance(returned, ToolOutput) and returned.files:
                     returned = await asyncio.to_thread(
-                        judged, returned, most_bytes=most_bytes, redactor=self._rooms.redactor
+                        judged,
+                        returned,
+                        most_bytes=context.max_file_bytes,
+                        redactor=self._rooms.redactor,
                     )
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
@@ -106,7 +109,7 @@ class Calls:
 
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm, as it does not when it has ended."""
-        return action not in self._cleared or self._cleared[action][1].spec.cancellable
+        return action not in self._cleared or self._cleared[action][1].tool.spec.cancellable
 
     async def idempotent(self, actions: tuple[ActionId, ...]) -> frozenset[ActionId]:
         """Return those of the calls that may be run again though they may have run (P3)."""

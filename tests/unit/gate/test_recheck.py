@@ -44,7 +44,9 @@ async def test_a_call_that_nothing_changed_about_may_run(tool: FakeTool) -> None
     """Allowed by policy, or approved: the last check hands out its tool."""
     house = House()
     frozen, approval = await gated(house, tool.name)
-    assert await house.gate().recheck(frozen, SETTING, approval) == Cleared(tool=tool)
+    cleared = await house.gate().recheck(frozen, SETTING, approval)
+    assert isinstance(cleared, Cleared)
+    assert cleared.tool == tool
 
 
 async def test_a_call_that_was_changed_after_its_decision_does_not_run() -> None:

@@ -1,5 +1,6 @@
 """Calls of the file tools with small caps, as the gate makes them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.fakes.tool_calls import tool_context
@@ -28,6 +29,14 @@ async def call(workspace: Path, name: str, **arguments: object) -> str:
     return (await one.run(one.check(arguments), tool_context(workspace))).text
 
 
-async def resources(workspace: Path, path: str) -> tuple[str, ...]:
-    one = tool("read_file")
+async def permitted_call(
+    workspace: Path, permits: Callable[[str], bool], name: str, **arguments: object
+) -> str:
+    """The same, of what the policy narrowed."""
+    one, context = tool(name), tool_context(workspace, permits=permits)
+    return (await one.run(one.check(arguments), context)).text
+
+
+async def resources(workspace: Path, path: str, name: str = "read_file") -> tuple[str, ...]:
+    one = tool(name)
     return await one.resources(one.check({"path": path}), tool_context(workspace))

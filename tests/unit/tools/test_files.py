@@ -177,7 +177,7 @@ async def test_a_file_that_is_no_text_is_not_edited(workspace: Path) -> None:
 def test_a_stopped_run_changes_nothing_more(workspace: Path) -> None:
     """The thread of a cancelled call ends at its next step."""
     stopped = threading.Event()
-    place = Place(workspace=workspace, rules=(), settings=SETTINGS, stopped=stopped)
+    place = Place(workspace=workspace, rules=(), settings=SETTINGS, stopped=stopped, permits=bool)
     place.go_on()
     stopped.set()
     with pytest.raises(ToolFailed):

@@ -144,8 +144,10 @@ async def test_masked_places_are_neither_read_nor_listed_nor_found(workspace: Pa
     for name in ("read_file", "list_files"):
         with pytest.raises(ToolFailed, match="is protected and can't be read"):
             await call(workspace, name, path=".env/key")
-    assert await call(workspace, "list_files", depth=3) == "a (7 bytes)"
-    assert await call(workspace, "search_files", pattern="hunter") == "a:1: hunter3"
+    skipped = "[skipped 1 place: protected, or not allowed by the policy]"
+    assert await call(workspace, "list_files", depth=3) == f"a (7 bytes)\n{skipped}"
+    found = await call(workspace, "search_files", pattern="hunter")
+    assert found == f"a:1: hunter3\n{skipped}"
 
 
 @pytest.mark.parametrize("path", ["kept/a", "kept", ".env"])

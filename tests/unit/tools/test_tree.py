@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tool_calls import tool_context
-from tests.unit.tools.file_calls import SETTINGS, call
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.tool_calls import AT_HOME, SOMEBODY, Records, tool_context
+from tests.unit.tools.file_calls import SETTINGS, call, permitted_call, resources, tool
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolFailed
+from zeroclaw.tool import ToolContext
 from zeroclaw.tools.files import tools
 from zeroclaw.value import replace
 
@@ -113,6 +116,54 @@ async def test_a_search_does_not_follow_links(workspace: Path) -> None:
     (workspace / "link").symlink_to(workspace.parent / "outside")
     (workspace / "file").symlink_to(workspace.parent / "outside" / "secret")
     assert await call(workspace, "search_files", pattern="hunter") == "[nothing found]"
+
+
+@pytest.mark.parametrize("name", ["list_files", "search_files"])
+async def test_a_walk_names_the_directory_and_all_below_it(workspace: Path, name: str) -> None:
+    """What it reads is what is judged (P3); of a file it is the file alone."""
+    (workspace / "d").mkdir()
+    (workspace / "a").touch()
+    arguments = {"path": "d", "pattern": "x"} if name == "search_files" else {"path": "d"}
+    one, context = tool(name), tool_context(workspace)
+    walked = await one.resources(one.check(arguments), context)
+    assert walked == (f"file:{workspace}/d", f"file:{workspace}/d/**")
+    alone = await one.resources(one.check({**arguments, "path": "a"}), context)
+    assert alone == (f"file:{workspace}/a",)
+    assert await resources(workspace, "d") == (f"file:{workspace}/d",)
+
+
+async def test_a_walk_neither_opens_nor_names_what_the_call_may_not_touch(workspace: Path) -> None:
+    """It is counted; a directory that is shut is one place, whatever it holds."""
+    for place in ("a", "secret", "shut/one", "shut/two", "d/secret", "d/b"):
+        (workspace / place).parent.mkdir(exist_ok=True)
+        (workspace / place).write_text("hunter2\n", encoding="utf-8")
+
+    def permits(resource: str) -> bool:
+        return not resource.endswith("/secret") and f"{workspace}/shut/" not in resource
+
+    skipped = "[skipped 3 places: protected, or not allowed by the policy]"
+    searched = await permitted_call(workspace, permits, "search_files", pattern="hunter")
+    assert searched == f"a:1: hunter2\nd/b:1: hunter2\n{skipped}"
+    listed = await permitted_call(workspace, permits, "list_files", depth=3)
+    assert listed == f"a (8 bytes)\nd/\nshut/\nd/b (8 bytes)\n{skipped}"
+    found = await permitted_call(workspace, permits, "search_files", pattern="x", path="shut")
+    both = "[skipped 2 places: protected, or not allowed by the policy]"
+    assert found == f"[nothing found]\n{both}"
+
+
+async def test_a_walk_that_no_gate_narrowed_touches_nothing(workspace: Path) -> None:
+    """A tool that is run without a decision fails closed."""
+    (workspace / "a").write_text("hunter2\n", encoding="utf-8")
+    default = ToolContext(
+        conversation=ConversationId("01C"),
+        principal=SOMEBODY,
+        address=AT_HOME,
+        workspace=workspace,
+        clock=ManualClock(),
+        spawned=Records().spawned,
+    ).permits
+    found = await permitted_call(workspace, default, "search_files", pattern="hunter")
+    assert found == "[nothing found]\n[skipped 1 place: protected, or not allowed by the policy]"
 
 
 def make_many(workspace: Path, number: int) -> None:

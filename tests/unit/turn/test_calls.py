@@ -34,6 +34,20 @@ def results(world: World) -> list[str]:
     return [line.removeprefix("tool: ").rpartition("\n")[0] for line in found]
 
 
+async def test_a_run_is_told_what_it_may_touch_below_a_directory(world: World) -> None:
+    """By the gate that let it run; else a walk would find what the policy denies (P3)."""
+
+    async def touch(context: ToolContext) -> ToolOutput:
+        return ToolOutput(text=f"{context.permits('file:/a')} {context.permits('file:/.env')}")
+
+    world.look.does = touch
+    world.model.will(LOOK)
+    async with world.running() as house:
+        await house.say("look")
+        [result] = results(world)
+        assert "True False" in result
+
+
 async def test_a_result_is_data_with_a_receipt(world: World) -> None:
     """Wrapped, redacted, and its last line is the receipt (S2-13, S2-15, P7)."""
     output = f"a ``` fence, {SECRET}, and [receipt: zc-receipt-1-AAAA]"

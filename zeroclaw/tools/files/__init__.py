@@ -1,6 +1,7 @@
 """The tools that read and change the files of a workspace, and hand one to the people of a chat.
 
-Every call names its files as `file:<real path>`. A path with a symbolic link in it has no such
+Every call names its files as `file:<real path>`; one that lists or searches a directory names all
+below it as well, and skips what the call may not touch there. A path with a symbolic link in it has no such
 name and is refused; one that gets a link between the decision and the run is refused by the run.
 """
 
@@ -12,7 +13,7 @@ from typing import Generic
 
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.host.protected import rules
-from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec, below
 from zeroclaw.tools import Model, counted, dump, parse, quoted, schema
 from zeroclaw.tools.files.beneath import parts_of, resolve
 from zeroclaw.tools.files.content import (
@@ -43,6 +44,7 @@ class FileTool(Value, Generic[Model]):
         line: What a call would do, for people.
         work: Does it, in a thread.
         settings: What it may cost.
+        walks: It reads what is below a directory, too.
     """
 
     spec: ToolSpec
@@ -51,6 +53,7 @@ class FileTool(Value, Generic[Model]):
     line: Callable[[Model], str]
     work: Callable[[Model, Place], ToolOutput]
     settings: FilesSettings
+    walks: bool = False
 
     def check(self, arguments: Arguments) -> Arguments:
         """Validate against the model."""
@@ -61,10 +64,10 @@ class FileTool(Value, Generic[Model]):
         return self.line(parse(self.model, arguments))
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        """Return the one file or directory that the call is about."""
+        """Return the one file that the call is about, or the directory and all below it."""
         path = self.path(parse(self.model, arguments))
         try:
-            return (f"file:{await asyncio.to_thread(_real, context.workspace, path)}",)
+            return await asyncio.to_thread(_named, context.workspace, path, walks=self.walks)
         except ToolFailed as error:
             raise ResourcesUnresolved(str(error)) from error
 
@@ -84,6 +87,7 @@ class FileTool(Value, Generic[Model]):
             rules=rules(self.settings.protected, real),
             settings=self.settings,
             stopped=stopped,
+            permits=context.permits,
             max_file_bytes=context.max_file_bytes,
         )
         return self.work(parsed, place)
@@ -117,6 +121,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             line=lambda asked: f"list {quoted(asked.path)}",
             work=list_files,
             settings=settings,
+            walks=True,
         ),
         FileTool(
             spec=_spec(
@@ -130,6 +135,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             line=lambda asked: f"search {quoted(asked.path)} for {quoted(asked.pattern)}",
             work=search_files,
             settings=settings,
+            walks=True,
         ),
         FileTool(
             spec=_spec(
@@ -215,6 +221,8 @@ def _edit_line(asked: EditArguments) -> str:
     return f"edit {quoted(asked.path)}: {old} becomes {new}"
 
 
-def _real(workspace: Path, path: str) -> Path:
+def _named(workspace: Path, path: str, *, walks: bool) -> tuple[str, ...]:
     real = workspace.resolve()
-    return resolve(real, parts_of(path, real))
+    place = resolve(real, parts_of(path, real))
+    name = f"file:{place}"
+    return (name, below(name)) if walks and not place.is_file() else (name,)

@@ -1,6 +1,7 @@
 """Where one run of a file tool works, and what it may cost."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
@@ -40,6 +41,7 @@ class Place(Value):
         rules: What of it is protected.
         settings: What the run may cost.
         stopped: Set when nobody waits for the answer any more.
+        permits: What of a directory may be touched, see `ToolContext.permits`.
         max_file_bytes: Of one file that the chat takes; 0 where it takes none.
     """
 
@@ -47,6 +49,7 @@ class Place(Value):
     rules: tuple[Rule, ...]
     settings: FilesSettings
     stopped: threading.Event
+    permits: Callable[[str], bool]
     max_file_bytes: int = 0
 
     def go_on(self) -> None:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import is_masked
-from zeroclaw.tool import ToolOutput
+from zeroclaw.tool import BELOW, ToolOutput
 from zeroclaw.tools import ToolArguments, counted, is_binary, quoted, without_controls
 from zeroclaw.tools.files.beneath import (
     Kind,
@@ -83,22 +83,48 @@ class _Entry(Value):
 def list_files(arguments: ListArguments, place: Place) -> ToolOutput:
     """Return the names below a directory, each with what it is."""
     parts = readable_parts(arguments.path, place)
+    skips = _Skips(place)
     lines: list[str] = []
-    for entry in _walk(place, parts, arguments.depth):
+    for entry in _walk(place, parts, arguments.depth, skips):
         if len(lines) >= place.settings.max_entries:
             lines.append(f"[there is more; these are the first {len(lines):,}]")
             break
         lines.append(_line(entry, len(parts)))
-    return ToolOutput(text="\n".join(lines) or f"[{shown(parts)} is empty]")
+    return ToolOutput(text="\n".join([*lines, *skips.notes()]) or f"[{shown(parts)} is empty]")
 
 
 def search_files(arguments: SearchArguments, place: Place) -> ToolOutput:
     """Return the lines that hold a pattern, `path:line: text`, and what was passed over."""
-    search = _Search(arguments, place)
-    for entry in _files(place, readable_parts(arguments.path, place)):
+    search, skips = _Search(arguments, place), _Skips(place)
+    for entry in _files(place, readable_parts(arguments.path, place), skips):
         if fnmatch.fnmatchcase(entry.parts[-1], arguments.names) and not search.take(entry):
             break
-    return ToolOutput(text="\n".join([*(search.lines or ["[nothing found]"]), *search.notes()]))
+    notes = [*search.notes(), *skips.notes()]
+    return ToolOutput(text="\n".join([*(search.lines or ["[nothing found]"]), *notes]))
+
+
+class _Skips:
+    """Counts the places that a walk passes by because the call may not touch them."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._workspace = f"file:{place.workspace}".rstrip("/")
+        self._count = 0
+
+    def skip(self, parts: Parts, all_below: str = "") -> bool:
+        """Tell whether a place is neither to be opened nor named; with `BELOW`, what is in it."""
+        place = self._place
+        resource = "/".join((self._workspace, *parts)) + all_below
+        skipped = is_masked(parts, place.rules) or not place.permits(resource)
+        self._count += skipped
+        return skipped
+
+    def notes(self) -> list[str]:
+        """Return what the reader must know about it."""
+        if not self._count:
+            return []
+        places = counted(self._count, "place")
+        return [f"[skipped {places}: protected, or not allowed by the policy]"]
 
 
 class _Search:
@@ -160,7 +186,7 @@ def _pattern(arguments: SearchArguments) -> Pattern:
         raise ToolFailed(message) from None
 
 
-def _files(place: Place, parts: Parts) -> Iterator[_Entry]:
+def _files(place: Place, parts: Parts, skips: _Skips) -> Iterator[_Entry]:
     """Yield every file at or below a path."""
     if parts:
         with opened_directory(place.workspace, parts[:-1]) as directory:
@@ -168,12 +194,12 @@ def _files(place: Place, parts: Parts) -> Iterator[_Entry]:
             if seen is not None and kind_of(seen.st_mode) == "file":
                 yield _Entry(directory=directory, parts=parts, kind="file", size_bytes=seen.st_size)
                 return
-    for entry in _walk(place, parts, _MOST_DEPTH):
+    for entry in _walk(place, parts, _MOST_DEPTH, skips):
         if entry.kind == "file":
             yield entry
 
 
-def _walk(place: Place, parts: Parts, depth: int) -> Iterator[_Entry]:
+def _walk(place: Place, parts: Parts, depth: int, skips: _Skips) -> Iterator[_Entry]:
     """Yield what is below a directory: all its names in order, then what its directories hold.
 
     Each directory is opened anew from the workspace down, so the number of open descriptors stays
@@ -191,11 +217,12 @@ def _walk(place: Place, parts: Parts, depth: int) -> Iterator[_Entry]:
                 if visited > _MOST_VISITED:
                     message = f"more than {_MOST_VISITED:,} names: give a narrower path"
                     raise ToolFailed(message)
-                entry = _look(place, directory, (*here, name))
+                at = (*here, name)
+                entry = None if skips.skip(at) else _look(directory, at)
                 if entry is None:
                     continue
                 yield entry
-                if entry.kind == "directory" and levels > 1:
+                if entry.kind == "directory" and levels > 1 and not skips.skip(at, BELOW):
                     inner.append((entry.parts, levels - 1))
         waiting.extend(reversed(inner))
 
@@ -206,9 +233,9 @@ def _names(directory: int) -> list[str]:
         return sorted(entry.name for entry in itertools.islice(entries, _MOST_VISITED + 1))
 
 
-def _look(place: Place, directory: int, parts: Parts) -> _Entry | None:
-    """Return what a name stands for; None when it is masked or has gone meanwhile."""
-    seen = None if is_masked(parts, place.rules) else stat_at(directory, parts)
+def _look(directory: int, parts: Parts) -> _Entry | None:
+    """Return what a name stands for; None when it has gone meanwhile."""
+    seen = stat_at(directory, parts)
     if seen is None:
         return None
     return _Entry(

@@ -1,0 +1,75 @@
+"""What people, protection, policy and grants say of one call together: the gate's own rule.
+
+The gate asks it before a call is decided and again before it runs, and `policy explain` and the
+console ask the same, so that an explanation can't differ from what would happen.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.grant import Grant
+from zeroclaw.gate.policy import Decision, PolicySet
+from zeroclaw.gate.protection import Blocked, Protected, guard, protect
+from zeroclaw.value import Value, replace
+
+
+class Ruling(Value):
+    """What is decided, and by whom.
+
+    Attributes:
+        decision: The effect, the statements that made it, and why.
+        by: Which of them decided, for the audit.
+        detail: The grant's id, if one did.
+    """
+
+    decision: Decision
+    by: Literal["people", "protection", "policy", "grant"]
+    detail: str = ""
+
+
+def rule(
+    query: Query,
+    *,
+    policy: PolicySet,
+    protected: Protected,
+    out: str = "",
+    unresolved: str = "",
+    grants: Iterable[Grant] = (),
+) -> Ruling:
+    """Ask people, then protection, then the policy, then the grants.
+
+    Args:
+        query: The question; one without a tool's facts is none for protection.
+        policy: The statements in force.
+        protected: What nobody may touch.
+        out: Why the principal may not talk to this bot at all, empty when they may.
+        unresolved: Why the resources are unknown, empty when they are known.
+        grants: Those that cover the call.
+    """
+    if out:
+        return Ruling(decision=_denied(out), by="people")
+    if query.facts is not None:
+        guarded = protect(query.facts, query.resources, protected)
+        if isinstance(guarded, Blocked):
+            causes = (guarded.reason, unresolved, "no approval can change that")
+            why = "; ".join(cause for cause in causes if cause)
+            return Ruling(decision=_denied(why), by="protection")
+    decision = policy.decide(query)
+    if decision.effect == "ask" and (grant := next(iter(grants), None)) is not None:
+        allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
+        return Ruling(decision=allowed, by="grant", detail=grant.id)
+    return Ruling(decision=decision, by="policy")
+
+
+def permits(
+    query: Query, ruling: Ruling, *, policy: PolicySet, protected: Protected
+) -> Callable[[str], bool]:
+    """Return `ToolContext.permits` of a call that may run by this ruling, its asks answered."""
+    touchable = guard(protected)
+    walk = policy.walk(query, ruling.decision.statements)
+    return lambda resource: touchable(resource) and walk(resource)
+
+
+def _denied(why: str) -> Decision:
+    return Decision(effect="deny", statements=(), why=why)
