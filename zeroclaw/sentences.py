@@ -369,6 +369,10 @@ NO_SUCH_CALL = Sentence(
     en="`{number}` is no call in this chat.",
     de="`{number}` ist kein Aufruf in diesem Chat.",
 )
+TOO_MANY_NUMBERS = Sentence(
+    en="One message names {most} at most; nothing was changed.",
+    de="Eine Nachricht nennt höchstens {most}; nichts wurde geändert.",
+)
 SAY_WHICH_CALL = Sentence(
     en="Say which, for example `/{command} 1`; `/pending` lists them.",
     de="Sag, welchen, zum Beispiel `/{command} 1`; `/pending` zeigt sie.",

@@ -72,6 +72,11 @@ class MemoryStore:
         self.meanwhile: Callable[[tuple[Write, ...]], Awaitable[None]] | None = None
         self._is_dead = False
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The keys of all events that are known when they come again."""
+        return frozenset(self._tables.claims)
+
     def points(self) -> list[DurablePoint]:
         """The points of all commits, in order."""
         return [commit.point for commit in self.commits]

@@ -115,6 +115,8 @@ def _clock(at: datetime) -> str:
 
 # --- numbers -------------------------------------------------------------------------------------
 
+MOST_NUMBERS = 32
+"""Calls that one message may answer: as many as one batch may have."""
 _NUMBER = re.compile(r"[\s,]*#?([0-9]{1,9})(?=[\s,]|\Z)")
 
 
@@ -124,10 +126,12 @@ class Numbers(Value):
     Attributes:
         numbers: In the order they were written, each once.
         rest: The words after them.
+        too_many: There were more than one message may name; then none of them is.
     """
 
     numbers: tuple[int, ...]
     rest: str
+    too_many: bool = False
 
 
 def parse_numbers(text: str) -> Numbers:
@@ -135,6 +139,8 @@ def parse_numbers(text: str) -> Numbers:
     numbers: dict[int, None] = {}
     at = 0
     while found := _NUMBER.match(text, at):
+        if len(numbers) == MOST_NUMBERS:
+            return Numbers(numbers=(), rest="", too_many=True)
         numbers[int(found[1])] = None
         at = found.end()
     return Numbers(numbers=tuple(numbers), rest=text[at:].strip(" ,\t\r\n"))

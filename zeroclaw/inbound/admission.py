@@ -180,6 +180,11 @@ class Door:
     async def _counted(
         self, envelope: Envelope, principal: Principal, passage: Passage
     ) -> Plan | None:
+        if passage.pressing:
+            plan = await self._plan(envelope, principal)
+            if plan is not None and not plan.idle:
+                return plan
+            return await self._turnstile.refusal(passage) or plan
         return (
             await self._overdue.refusal(envelope, principal)
             or await self._turnstile.refusal(passage)
@@ -236,12 +241,10 @@ class Door:
 
     def _commit(self, envelope: Envelope, plan: Plan, counted: tuple[Write, ...] = ()) -> Commit:
         account = f"{envelope.address.channel}/{envelope.address.account}"
-        writes: list[Write] = [
-            Claim(
-                keys=tuple(f"{account}/{key}" for key in envelope.dedup),
-                until=self._clock.now() + CLAIMS_KEPT,
-            )
-        ]
+        writes: list[Write] = []
+        if plan.claimed:
+            keys = tuple(f"{account}/{key}" for key in envelope.dedup)
+            writes.append(Claim(keys=keys, until=self._clock.now() + CLAIMS_KEPT))
         if envelope.position is not None:
             writes.append(
                 Put(

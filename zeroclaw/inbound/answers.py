@@ -120,6 +120,7 @@ class Answers:
                     writes=touched,
                     toast=wording.toast(result, principal.language),
                     reply_wanted=isinstance(result, ReasonWanted),
+                    idle=True,
                 )
 
     async def by_number(
@@ -147,7 +148,9 @@ class Answers:
             f"`{approvals.number_of(one, address.key())}`: {wording.ended(one, language)}."
             for one in picked.ended
         ]
-        if not numbers.numbers:
+        if numbers.too_many:
+            told.append(sentences.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
+        elif not numbers.numbers:
             told.append(sentences.SAY_WHICH_CALL.to(language, command=command.name))
         scope = picked.open[0].conversation if picked.open else None
         versions = {one.approval.id: one for one in read}
@@ -186,6 +189,7 @@ class Answers:
             here=found.conversation,
             writes=(*found.writes, *writes, note),
             wake=(scope,) if scope and writes else (),
+            idle=not writes,
             then=partial(self.by_number, rest, address, principal, at, here) if left else None,
         )
 

@@ -27,7 +27,7 @@ from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.language import Language, Sentence
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Again, Cause, Item, Opening, Stop, UseTool, item_put
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 
 class CommandHelp(Value):
@@ -115,7 +115,7 @@ class Commands:
         if not self._may(principal, command.name, address):
             why = self._why(principal, command.name, address)
             text = sentences.COMMAND_IS_NOT_YOURS.to(language, name=command.name, why=why)
-            return self._reply(here, address, principal, text, make)
+            return replace(self._reply(here, address, principal, text, make), idle=True)
         match command.name:
             case "retry":
                 return Again()
@@ -130,7 +130,8 @@ class Commands:
             case "stop":
                 meant = await self._conversations.at_work(here)
                 stop = self._control(meant, address, principal, "stop")
-                return Plan(conversation=here, writes=(*make, stop), wake=(meant,))
+                idle = not await self._conversations.is_busy(meant)
+                return Plan(conversation=here, writes=(*make, stop), wake=(meant,), idle=idle)
             case "halt" | "resume":
                 return self._switch(command.name == "halt", here, address, principal, make)
             case "approve" | "deny" | "revoke" | "pair" | "forget" | "language":

@@ -146,12 +146,13 @@ class Conversations:
         found = conversation
         while not await self._has(found, RowKind.TURN, "open"):
             before = await self.predecessor(found)
-            if before is None or not await self._is_busy(before):
+            if before is None or not await self.is_busy(before):
                 return conversation
             found = before
         return found
 
-    async def _is_busy(self, conversation: ConversationId) -> bool:
+    async def is_busy(self, conversation: ConversationId) -> bool:
+        """Tell whether a turn is under way there, or something waits for one."""
         for kind, state in BUSY:
             if await self._has(conversation, kind, state):
                 return True

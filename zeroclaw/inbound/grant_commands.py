@@ -18,6 +18,7 @@ from zeroclaw.gate import grant as grants
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
 from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.wording import MOST_NUMBERS
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.conversations import Conversation, Found
 from zeroclaw.inbound.pair_command import CONSOLE
@@ -107,16 +108,20 @@ class GrantCommands:
 
         Grants of another conversation than the first one's are left for a plan after it.
         """
+        words, language = _words(command.rest), principal.language
+        is_too_many = len(words) > MOST_NUMBERS
         outcome = await self._revoke(
-            _words(command.rest), address, principal, found.conversation, "/grants"
+            () if is_too_many else words, address, principal, found.conversation, "/grants"
         )
-        text = "\n".join(outcome.told) or sentences.SAY_WHICH_GRANT.to(principal.language)
+        text = "\n".join(outcome.told) or sentences.SAY_WHICH_GRANT.to(language)
+        if is_too_many:
+            text = sentences.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS)
         note = note_row(
             key=self._ids.ulid(),
             conversation=found.conversation,
             address=address,
             text=text,
-            language=principal.language,
+            language=language,
         )
         rest = replace(command, rest=" ".join(outcome.left))
         here = Found(conversation=found.conversation)
@@ -125,6 +130,7 @@ class GrantCommands:
             conversation=outcome.scope or found.conversation,
             writes=(*found.writes, *outcome.writes, note),
             wake=(outcome.scope,) if outcome.scope else (),
+            idle=outcome.scope is None,
             then=more,
         )
 
@@ -282,7 +288,7 @@ def ending(held: Held, item: ItemId, address: Address, by: Principal, at: dateti
 
 def _words(text: str) -> tuple[str, ...]:
     """Return the names in a text, `1 3`, `1, 3`, `#1` or an id, each once."""
-    words = (word.strip("#`") for word in text.replace(",", " ").split())
+    words = (word.strip("#`") for word in text.replace(",", " ").split(maxsplit=MOST_NUMBERS))
     return tuple(dict.fromkeys(word for word in words if word))
 
 

@@ -56,7 +56,7 @@ class Limits(Value):
     person: Rate = UNLIMITED
     conversation: Rate = UNLIMITED
     daily: int = 0
-    lane: Literal["messages", "commands"] = "messages"
+    lane: Literal["messages", "commands", "answers"] = "messages"
     own: frozenset[Which] = frozenset()
 
     @property
@@ -66,6 +66,11 @@ class Limits(Value):
         They are counted apart, so that neither lane is closed by the other.
         """
         return Limits(person=self.person, lane="commands", own=self.own)
+
+    @property
+    def for_answers(self) -> "Limits":
+        """What holds for answers and endings that change nothing; another flood never closes it."""
+        return replace(self.for_commands, lane="answers")
 
 
 def limits_of(config: Config, channel: str) -> Limits:

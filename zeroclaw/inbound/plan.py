@@ -24,6 +24,9 @@ class Plan(Value):
         toast: May be shown to the sender alone; it may be lost.
         reply_wanted: The toast asks for a reason.
         wake: Conversations with something new in their inbox.
+        idle: All that it does is reply, so it counts against how fast its sender may write.
+        claimed: Its event is remembered, so that it is known when it is delivered again. One that
+            is turned away without a word is turned away again.
         switched: The halt switch was moved.
         halt: Its new position, None for off.
         then: Plans the answers that are left once this is committed: a commit has one scope, and
@@ -37,6 +40,8 @@ class Plan(Value):
     toast: str = ""
     reply_wanted: bool = False
     wake: tuple[ConversationId, ...] = ()
+    idle: bool = False
+    claimed: bool = True
     switched: bool = False
     halt: Halt | None = None
     then: Callable[[], Awaitable["Plan"]] | None = None

@@ -92,7 +92,8 @@ class Questions:
         if row is None:
             return None
         if not self._may(principal):
-            return Plan(conversation=None, toast=sentences.ONLY_AN_OPERATOR.to(principal.language))
+            toast = sentences.ONLY_AN_OPERATOR.to(principal.language)
+            return Plan(conversation=None, toast=toast, idle=True)
         one = pairing.of_row(row)
         if pressed.card is not None:
             one = pairing.with_ref(one, pressed.card)
@@ -103,7 +104,7 @@ class Questions:
         if not writes and one != pairing.of_row(row) and pressed.card is not None:
             settles = self._settles(one, (pressed.card,))
             writes = (pairing.to_put(one, expect=row.version), *settles)
-        return Plan(conversation=None, writes=writes, toast=toast)
+        return Plan(conversation=None, writes=writes, toast=toast, idle=not writes)
 
     async def answer(
         self, read: Read, *, yes: bool, principal: Principal

@@ -5,8 +5,11 @@ crowd is counted. What a day holds is committed with the message it counts. The 
 memory only and are empty after a start: they are about seconds, and counting them as spent would
 refuse what people wrote while nobody listened.
 
-An edit counts like a message: the model reads it. Operators are not limited, nor is what ends a
-turn or answers a question.
+An edit counts like a message: the model reads it. What ends a turn or answers a question passes
+whatever was written before, and counts when it changed nothing. Operators are not limited.
+
+What is turned away until a limit lets messages through again is one row, which counts it, however
+many a script sends.
 """
 
 import asyncio
@@ -21,7 +24,7 @@ from weakref import WeakValueDictionary
 from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Principal, Said
+from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Pressed, Principal, Said
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.limits import (
     Bucket,
@@ -42,15 +45,18 @@ from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, RowKind, Store, Write
 from zeroclaw.turn.inbox import Item, Unread, item_put
 from zeroclaw.turn.span import span
+from zeroclaw.value import replace
 
 REMEMBERED = 4096
 """Buckets that are kept while they drain; of more the one that was filled least recently goes."""
+STRETCHES = 4096
+"""Rows of what was turned away that are still counted up; of more the oldest stays as it is."""
 MOST_DROPPED = 8
 """Buckets that are looked at with each one that is filled, whether they have drained."""
 OPENING = frozenset({"tool", "retry"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
-"""Commands that end something, or that somebody waits for."""
+"""Commands that end something, or that somebody waits for; only those that did nothing count."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,9 +65,11 @@ class Passage:
 
     Attributes:
         limits: None for an event that is not counted.
+        pressing: It passes when it changes something, and counts only when it does not.
         conversation: What names its conversation here; `/new` does not change it.
         tally: As the event would leave it.
         over: What it is over, None for nothing.
+        stretch: The row of what is turned away until then, and when that is.
         writes: What a day holds now.
     """
 
@@ -69,14 +77,22 @@ class Passage:
     principal: Principal
     limits: Limits | None
     conversation: str
+    pressing: bool = False
     tally: Tally = field(default_factory=Tally)
     over: Over | None = None
+    stretch: tuple[Item, datetime] | None = None
     writes: tuple[Write, ...] = ()
 
     @property
     def person(self) -> str:
         """What names the bucket of its sender."""
         return f"{self.limits.lane if self.limits else ''}/{self.counted_by('person')}"
+
+    @property
+    def stretch_key(self) -> str:
+        """What names the row of what is turned away: of one person in one chat."""
+        over = self.over.which if self.over else ""
+        return f"{over}/{self.person}/{self.envelope.address.key()}"
 
     def counted_by(self, which: Which) -> str:
         """Return what names a count of its sender: over all channels, or on this one alone."""
@@ -107,6 +123,7 @@ class Turnstile:
         self._clock = clock
         self._ids = ids
         self._buckets: OrderedDict[str, tuple[Bucket, datetime]] = OrderedDict()
+        self._stretches: OrderedDict[str, tuple[Item, datetime]] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.refused: Counter[str] = Counter()
 
@@ -123,6 +140,7 @@ class Turnstile:
             principal=principal,
             limits=self._limits_for(envelope, principal),
             conversation=self._conversations.key_of(envelope.address, principal),
+            pressing=_is_pressing(envelope),
         )
         if passage.limits is None:
             yield passage
@@ -154,7 +172,7 @@ class Turnstile:
             place=passage.envelope.address.key(),
             sent_at=passage.envelope.sent_at,
         )
-        passage.writes = ()
+        passage.writes, passage.stretch = (), None
         if passage.tally.day is not None and passage.tally.day != day:
             version = 0 if row is None else row.version
             passage.writes = (_day_put(key, passage.tally.day, version),)
@@ -168,6 +186,12 @@ class Turnstile:
             self._fill(passage.conversation, passage.tally.conversation, conversation)
         if passage.over is not None:
             self.refused[passage.envelope.address.channel] += 1
+        if passage.stretch is not None:
+            key = passage.stretch_key
+            self._stretches[key] = passage.stretch
+            self._stretches.move_to_end(key)
+            if len(self._stretches) > STRETCHES:
+                self._stretches.popitem(last=False)
 
     def _limits_for(self, envelope: Envelope, principal: Principal) -> Limits | None:
         """Return what an event is counted against, None for what is not."""
@@ -179,8 +203,10 @@ class Turnstile:
                 return limits
             case Command(name=name) if name in OPENING:
                 return limits
-            case Command(name=name) if name not in ALWAYS:
-                return limits.for_commands
+            case Command(name=name):
+                return limits.for_answers if name in ALWAYS else limits.for_commands
+            case Pressed():
+                return limits.for_answers
             case _:
                 return None
 
@@ -204,10 +230,22 @@ class Turnstile:
 
     async def _turned_away(self, passage: Passage, over: Over) -> Plan:
         """Return the end of an event that is over a limit: failed, and told once a stretch."""
-        envelope, principal = passage.envelope, passage.principal
+        envelope, principal, now = passage.envelope, passage.principal, self._clock.now()
         address = envelope.address
+        text = told(over, passage.limits or Limits(), now).to(principal.language)
+        toast = text if isinstance(envelope.body, Pressed) else ""
+        before, until = self._stretches.get(passage.stretch_key, (None, now))
+        if before is not None and now < until and isinstance(before.content, Unread):
+            counted = replace(before.content, count=before.content.count + 1)
+            item = replace(before, content=counted)
+            passage.stretch = (item, until)
+            return Plan(
+                conversation=item.conversation,
+                writes=(item_put(item, "failed"),),
+                toast=toast,
+                claimed=False,
+            )
         found = await self._conversations.find(address, principal)
-        now = self._clock.now()
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=found.conversation,
@@ -215,22 +253,29 @@ class Turnstile:
             principal=principal,
             content=Unread(over=over.which),
             admitted_at=now,
-            # Else the next edit would find this in place of the message that it is about.
-            message="" if isinstance(envelope.body, Edited) else envelope.message,
         )
+        passage.stretch = (item, over.until)
         writes: tuple[Write, ...] = (*found.writes, item_put(item, "failed", expect=0))
-        if over.tell:
+        if over.tell and not toast:
             note = note_row(
                 key=self._ids.ulid(),
                 conversation=found.conversation,
                 address=address,
-                text=told(over, passage.limits or Limits(), now).to(principal.language),
+                text=text,
                 # That somebody can't be told this is nobody's trouble.
                 quiet=True,
                 reply_to="" if address.direct else envelope.message,
             )
             writes = (*writes, note)
-        return Plan(conversation=found.conversation, writes=writes)
+        return Plan(conversation=found.conversation, writes=writes, toast=toast)
+
+
+def _is_pressing(envelope: Envelope) -> bool:
+    match envelope.body:
+        case Command(name=name):
+            return name in ALWAYS
+        case body:
+            return isinstance(body, Pressed)
 
 
 def _day_put(key: str, day: Day, version: int) -> Put:

@@ -82,13 +82,17 @@ class TooOld(Value):
 
 
 class Unread(Value):
-    """A message or command over a limit; its words were not kept, so that a flood fills no disk.
+    """What came over a limit until it let messages through again, in one row and without its words.
+
+    So a flood fills no disk.
 
     Attributes:
         over: The limit.
+        count: How many messages and commands were turned away.
     """
 
     over: Literal["person", "conversation", "day"]
+    count: int = 1
 
 
 Cause = Literal["stop", "new", "halt", "interrupt", "revoked"]

@@ -61,6 +61,19 @@ async def test_numbers_that_mean_nothing_run_nothing(world: World) -> None:
         assert world.poke.runs == [{"a": 1}]
 
 
+@pytest.mark.parametrize("command", ["approve", "deny", "revoke"])
+async def test_one_message_names_only_so_many(world: World, command: str) -> None:
+    """One that names more changes nothing, and its answer does not grow with it (P9)."""
+    world.model.will(POKE)
+    async with world.running() as house:
+        await house.say("poke it")
+        await house.say(f"/{command} {' '.join(map(str, range(1, 900)))}")
+        assert house.texts()[-1] == "One message names 32 at most; nothing was changed."
+        assert await house.states("pending", "control") == []
+        await house.say(f"/{command} {' '.join(map(str, range(2, 34)))}")
+        assert house.texts()[-1].count("\n") == 31
+
+
 async def test_numbers_are_not_for_everybody(world: World) -> None:
     """A number counts in its own chat and for its own approver only (P5)."""
     world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
