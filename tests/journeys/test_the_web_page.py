@@ -41,12 +41,15 @@ async def test_the_login_link_opens_once(tmp_path: Path) -> None:
 async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:
     """The answer is one message, written in place, never shown ahead of the model (P6)."""
     async with browsing(tmp_path) as here:
-        page = await here.log_in()
+        page = await here.log_in(size=(390, 480))
         first, second, third = (here.model.gate() for _ in range(3))
         here.model.say(first, "One, ", second, "**two**, ", third, "three.")
-        await page.say("count")
+        await page.say("count, and count well. " * 40)
         await first.reached()
         await expect(page.page.locator("#typing")).to_be_visible()
+        # The chat is longer than a screen, and it alone scrolls; the page is as tall as its window.
+        assert await page.page.evaluate("scroller.scrollHeight > scroller.clientHeight")
+        assert await page.page.evaluate("document.documentElement.scrollHeight") == 480
         await page.shot("waiting")
         first.open()
         await expect(page.draft).to_have_text("One,")
