@@ -2,23 +2,33 @@
 
 What a person approves must be what they read. So wherever a call is shown, what a model, a tool or
 a stranger wrote goes through here: a command then reads in the order in which it would run, and
-nothing in it is hidden.
+nothing in it is hidden. The same goes for what a tool returns to a model, which reads what people
+can't see.
 """
 
 import re
+from functools import cache
 
-_UNSEEN = re.compile(
+_HIDDEN = (
     # Controls but tab and line feed; halves of surrogate pairs, which no UTF-8 can say.
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff"
     # What turns the direction of writing, and ends a line unseen.
-    "|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     # What shows nothing (Unicode's Default_Ignorable_Code_Point, read 2026-11), tags among it,
     # which can carry a whole text that only a model reads.
-    "|[\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff]"
-    "|[\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    # Joiners and selectors of a glyph make emoji and scripts; after ASCII they only hide. A
-    # selector between a digit and its keycap is an emoji as well.
-    "|(?<![^\x00-\x7f])[\u200c\u200d\ufe00-\ufe0f]+(?!\u20e3)"
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0d"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# Emoji are made with joiners and the selectors of their look, and Persian and the scripts of India
+# need joiners: one selector and one joiner stay after a sign that can use them. More of them in a
+# row, or after a Latin, Greek or Cyrillic letter, show nothing, and can carry a text like tags.
+_JOINER, _SELECTOR = "\u200c\u200d", "\ufe0e\ufe0f"
+_USER = f"[^\x00-\xa8\xaa-\xad\xaf-\u058f{_HIDDEN}{_JOINER}{_SELECTOR}]"
+_UNSEEN = re.compile(
+    f"[{_HIDDEN}]+|\r(?!\n)"
+    # A selector between a digit and its keycap is an emoji as well.
+    f"|[{_SELECTOR}](?<!{_USER}[{_SELECTOR}])(?!\u20e3)"
+    f"|[{_JOINER}](?<!{_USER}[{_JOINER}])(?<!{_USER}[{_SELECTOR}][{_JOINER}])"
 )
 
 
@@ -27,8 +37,27 @@ def spelled_out(text: str) -> str:
 
     Tabs and line feeds stay, and a carriage return before a line feed goes. Twice changes nothing.
     """
-    return _UNSEEN.sub(_numbers, text.replace("\r\n", "\n"))
+    return _UNSEEN.sub(_numbers, text).replace("\r\n", "\n")
+
+
+def spelled_for_a_model(text: str) -> tuple[str, int]:
+    """Return a text as `spelled_out` does, with the ends of its lines as they are, and a count.
+
+    It counts what is spelled out: a model that reads a file, and is to write it again, must know
+    that it did not read all of it as it stands there.
+    """
+    shown, count = _UNSEEN.subn(_numbers, text)
+    # Each match was replaced by signs that the text had fewer of before: one a character.
+    return shown, shown.count(_OPENING) - text.count(_OPENING) if count else 0
+
+
+_OPENING = "⟨U+"
+
+
+@cache
+def _number(sign: str) -> str:
+    return f"{_OPENING}{ord(sign):04X}⟩"
 
 
 def _numbers(found: re.Match[str]) -> str:
-    return "".join(f"⟨U+{ord(sign):04X}⟩" for sign in found[0])
+    return "".join(map(_number, found[0]))

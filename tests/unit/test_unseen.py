@@ -1,5 +1,6 @@
 """Unseen: what is approved is what was read, whatever a model or a stranger wrote (P5)."""
 
+import re
 import sys
 import unicodedata
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.unseen import spelled_out
+from zeroclaw.unseen import spelled_for_a_model, spelled_out
 
 DRAWN = (
     "ARABIC NUMBER", "ARABIC SIGN", "ARABIC FOOTNOTE", "ARABIC END", "ARABIC DISPUTED",
@@ -28,8 +29,11 @@ DRAWN = (
         ("see\U000e0072\U000e006d this", "see⟨U+E0072⟩⟨U+E006D⟩ this"),
         ("rm\u200d\u200c -\ufe0fr", "rm⟨U+200D⟩⟨U+200C⟩ -⟨U+FE0F⟩r"),
         ("\u200dx", "⟨U+200D⟩x"),
+        ("é\u200dя\ufe0f", "é⟨U+200D⟩я⟨U+FE0F⟩"),
+        ("😀\ufe0f\u200d\ufe0f\u200d", "😀\ufe0f\u200d⟨U+FE0F⟩⟨U+200D⟩"),
+        ("😀\ufe03\U000e0142", "😀⟨U+FE03⟩⟨U+E0142⟩"),
         ("lines\r\nand\ttabs\n", "lines\nand\ttabs\n"),
-        ("👩\u200d🔬 ❤\ufe0f 1\ufe0f\u20e3 שלום می\u200cشود", None),
+        ("👩\u200d🔬 ❤\ufe0f\u200d🔥 ©\ufe0f 1\ufe0f\u20e3 שלום می\u200cشود क\u094d\u200dष", None),
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str | None) -> None:
@@ -55,3 +59,30 @@ def test_spelling_out_twice_changes_nothing(text: str) -> None:
     once = spelled_out(text)
     assert spelled_out(once) == once
     once.encode()
+
+
+UNSEEN = st.sampled_from("\u202e\u2066\u200b\xad\U000e0041\U000e01ef\ufe03\x1b\x08\u3164\u2028")
+STAYING = st.sampled_from("\u200c\u200d\ufe0e\ufe0f")
+SEEN = st.characters(
+    exclude_categories=("Cc", "Cf", "Cs", "Mn", "Me", "Zl", "Zp"), exclude_characters="⟨"
+)
+
+
+@given(st.lists(st.one_of(SEEN, UNSEEN, STAYING, st.just("\r\n"))).map("".join))
+def test_what_a_model_reads_says_all_that_stood_there(text: str) -> None:
+    """Each sign can be had back from its number, is counted, and the rest is as it was."""
+    shown, count = spelled_for_a_model(text)
+    numbers = re.compile("⟨U\\+([0-9A-F]+)⟩")
+    assert numbers.sub(lambda found: chr(int(found[1], 16)), shown) == text
+    assert count == len(numbers.findall(shown))
+
+
+@given(st.lists(st.one_of(SEEN, UNSEEN, STAYING), max_size=30).map("".join))
+def test_between_two_signs_that_are_seen_at_most_one_look_and_one_joiner_stay(text: str) -> None:
+    """A row of them is how a text is hidden behind an emoji; after ASCII none stays."""
+    shown, _ = spelled_for_a_model(text)
+    assert (
+        re.search("[\u200c\u200d\ufe0e\ufe0f]{3}|[\u200c\u200d][\u200c\u200d\ufe0e\ufe0f]", shown)
+        is None
+    )
+    assert re.search("[\ufe0e\ufe0f]{2}|[\x00-\x7fa-яà-ÿ][\u200c\u200d\ufe0e\ufe0f]", shown) is None

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.tool import Arguments
+from zeroclaw.unseen import spelled_out
 from zeroclaw.value import Value
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -127,7 +128,8 @@ def without_controls(text: str) -> str:
 
 def quoted(text: str, *, limit_chars: int = 200) -> str:
     """Return text that somebody else chose in backticks, on one line and not too long."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text).replace("`", "'")
+    seen = spelled_out(text).replace("`", "'")
+    line = "".join(letter if letter.isprintable() else " " for letter in seen)
     cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"
     return f"`{cut}`"
 
