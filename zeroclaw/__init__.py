@@ -101,6 +101,7 @@ from zeroclaw.provider import (
     ToolCallReady,
     UsageReported,
 )
+from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec
 from zeroclaw.unseen import spelled_out
@@ -214,4 +215,5 @@ __all__ = [
     "field",
     "replace",
     "spelled_out",
+    "without_credentials",
 ]

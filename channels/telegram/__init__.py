@@ -12,7 +12,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from zeroclaw import Budget, Capabilities, ChannelManifest, SecretReference
+from zeroclaw import (
+    Budget,
+    Capabilities,
+    ChannelManifest,
+    SecretReference,
+    without_credentials,
+)
 
 CAPABILITIES = Capabilities(
     max_length=4096,  # UTF-16 units; Bot API, sendMessage, read 2026-11
@@ -114,11 +120,12 @@ def _fault_of(url: str, *, is_own_server: bool) -> str:
     parts = urlsplit(url)
     host = parts.hostname or ""
     if not host or _PATH.fullmatch(parts.path) is None or parts.query or parts.username:
-        return f"`{url}` must be an address with a path, such as https://bot.example.org/telegram"
+        shown = without_credentials(url)
+        return f"`{shown}` must be an address with a path, such as https://bot.example.org/telegram"
     if parts.scheme == "http" and is_own_server and _is_near(host):
         return ""
     if parts.scheme != "https":
-        return f"`{url}` needs https: what people write comes in there"
+        return f"`{without_credentials(url)}` needs https: what people write comes in there"
     if not is_own_server and _is_near(host):
         return (
             f"Telegram can't reach `{host}`, which is a name or an address of a network of its own"

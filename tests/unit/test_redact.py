@@ -18,6 +18,7 @@ from zeroclaw.redact import (
     Redactor,
     holds_marker,
     secret_environment,
+    without_credentials,
 )
 
 VALUE = 's3cret/"va+lue" <ü>'
@@ -345,3 +346,35 @@ def test_what_can_not_be_redacted_is_looked_into(text: str, found: bool, known: 
 
 def test_without_known_values_looks_are_found_all_the_same() -> None:
     assert Redactor().finds("the key sk-zyxwvutsrq0123456789zyxwvu")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://host:8080/v1", "https://host:8080/v1"),
+        ("https://ann:hunter2@host/v1", "https://…@host/v1"),
+        ("https://hunter2@host/v1", "https://…@host/v1"),
+        ("https://ann:hun/ter2@host/v1", "https://…@host/v1"),
+        ("https://ann:hun?t#e://r2@host/v1", "https://…@host/v1"),
+        ("https://ann:hun@ter2@host/v1", "https://…@host/v1"),
+        ("ann:hunter2@host/v1", "…@host/v1"),
+        ("//ann:hunter2@host/v1", "…@host/v1"),
+        ("https://host/v1?key=hunter2", "https://host/v1?…"),
+        ("https://host/v1#hunter2", "https://host/v1?…"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_printed_without_what_opens_it(url: str, shown: str) -> None:
+    """P8."""
+    assert without_credentials(url) == shown
+
+
+NOT_ENDING = st.text(alphabet=st.characters(exclude_characters="@", codec="utf-8"))
+
+
+@given(NOT_ENDING, NOT_ENDING, st.sampled_from(["?", "#"]), NOT_ENDING)
+def test_whatever_a_password_is_made_of_it_is_not_printed(
+    before: str, user: str, mark: str, after: str
+) -> None:
+    shown = without_credentials(f"https://{before}:{user}@host/v1{mark}{after}")
+    assert shown == "https://…@host/v1?…"

@@ -19,6 +19,7 @@ from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
 from zeroclaw.host.offers import Server
 from zeroclaw.host.replacing import NotWritten, write_secret
 from zeroclaw.manifest import ChannelManifest
+from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 
 _MOST_SHOWN = 12
@@ -93,7 +94,7 @@ class Interview:
         for server in self._found.servers:
             if (settings := _first_of(server)) is not None:
                 names = f"{len(server.models)} model{'s' if len(server.models) > 1 else ''}"
-                label = f"{server.name} on {server.base_url}, with {names}"
+                label = f"{server.name} on {without_credentials(server.base_url)}, with {names}"
                 offers.append((label, partial(_of_server, server, settings)))
         offers.append(
             (
@@ -102,7 +103,7 @@ class Interview:
             )
         )
         for key in self._found.keys:
-            label = f"{key.base_url}, paid by the key in {key.variable}"
+            label = f"{without_credentials(key.base_url)}, paid by the key in {key.variable}"
             offers.append((label, partial(_of_key, key)))
         offers.append(("another OpenAI-compatible endpoint", self._of_endpoint))
         click.echo("Which model answers?")

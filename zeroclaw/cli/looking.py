@@ -49,6 +49,7 @@ from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.keeping.standing import Standing, standing
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
+from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reading import open_for_looking
@@ -241,8 +242,8 @@ async def _provider(start: Start) -> ProviderSeen:
 
 async def _server(start: Start) -> ProviderSeen:
     settings = start.config.provider
-    # An address may hold a password.
-    name = start.checked.redactor.redact(f"`{settings.model}` of {settings.base_url}")
+    at = without_credentials(settings.base_url)
+    name = start.checked.redactor.redact(f"`{settings.model}` of {at}")
     http = probing_client()
     try:
         key = start.checked.provider_secrets.get("api_key", "").strip()

@@ -11,6 +11,7 @@ from zeroclaw.host.model_servers import NoOffer, offers_of, on_loopback, probing
 from zeroclaw.host.offers import USUAL, Server
 from zeroclaw.host.references import resolve
 from zeroclaw.providers.local.provider import SHIPPED_FILE
+from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value
 
 _MOST_SHOWN = 12
@@ -93,7 +94,7 @@ def in_words(found: Listing) -> Iterator[str]:
     if not found.files:
         yield "  none; `zeroclaw models get` brings one"
     for server in found.servers:
-        yield f"{server.name} offers on {server.base_url}"
+        yield f"{server.name} offers on {without_credentials(server.base_url)}"
         for model in server.models[:_MOST_SHOWN]:
             yield f"  {model}{'  (taken)' if _is_taken(found, server, model) else ''}"
         if (more := len(server.models) - _MOST_SHOWN) > 0:
@@ -122,14 +123,18 @@ def as_json(found: Listing) -> Mapping[str, object]:
             for file in found.files
         ],
         "servers": [
-            {"name": one.name, "base_url": one.base_url, "models": list(one.models)}
+            {
+                "name": one.name,
+                "base_url": without_credentials(one.base_url),
+                "models": list(one.models),
+            }
             for one in found.servers
         ],
         "silent": list(found.silent),
         "taken": {
             "kind": found.provider.kind,
             "model": found.provider.model,
-            "base_url": found.provider.base_url,
+            "base_url": without_credentials(found.provider.base_url),
             "file": str(found.file_taken or ""),
             "why": found.why,
         },
@@ -146,7 +151,7 @@ def _what(found: Listing) -> str:
     if found.file_taken is not None:
         return str(found.file_taken)
     if provider.kind == "openai":
-        return f"`{provider.model}` of {provider.base_url}"
+        return f"`{provider.model}` of {without_credentials(provider.base_url)}"
     return f'kind = "{provider.kind}"'
 
 

@@ -12,6 +12,7 @@ from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.model_servers import NoOffer, offers_of, probing_client
 from zeroclaw.provider import Provider
+from zeroclaw.redact import without_credentials
 from zeroclaw.value import replace
 
 
@@ -68,6 +69,8 @@ async def first_of(url: str) -> str:
     finally:
         await http.aclose()
     if not server.models:
-        message = f"`{url}` offers no model; load one there, or name it with --model"
+        message = (
+            f"`{without_credentials(url)}` offers no model; load one there, or name it with --model"
+        )
         raise NoOffer(message)
     return server.models[0]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from zeroclaw.config import ProviderSettings
 from zeroclaw.host.offers import Server
+from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 from zeroclaw.value import Value, field
 
@@ -181,15 +182,15 @@ def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice
         settings=settings.model_copy(
             update={"kind": "openai", "base_url": server.base_url, "model": model}
         ),
-        reason=f"taken because {server.name} offers it on {server.base_url}{more}",
+        reason=f"taken because {server.name} offers it on {without_credentials(server.base_url)}{more}",
     )
 
 
 def _question(settings: ProviderSettings, key: Key) -> Question:
     model = settings.model or key.model
     text = (
-        f"{key.variable} is set. Send conversations to {key.base_url} and let `{model}` answer, "
-        "paid by that key?"
+        f"{key.variable} is set. Send conversations to {without_credentials(key.base_url)} and let "
+        f"`{model}` answer, paid by that key?"
     )
     return Question(key=key, text=text)
 
@@ -203,8 +204,8 @@ def _of_key(settings: ProviderSettings, key: Key) -> Choice:
     }
     return Choice(
         settings=settings.model_copy(update=chosen),
-        reason=f"taken because you said yes to {key.variable}, for {key.base_url}; a [provider] "
-        "that names it is not asked about",
+        reason=f"taken because you said yes to {key.variable}, for "
+        f"{without_credentials(key.base_url)}; a [provider] that names it is not asked about",
     )
 
 

@@ -6,6 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 from zeroclaw.host.http import HttpAnswer, HttpClient, HttpFailed, HttpRequest
 from zeroclaw.host.model_files import CHUNK_BYTES, ModelNotTaken, Part, Show
+from zeroclaw.redact import without_credentials
 
 MOST_REDIRECTS = 5
 _OK, _PARTIAL, _NOT_THERE = 200, 206, 416
@@ -72,7 +73,7 @@ async def _receive(answer: HttpAnswer, url: str, part: Part, show: Show) -> None
         begins
     )
     if answer.status != _OK and not is_rest:
-        message = f"`{_host(url)}` answered {answer.status} to `{urlsplit(url).path}`"
+        message = f"`{_host(url)}` answered {answer.status} to `{urlsplit(without_credentials(url)).path}`"
         raise ModelNotTaken(message)
     if not is_rest:
         await asyncio.to_thread(part.restart)
@@ -106,4 +107,4 @@ def _followed(url: str, location: str) -> str:
 
 
 def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2]
+    return urlsplit(without_credentials(url)).netloc.removeprefix("…@")

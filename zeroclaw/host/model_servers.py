@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, HttpxClient
 from zeroclaw.host.offers import USUAL, Server, models_in
+from zeroclaw.redact import without_credentials
 
 LOOPBACK_S = 1.0
 """For servers on this machine: a model that is being loaded does not keep them from answering."""
@@ -46,7 +47,8 @@ async def offers_of(
         NoOffer: It does not answer, or not with a list of models.
     """
     base_url = base_url.rstrip("/")
-    name = urlsplit(base_url).netloc.rpartition("@")[2]
+    shown = without_credentials(base_url)
+    name = urlsplit(shown).netloc.removeprefix("…@")
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
@@ -63,7 +65,7 @@ async def offers_of(
     models = models_in(body) if status == _OK else None
     if models is None:
         said = f"answered {status}" if status != _OK else "answered with no list of models"
-        message = f"`{name}` {said}; is `{base_url}` the address up to and with `/v1`?"
+        message = f"`{name}` {said}; is `{shown}` the address up to and with `/v1`?"
         raise NoOffer(message, status=status)
     return Server(name=USUAL.get(base_url, name), base_url=base_url, models=models)
 

@@ -17,6 +17,7 @@ a known value (at most `LONGEST_VALUE` characters) and the word in progress (at 
 encoded data looks like that.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from zeroclaw.redact.known import KnownState, automaton, known_feed
@@ -40,6 +41,7 @@ __all__ = [
     "Redactor",
     "holds_marker",
     "secret_environment",
+    "without_credentials",
 ]
 
 _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
@@ -56,6 +58,18 @@ def secret_environment(environment: Mapping[str, str]) -> tuple[str, ...]:
         for name, value in environment.items()
         if len(value) >= SHORTEST_VALUE and any(word in name.upper() for word in _SECRET_NAMES)
     )
+
+
+def without_credentials(url: str) -> str:
+    """Return an address as it may be printed: without user, password, query and fragment.
+
+    `…` stands where something was left out. An `@` that comes late counts as the end of a password
+    as well, for people write one that holds a slash without encoding it.
+    """
+    scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
+    _, at, place = rest.rpartition("@")
+    shown, *left_out = re.split("[?#]", place, maxsplit=1)
+    return f"{scheme}{slashes}{'…@' if at else ''}{shown}{'?…' if left_out else ''}"
 
 
 class Redaction(Value):

@@ -89,6 +89,29 @@ async def test_the_list_for_machines_holds_the_configured_server(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("form", [(), ("--json",)])
+async def test_no_password_of_an_address_is_printed(
+    form: tuple[str, ...], models: Path, tmp_path: Path
+) -> None:
+    """Of a server that answers, of one that does not, of what is taken, and by a test of it (P8)."""
+    async with Pages() as server:
+        server.pages["/v1/models"] = Page(body=b'{"data": [{"id": "a"}]}')
+        answers = server.url.replace("://", "://ann:hunter2@")
+        config = configured(
+            tmp_path, f'kind = "openai"\nbase_url = "{answers}/v1"\nmodel = "a"\nattempts = 1'
+        )
+        silent = f"{answers}/else/v1"
+        listed = await run("list", "--config", config, "--url", silent, *form)
+        tested = await run("test", "--config", config, "--url", silent, *form)
+        own = await run("test", "--config", config, *form)
+        place = server.url.removeprefix("http://")
+    said = "".join(str(one) for one in (listed, tested, own))
+    assert "hunter2" not in said
+    assert f"http://…@{place}/v1" in said
+    assert f"is `http://…@{place}/else/v1` the address" in said
+
+
+@pytest.mark.slow
 async def test_a_long_list_is_cut_and_says_so(models: Path, tmp_path: Path) -> None:
     """A short one is shown whole, without an empty line."""
     async with Pages() as long, Pages() as short:

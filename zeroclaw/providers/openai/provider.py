@@ -44,6 +44,7 @@ from zeroclaw.provider import (
 from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import means, read_body, retry_after
 from zeroclaw.providers.openai.request import encode_request
+from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value, field
 
 OK = 200
@@ -101,8 +102,7 @@ class OpenAIProvider:
         self._log = log
         self._redact_known = redact
         self._rules = rules or AskingRules()
-        # Without the user and password that an address may hold.
-        self._name = urlsplit(endpoint.base_url).netloc.rpartition("@")[2]
+        self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
     @property
     def facts(self) -> ProviderFacts:
