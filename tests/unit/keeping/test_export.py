@@ -1,21 +1,28 @@
 """What is kept of a conversation or a person, written out."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
+from tests.fakes.manual_clock import EPOCH
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.envelope import ConversationId
+from zeroclaw.delivery.rows import final_row, note_row
+from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
+from zeroclaw.host.ids import SystemIds
 from zeroclaw.keeping.collect import collect
 from zeroclaw.keeping.export import Found, Line, lines
 from zeroclaw.keeping.page import page
+from zeroclaw.message import ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
-from zeroclaw.store import Commit, DurablePoint, LogKind, RowKind, Trim
+from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.turn import entries
-from zeroclaw.turn.states import NO_USAGE
+from zeroclaw.turn.inbox import Ask, Item, Obeyed, item_put
+from zeroclaw.turn.states import NO_USAGE, Limits
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))
@@ -61,8 +68,8 @@ async def test_whoever_answers_a_question_gets_nobody_elses_chat(world: World) -
         await house.say("mine")
     assert await told(world, "ada") == [
         ("said", "Ada", "/approve 2"),
-        ("said", "Ada", "mine"),
         ("note", "", "`2`: approved: `poke`."),
+        ("said", "Ada", "mine"),
         ("answer", "", "ok"),
     ]
     assert ("said", "Ben", "tulip") in await told(world, "ben")
@@ -163,3 +170,117 @@ def test_a_page_names_who_spoke(by: str) -> None:
         "x", [Line(kind="answer", at=LINE.at, conversation=LINE.conversation, text="y", by=by)]
     )
     assert f"<header>answer{' Ada' if by else ''} <time" in made
+
+
+# --- their order -----------------------------------------------------------------------------------
+
+HERE = ConversationId("01HERE")
+PLACE = Address(channel="chat", account="bot", chat="1", direct=True)
+ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
+
+
+class Story:
+    """Makes what a daemon stores, in order, on a clock that anything may happen to."""
+
+    def __init__(self) -> None:
+        self.at = EPOCH
+        self.told: list[str] = []
+        self.inbox: list[Row] = []
+        self.outbox: list[Row] = []
+        self.journal: list[entries.Entry] = []
+        self._ids = SystemIds(self)
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        raise NotImplementedError(seconds)
+
+    def command(self) -> None:
+        self._said(Obeyed(text=self._next()))
+        put = note_row(key=self._ids.ulid(), address=PLACE, text=self._next(), conversation=HERE)
+        self.outbox.append(_row(put))
+
+    def turn(self, *passes_us: int) -> None:
+        turn = TurnId(self._ids.ulid())
+        item = self._said(Ask(text=self._next()))
+        call = ToolCall(id="c", name="look", arguments=self._next())
+        opened = entries.TurnOpened(
+            turn=turn,
+            item=item,
+            principal=ADA,
+            correlation="c",
+            user=UserMessage(content="x"),
+            limits=Limits(),
+            at=self.at,
+            kind="tool",
+            call=call,
+        )
+        self.journal.append(opened)
+        for passed in passes_us:
+            self.at += timedelta(microseconds=passed)
+            result = ToolMessage(content=self._next(), tool_call_id="c", tool_name="look")
+            action = ActionId(self._ids.ulid())
+            self.journal.append(
+                entries.CallFinished(action=action, result=result, outcome="ok", at=self.at)
+            )
+        put = final_row(
+            key=self._ids.ulid(), conversation=HERE, turn=turn, address=PLACE, text=self._next()
+        )
+        self.outbox.append(_row(put))
+
+    def found(self) -> Found:
+        return Found(
+            conversation=HERE,
+            inbox=tuple(self.inbox),
+            outbox=tuple(self.outbox),
+            journal=tuple(self.journal),
+        )
+
+    def _said(self, content: Ask | Obeyed) -> ItemId:
+        item = Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=HERE,
+            address=PLACE,
+            principal=ADA,
+            content=content,
+            admitted_at=self.at,
+        )
+        self.inbox.append(_row(item_put(item, "answered")))
+        return item.id
+
+    def _next(self) -> str:
+        self.told.append(f"{len(self.told)}")
+        return self.told[-1]
+
+
+def _row(put: Put) -> Row:
+    return Row(kind=put.kind, key=put.key, version=1, body=put.body, conversation=HERE)
+
+
+AN_HOUR_US = 3_600_000_000
+PASSES = st.integers(0, 2_000)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-AN_HOUR_US, AN_HOUR_US) | PASSES | st.just(0),
+            st.none() | st.lists(PASSES | st.just(0), min_size=1, max_size=3),
+        ),
+        max_size=6,
+    )
+)
+def test_the_order_is_that_of_making(steps: list[tuple[int, list[int] | None]]) -> None:
+    """Whatever the wall clock did between two messages, and where it stood still (P10)."""
+    story = Story()
+    for jump, passes in steps:
+        story.at += timedelta(microseconds=jump)
+        if passes is None:
+            story.command()
+        else:
+            story.turn(*passes)
+    assert [line.text for line in lines([story.found()], str)] == story.told
