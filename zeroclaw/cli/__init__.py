@@ -14,6 +14,8 @@ import click
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.value import Value
 
+_STDERR = 2
+
 
 class Listed(Value):
     """A command in the list: its line of help, and the file that holds it as `command`."""
@@ -133,8 +135,19 @@ def root() -> None:
     """
 
 
+def _open_standard_streams() -> None:
+    """Put nothing in the place of what the caller closed, so that no socket gets its number."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(descriptor)
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode))
+
+
 def main() -> None:
     """Run the command line."""
+    _open_standard_streams()
     # To find plugins to its own validation, pydantic reads what every installed package says of
     # itself: a thirtieth of the start, for strangers in a place where we want none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

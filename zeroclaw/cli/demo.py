@@ -43,6 +43,7 @@ def command(*, auto: bool) -> None:
 
 async def _demo(*, auto: bool) -> None:
     from zeroclaw.cli.talking.child import with_own_daemon
+    from zeroclaw.cli.talking.session import Unanswered
     from zeroclaw.cli.talking.sitting import sit
 
     with tempfile.TemporaryDirectory(prefix="zeroclaw-demo-") as folder:
@@ -51,12 +52,19 @@ async def _demo(*, auto: bool) -> None:
         if not auto:
             click.echo("a script answers here; when it asks for your approval, press a and Enter")
         data = place / "data"
-        await with_own_daemon(
-            data,
-            ("--config", str(config)),
-            lambda: sit(data, first=(_FIRST,), approves=auto),
-            is_kept=False,
-        )
+        try:
+            await with_own_daemon(
+                data,
+                ("--config", str(config)),
+                lambda: sit(data, first=(_FIRST,), approves=auto),
+                is_kept=False,
+            )
+        except Unanswered as error:
+            message = (
+                "the demo waits for your approval, and nothing more can be typed here; run it in "
+                f"a terminal, or as `{program()} demo --auto`"
+            )
+            raise Unanswered(message) from error
     click.echo(f"that was the demo; `{program()} chat` talks with a model")
 
 

@@ -31,8 +31,9 @@ from zeroclaw.cli.talking import link as link_room
 from zeroclaw.cli.talking.ink import Ink
 from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Typed
 from zeroclaw.cli.talking.link import Link, NoTerminal
-from zeroclaw.cli.talking.session import Session
+from zeroclaw.cli.talking.session import Session, Unanswered
 from zeroclaw.cli.talking.view import View
+from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Unreachable
 
@@ -91,6 +92,7 @@ class Bot:
         self.refusals = 0
         self.echoes = False
         self.busy = 0
+        self.is_gone = False
 
     async def admit(self, envelope: Envelope) -> Admission:
         if self.refusals:
@@ -110,6 +112,9 @@ class Bot:
 
     async def status(self) -> Mapping[str, object]:
         await asyncio.sleep(0)
+        if self.is_gone:
+            message = "no daemon answers"
+            raise Unreachable(message)
         return {"busy": self.busy, "waiting": 0, "halted": ""}
 
 
@@ -265,6 +270,42 @@ async def test_a_daemon_that_others_keep_busy_does_not_hold_up_a_pipe(tmp_path: 
         sitting.keyboard.press("one", Ended())
         await sitting.run()
     assert sitting.written == "you said one\n"
+
+
+async def test_a_script_that_ends_with_a_card_open_ends(tmp_path: Path) -> None:
+    """Nobody can answer it from here, and it may wait for a quarter of an hour (P10)."""
+    bot = Bot()
+    bot.busy = 1
+    async with bot_in(tmp_path, bot), asyncio.TaskGroup() as group:
+        sitting = Sitting(tmp_path, bot, PIPE)
+        sitting.keyboard.press("list", Ended())
+        running = group.create_task(ending_of(sitting))
+        assert await bot.came.get() == Said(text="list")
+        await bot.channel.ask(OPERATOR, CARD)
+        assert isinstance(await running, Unanswered)
+
+
+async def test_a_script_does_not_wait_for_a_daemon_that_stays_away(tmp_path: Path) -> None:
+    """What was said and not stored is not waited for either (P10)."""
+    bot = Bot()
+    bot.echoes = True
+    async with asyncio.TaskGroup() as group:
+        async with bot_in(tmp_path, bot):
+            sitting = Sitting(tmp_path, bot, PIPE)
+            running = group.create_task(ending_of(sitting))
+            sitting.keyboard.press("one")
+            await sitting.sees("you said one\n")
+        bot.is_gone = True
+        sitting.keyboard.press("two", Ended())
+        assert isinstance(await running, Unreachable)
+
+
+async def ending_of(sitting: Sitting) -> ZeroclawError | None:
+    try:
+        await sitting.run()
+    except ZeroclawError as error:
+        return error
+    return None
 
 
 async def test_the_demo_approves_by_itself(tmp_path: Path) -> None:

@@ -64,6 +64,24 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
     assert [*short.iterdir()] == []
 
 
+@pytest.mark.parametrize("closes", ["</dev/null", "<&-"])
+def test_a_demo_that_nobody_can_answer_ends_and_says_how_to_see_it(
+    short: Path, closes: str
+) -> None:
+    """P10: it does not wait for the card's time to run out."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "{sys.executable}" -m zeroclaw.cli demo {closes}'],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(short),
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("zeroclaw: the demo waits for your approval")
+    assert line.endswith("demo --auto`")
+
+
 @pytest.fixture
 def configured(short: Path) -> Path:
     script = short / "script.toml"

@@ -1,7 +1,8 @@
 """One sitting in front of the chat: what is typed goes out, what comes is shown, and when it ends.
 
 Into a pipe it is a script: a line is said when the one before was answered, or when a card waits,
-and at the end of the input the session waits for the last answer.
+and at the end of the input the session waits for the last answer. It does not wait for a person: a
+card that is open when nothing more can be typed, or a daemon that stays away, ends it.
 """
 
 import asyncio
@@ -13,15 +14,23 @@ from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Typed
 from zeroclaw.cli.talking.link import Line, Link
 from zeroclaw.cli.talking.view import View
 from zeroclaw.clock import Clock
-from zeroclaw.errors import ZeroclawError
+from zeroclaw.errors import Refused, ZeroclawError
 
 POLL_S = 0.1
 _IDLE_POLLS = 10
 """A daemon with nothing to do for so long has nothing more to say."""
 _STILL_POLLS = 20
 """A daemon that others keep busy: everything was answered, and nothing came for so long."""
+_CARD_POLLS = 50
+"""A card that is open for so long after the last line was said is not answered by that line."""
+_GONE_POLLS = 300
+"""A daemon that restarts is back before that."""
 
 Status = Callable[[], Awaitable[Mapping[str, object]]]
+
+
+class Unanswered(Refused):
+    """Raised when a call waits for an approval and the input has ended."""
 
 
 class Session:
@@ -61,14 +70,16 @@ class Session:
         self._said = 0
         self._awaited = 0
         self._still = 0
+        self._gone = 0
         self._interrupts = 0
 
     async def run(self, events: AsyncIterator[Event], first: tuple[str, ...] = ()) -> None:
         """Say the first messages, then what is typed, until the person leaves.
 
         Raises:
-            Unreachable: No daemon runs.
+            Unreachable: No daemon runs, or it stays away at the end of a script.
             NoTerminal: It has no terminal channel.
+            Unanswered: A script ended with a card open.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -109,7 +120,7 @@ class Session:
 
     async def quiet(self, *, or_card: bool) -> None:
         """Wait until all that was said is answered, or a card waits for a person."""
-        idle = 0
+        idle = open_for = 0
         while not (or_card and self._view.open_calls):
             idle = idle + 1 if await self._is_idle() else 0
             is_answered = self._view.answered >= self._said
@@ -117,17 +128,28 @@ class Session:
                 return
             if is_answered and self._still >= _STILL_POLLS and not self._view.open_calls:
                 return
+            open_for = open_for + 1 if self._view.open_calls and not self._approves else 0
+            if open_for >= _CARD_POLLS:
+                message = (
+                    "a call waits for an approval, and nothing more can be typed here; answer it "
+                    "in another `zeroclaw chat`, or on the web page"
+                )
+                raise Unanswered(message)
             self._still += 1
             await self._clock.sleep(POLL_S)
 
     async def _is_idle(self) -> bool:
-        if self._link.pending or self._view.is_drafting or not self._view.is_live:
-            self._still = 0
-            return False
         try:
             told = await self._status()
         except ZeroclawError:
+            self._gone += 1
+            if self._gone >= _GONE_POLLS:
+                raise
             return False  # it restarts, and what was said is answered then
+        self._gone = 0
+        if self._link.pending or self._view.is_drafting or not self._view.is_live:
+            self._still = 0
+            return False
         return told.get("busy") == 0 and (told.get("waiting") == 0 or bool(told.get("halted")))
 
     # --- what comes ------------------------------------------------------------------------------
