@@ -20,6 +20,7 @@ ELSEWHERE = {
     "gate/decide.py": "why a call may not run",
     "gate/protection.py": "why a call may not run",
     "gate/refusal.py": "what is read in place of a result",
+    "gate/ruling.py": "why a call may not run",
     "gate/wording.py:told_the_model": "what is read in place of a result",
     "gate/wording.py:unreachable": "what is read in place of a result",
     "keeping/forgetting.py:_rewritten": "a note in the history",

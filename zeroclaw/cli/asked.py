@@ -1,37 +1,44 @@
-"""What `policy explain` asks the policy, with the tools of this machine opened to be asked."""
+"""Explains for `policy explain`, with the tools of this machine and what the store knows."""
 
 import asyncio
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Literal
 
+from zeroclaw.cli.loading import Loaded
 from zeroclaw.config import Config
+from zeroclaw.daemon.acquaintance import learn_stored, people_of
+from zeroclaw.daemon.checked import manifests_of
+from zeroclaw.daemon.parts import protected_in
 from zeroclaw.daemon.tools import Kept, open_tools
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.shipped import assemble, halt_statement
+from zeroclaw.gate.statement import configured
 from zeroclaw.host import shelves
 from zeroclaw.host.clock import SystemClock
+from zeroclaw.host.places import Places
 from zeroclaw.host.protected import Protected
-from zeroclaw.inbound import explaining
-from zeroclaw.inbound.explaining import Asked
+from zeroclaw.inbound.explaining import Explained, Explainer
+from zeroclaw.inbound.people import People
+from zeroclaw.inbound.switch import read_halt
+from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite.reading import open_for_looking
 from zeroclaw.tools import attachments, notes
+from zeroclaw.value import replace
 
 
-async def ask(
-    config: Config,
-    *,
-    who: str,
-    tool: str,
-    arguments: str,
-    resources: tuple[str, ...],
-    workspaces: Path,
-) -> Asked:
-    """Return the question; see `explaining.ask`.
+async def explain(
+    loaded: Loaded, *, who: str, tool: str, arguments: str, resources: tuple[str, ...]
+) -> Explained:
+    """Return what would be decided; see `Explainer.explain`.
 
     Raises:
-        ConfigError: Nobody is called so.
+        ConfigError: Nobody is called so, or a statement has a fault.
+        StoreUnusable: There is a store, and it can't be read.
         ToolArgumentsInvalid: The arguments don't fit the tool.
     """
+    config, places = loaded.config, loaded.places
     await asyncio.to_thread(shelves.names, shelves.TOOLS)  # reads every package, once
     async with AsyncExitStack() as stack:
         offered, no_shell = await open_tools(
@@ -42,21 +49,54 @@ async def ask(
             version="",
             stack=stack,
         )
+        people = await asyncio.to_thread(_people, config)
+        policy = await _in_force(config, places, people)
+        explainer = Explainer(
+            config=lambda: config,
+            people=people,
+            policy=lambda: policy,
+            protected=await asyncio.to_thread(protected_in, places),
+            tools=offered,
+            workspaces=await asyncio.to_thread(places.workspaces.resolve),
+            clock=SystemClock(),
+        )
         try:
-            asked = await explaining.ask(
-                config,
-                offered,
-                who=who,
-                action=tool,
-                arguments=arguments,
-                resources=resources,
-                workspaces=workspaces,
-                clock=SystemClock(),
+            found = await explainer.explain(
+                who=who, action=tool, arguments=arguments, resources=resources
             )
         except ConfigError as error:
             raise ConfigError(tuple(f"--who: {fault}" for fault in error.faults)) from error
     sandbox = (f"there is no sandbox here: {no_shell}",) if no_shell else ()
-    return Asked(query=asked.query, notes=(*sandbox, *asked.notes))
+    return replace(found, notes=(*sandbox, *found.notes))
+
+
+def _people(config: Config) -> People:
+    manifests = manifests_of([])
+    local = (
+        name
+        for name, settings in config.channels.items()
+        if settings.enabled
+        and (manifest := manifests.get(config.kind_of(name))) is not None
+        and manifest.local_operator
+    )
+    return people_of(config, local)
+
+
+async def _in_force(config: Config, places: Places, people: People) -> PolicySet:
+    """Return the policy with the halt and the revoked that the store knows; people learn them."""
+    halt = None
+    if await asyncio.to_thread((places.data / FILE_NAME).is_file):
+        async with open_for_looking(places.data) as kept:
+            await learn_stored(kept, people)
+            if (found := await read_halt(kept)) is not None:
+                halt = halt_statement(found.by, found.at)
+    return assemble(
+        config.autonomy,
+        configured(config.policy.statement),
+        halt,
+        approvers=config.approvals.approvers,
+        revoked=people.revoked,
+    )
 
 
 class _NoFiles:

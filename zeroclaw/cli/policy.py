@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import as_json, with_config
+from zeroclaw.cli.options import as_json, with_config, with_places
 
 
 @click.group("policy")
@@ -49,41 +49,37 @@ def show(config: Path | None, *, as_json: bool) -> None:
     multiple=True,
     help="What the call touches, such as file:/srv/notes; may be given again. Else the tool says.",
 )
-@with_config
+@with_places
 @as_json
 def explain(
+    *,
     who: str,
     tool: str,
     arguments: str,
     resources: tuple[str, ...],
     config: Path | None,
-    *,
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
     """Answer "may X do Y, and why", with every statement that was considered.
 
+    The answer is the gate's: who is let in, what is protected, a halt and people who were put out
+    are part of it. Works with and without a running daemon.
+
     \b
     zeroclaw policy explain --tool shell --args '{"command": "ls"}'
-    zeroclaw policy explain --who telegram:4711 --tool write_file --resource file:/srv/notes/a
+    zeroclaw policy explain --who telegram:4711 --tool fetch --resource host:example.org:443
     """  # noqa: D301  the \b is click's
-    from zeroclaw.cli.asked import ask
+    from zeroclaw.cli.asked import explain as explained
     from zeroclaw.cli.loading import load
-    from zeroclaw.cli.statements import explanation, explanation_json, in_force
+    from zeroclaw.cli.statements import explanation, explanation_json
 
-    loaded = load(config)
-    asked = asyncio.run(
-        ask(
-            loaded.config,
-            who=who,
-            tool=tool,
-            arguments=arguments,
-            resources=resources,
-            workspaces=loaded.places.workspaces,
+    found = asyncio.run(
+        explained(
+            load(config, data_dir), who=who, tool=tool, arguments=arguments, resources=resources
         )
     )
-    policy = in_force(loaded.config)
     if as_json:
-        told = explanation_json(policy, asked.query, asked.notes)
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(explanation_json(found), indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(explanation(policy, asked.query, asked.notes)))
+        click.echo("\n".join(explanation(found)))

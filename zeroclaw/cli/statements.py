@@ -5,15 +5,14 @@ from typing import get_args
 
 from zeroclaw.config import Config
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.shipped import (
     BASE,
     Autonomy,
     approver_statement,
-    assemble,
     autonomy_statements,
 )
 from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.inbound.explaining import Explained
 from zeroclaw.record import to_json
 from zeroclaw.value import Value
 
@@ -57,19 +56,6 @@ def sets_of(config: Config) -> tuple[Shown, ...]:
     )
 
 
-def in_force(config: Config) -> PolicySet:
-    """Return the policy of a configuration; `/halt` is not part of it.
-
-    Raises:
-        ConfigError: A statement has a fault.
-    """
-    return assemble(
-        config.autonomy,
-        configured(config.policy.statement),
-        approvers=config.approvals.approvers,
-    )
-
-
 def in_words(sets: Iterable[Shown]) -> Iterator[str]:
     """Return sets as a person reads them."""
     for shown in sets:
@@ -98,42 +84,44 @@ def _scope(one: Statement) -> str:
     return " ".join(words)
 
 
-def explanation(policy: PolicySet, query: Query, notes: tuple[str, ...]) -> Iterator[str]:
+def explanation(one: Explained) -> Iterator[str]:
     """Return a decision and how every statement stood to it."""
-    decision = policy.decide(query)
+    query, decision = one.query, one.ruling.decision
     verb = {"allow": "may", "ask": "may, if an approver says yes,", "deny": "may not"}
     who = query.principal.id or ", ".join(f"role:{role}" for role in query.principal.roles)
     yield f"{who} {verb[decision.effect]} use `{query.action}`: {decision.effect}"
+    yield f"decided by: {one.ruling.by}"
     yield f"why: {decision.why}"
     yield f"touches: {_touched(query)}"
-    for note in notes:
+    for note in one.notes:
         yield f"note: {note}"
-    considered = policy.explain(query)
-    widest = max((len(one.statement.id) for one in considered), default=0)
+    widest = max((len(each.statement.id) for each in one.considered), default=0)
     yield ""
-    for one in considered:
-        sign = "matches" if one.matched else "no"
-        why = f"  {one.why}" if one.why else ""
-        yield f"  {one.statement.id:<{widest}}  {one.statement.effect:<5}  {sign:<7}{why}".rstrip()
+    for each in one.considered:
+        sign = "matches" if each.matched else "no"
+        why = f"  {each.why}" if each.why else ""
+        line = f"  {each.statement.id:<{widest}}  {each.statement.effect:<5}  {sign:<7}{why}"
+        yield line.rstrip()
 
 
-def explanation_json(policy: PolicySet, query: Query, notes: tuple[str, ...]) -> dict[str, object]:
+def explanation_json(one: Explained) -> dict[str, object]:
     """Return the same for machines."""
-    decision = policy.decide(query)
+    decision, resources = one.ruling.decision, one.query.resources
     return {
         "effect": decision.effect,
+        "by": one.ruling.by,
         "why": decision.why,
         "statements": list(decision.statements),
-        "resources": None if query.resources is None else list(query.resources),
-        "notes": list(notes),
+        "resources": None if resources is None else list(resources),
+        "notes": list(one.notes),
         "considered": [
             {
-                "id": one.statement.id,
-                "effect": one.statement.effect,
-                "matched": one.matched,
-                "why": one.why,
+                "id": each.statement.id,
+                "effect": each.statement.effect,
+                "matched": each.matched,
+                "why": each.why,
             }
-            for one in policy.explain(query)
+            for each in one.considered
         ],
     }
 

@@ -53,6 +53,7 @@ class Explained(Value):
     Attributes:
         who: Whom it is about, by their id.
         action: As policies write it.
+        by: Who decided: the people who are let in, protection, the policy.
         touched: What the call would touch; None when that can't be told.
         notes: What the reader should know besides.
         considered: How each statement stood to the question.
@@ -61,6 +62,7 @@ class Explained(Value):
     who: str
     action: str
     decision: Decision
+    by: str
     touched: tuple[str, ...] | None
     notes: tuple[str, ...]
     considered: tuple[Considered, ...]
@@ -182,6 +184,7 @@ def _explained(one: Explained) -> Html:
             class_="answer",
         ),
         tag("p", coded(one.decision.why)),
+        tag("p", "Decided by: ", one.by, class_="aside"),
         tag("p", "Touches: ", touched, class_="aside"),
         *notes,
         table(

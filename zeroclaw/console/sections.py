@@ -1,10 +1,7 @@
 """Makes each section's page of what is read for it and what was asked."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Sequence
 
-from zeroclaw.clock import Clock
-from zeroclaw.config import Config
 from zeroclaw.console import approvals, audit, conversations, frame, grants, people, policy
 from zeroclaw.console.acting import Fields
 from zeroclaw.console.checking import GROWN, Chains, within
@@ -13,11 +10,9 @@ from zeroclaw.console.markup import Html, joined
 from zeroclaw.console.reading import A_PAGE, Look
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.inbound import explaining
 from zeroclaw.inbound.commands import COMMANDS
+from zeroclaw.inbound.explaining import Explainer
 from zeroclaw.inbound.people import OPERATOR
-from zeroclaw.tool import Tool
 from zeroclaw.value import Value, field
 
 PATIENCE_S = 0.3
@@ -36,34 +31,15 @@ class Shown(Value):
     told: str = ""
 
 
-class Judge(Value):
-    """What the policy explainer asks.
-
-    Attributes:
-        policy: The one in force now, a halt and the revoked included.
-        config: For people.
-        tools: Those that the model is offered.
-        workspaces: Where conversations have theirs.
-    """
-
-    policy: Callable[[], PolicySet]
-    config: Callable[[], Config]
-    tools: Mapping[str, Tool]
-    workspaces: Path
-
-
 class Sections:
     """The sections of the console; one for the whole daemon."""
 
-    def __init__(
-        self, *, place: Place, look: Look, chains: Chains, judge: Judge, clock: Clock
-    ) -> None:
+    def __init__(self, *, place: Place, look: Look, chains: Chains, explainer: Explainer) -> None:
         """Hold what they read."""
         self._place = place
         self._look = look
         self._chains = chains
-        self._judge = judge
-        self._clock = clock
+        self._explainer = explainer
         self._made: dict[str, Callable[[Fields], Awaitable[tuple[str, Html]]]] = {
             "approvals": self._approvals,
             "grants": self._grants,
@@ -184,39 +160,35 @@ class Sections:
             arguments=asked.get("arguments", ""),
             resources=asked.get("resources", ""),
         )
-        config, tools = self._judge.config(), self._judge.tools
+        config, tools = self._explainer.config(), self._explainer.tools
         known = policy.Known(
             people=(OPERATOR, *(f"person:{one.name}" for one in config.people)),
             actions=(*tools, *(f"command:{name}" for name in COMMANDS)),
         )
-        answer = await self._explain(config, typed) if "action" in asked else None
-        statements = self._judge.policy().statements
+        answer = await self._explain(typed) if "action" in asked else None
+        statements = self._explainer.policy().statements
         return "", policy.policy(self._place, typed, known, answer, statements)
 
-    async def _explain(self, config: Config, typed: policy.Typed) -> policy.Answer:
+    async def _explain(self, typed: policy.Typed) -> policy.Answer:
         given = (one.strip() for one in typed.resources.splitlines())
         try:
-            asked = await explaining.ask(
-                config,
-                self._judge.tools,
+            found = await self._explainer.explain(
                 who=typed.who.strip(),
                 action=typed.action.strip(),
                 arguments=typed.arguments,
                 resources=tuple(one for one in given if one),
-                workspaces=self._judge.workspaces,
-                clock=self._clock,
             )
         except (ConfigError, ToolArgumentsInvalid) as error:
             return policy.Misasked(why=str(error))
-        in_force = self._judge.policy()
-        principal = asked.query.principal
+        principal = found.query.principal
         return policy.Explained(
             who=principal.id or ", ".join(f"role:{role}" for role in principal.roles),
-            action=asked.query.action,
-            decision=in_force.decide(asked.query),
-            touched=asked.query.resources,
-            notes=asked.notes,
-            considered=in_force.explain(asked.query),
+            action=found.query.action,
+            decision=found.ruling.decision,
+            by=found.ruling.by,
+            touched=found.query.resources,
+            notes=found.notes,
+            considered=found.considered,
         )
 
 

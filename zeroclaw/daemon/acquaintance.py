@@ -1,7 +1,7 @@
 """Wires the rooms that know people: who is in, who wants in, who was put out or granted what."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from zeroclaw.config import Config
 from zeroclaw.daemon.checked import ChannelPart
@@ -17,7 +17,7 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
 from zeroclaw.inbound.revoking import Revoking
 from zeroclaw.inbound.strangers import Strangers
-from zeroclaw.store import Put, RowKind, Write, find_all
+from zeroclaw.store import Put, RowKind, Rows, Write, find_all
 from zeroclaw.turn.numbers import Numbers
 
 
@@ -81,8 +81,7 @@ class Acquaintance:
 
     async def remember(self) -> None:
         """Take up what is stored, before anybody is let in; once, at a start."""
-        async for row in find_all(self._parts.store, RowKind.PERSON):
-            self._people.learn(known_of(row))
+        await learn_stored(self._parts.store, self._people)
         async for row in find_all(self._parts.store, RowKind.LANGUAGE):
             self._people.chose(chosen_of(row))
         self._policy.revoke(self._people.revoked)
@@ -112,15 +111,19 @@ class Acquaintance:
         return self.strangers.open_claim(part.name for part in self._parts.start.checked.channels)
 
 
-def people_of(config: Config, channels: tuple[ChannelPart, ...]) -> People:
-    """Return the people of a configuration."""
-    local = [part.name for part in channels if part.manifest.local_operator]
-    # The page keeps what was said while nobody looked, so it comes before the terminal.
-    local.sort(key=lambda name: config.kind_of(name) != "web")
+async def learn_stored(rows: Rows, people: People) -> None:
+    """Take up who was let in and put out since."""
+    async for row in find_all(rows, RowKind.PERSON):
+        people.learn(known_of(row))
+
+
+def people_of(config: Config, local: Iterable[str]) -> People:
+    """Return the people of a configuration; `local` are the channels of the operator alone."""
     return People(
         config.people,
         allowed=allowed_of(config),
-        local=tuple(local),
+        # The page keeps what was said while nobody looked, so it comes before the terminal.
+        local=tuple(sorted(local, key=lambda name: config.kind_of(name) != "web")),
         language=config.language,
     )
 

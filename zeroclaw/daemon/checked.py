@@ -64,7 +64,7 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
         ConfigError: With all of them.
     """
     faults: list[str] = []
-    manifests = _manifests(faults)
+    manifests = manifests_of(faults)
     models = {
         kind: model
         for kind, manifest in manifests.items()
@@ -172,7 +172,8 @@ def _below(path: str, secrets: Mapping[str, Secret]) -> dict[str, str]:
 # --- what is installed ---------------------------------------------------------------------------
 
 
-def _manifests(faults: list[str]) -> dict[str, ChannelManifest]:
+def manifests_of(faults: list[str]) -> dict[str, ChannelManifest]:
+    """Return every channel that is installed, by kind; blocks on files and imports."""
     found: dict[str, ChannelManifest] = {}
     for name in shelves.names(shelves.CHANNELS):
         try:

@@ -7,13 +7,14 @@ from zeroclaw.console.acting import Acts
 from zeroclaw.console.checking import Chains
 from zeroclaw.console.frame import Place
 from zeroclaw.console.reading import Look
-from zeroclaw.console.sections import Judge, Sections
+from zeroclaw.console.sections import Sections
 from zeroclaw.console.site import Site, load_page
 from zeroclaw.daemon.operator_page import PREFIX, Given
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Address
 from zeroclaw.host.listener import Application, Receive, Scope, Send
 from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.explaining import Explainer
 from zeroclaw.inbound.people import OPERATOR
 
 PING_S = 15.0
@@ -39,18 +40,19 @@ class ConsoleRooms:
             halted=lambda: given.policy.halted_by,
             seat=seat.key(),
         )
-        judge = Judge(
-            policy=given.policy,
+        explainer = Explainer(
             config=lambda: parts.settings.config,
+            people=given.people,
+            policy=given.policy,
+            protected=parts.protected,
             tools=parts.tools,
-            workspaces=parts.start.places.workspaces,
+            workspaces=parts.start.places.workspaces.resolve(),
+            clock=parts.clock,
         )
         place = Place(root=PREFIX, chat=f"/{web}/", token=parts.ids.token())
         site = Site(
             place=place,
-            sections=Sections(
-                place=place, look=look, chains=self._chains, judge=judge, clock=parts.clock
-            ),
+            sections=Sections(place=place, look=look, chains=self._chains, explainer=explainer),
             acts=Acts(
                 admit=given.admit,
                 seat=seat,

@@ -200,7 +200,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         provider=provider,
         tools=tools,
         keys=keys,
-        protected=await asyncio.to_thread(_protected, start.places),
+        protected=await asyncio.to_thread(protected_in, start.places),
         listener=listener,
         public=public,
         control=Control(data, log=log),
@@ -270,7 +270,7 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
     return shelves.opened(lambda: opener(settings, context), settings.kind, key=key)
 
 
-def _protected(where: places.Places) -> Protected:
+def protected_in(where: places.Places) -> Protected:
     """Return what no policy opens: the data directory and the configuration, by real path."""
     closed = [str(where.data.resolve())]
     if where.config is not None:

@@ -74,7 +74,9 @@ class Wired:
         self.serving = Serving(parts, group)
         settings = parts.settings
         self.policy = PolicyInForce(settings)
-        self.people = people_of(config, checked.channels)
+        self.people = people_of(
+            config, (part.name for part in checked.channels if part.manifest.local_operator)
+        )
         self.operators = Operators(
             self.people,
             self.serving.channel_of,

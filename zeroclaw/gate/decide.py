@@ -219,19 +219,8 @@ class Gate:
     async def _resolve(
         self, tool: Tool, arguments: Arguments, context: ToolContext
     ) -> tuple[tuple[str, ...] | None, str]:
-        """Return what a call would touch, or None and why that can't be told."""
-        try:
-            async with asyncio.timeout(self._settings().resolve_timeout_s):
-                found = await call(lambda: tool.resources(arguments, context))
-        except TimeoutError:
-            return None, "the tool took too long to say"
-        if isinstance(found, Raised):
-            return None, found.line
-        # A file's name may be no UTF-8, and a stranger's tool may return anything.
-        spelled = call_now(lambda: normal_order(one.encode().decode() for one in found))
-        if isinstance(spelled, Raised):
-            return None, "what it said has no UTF-8"
-        return spelled, ""
+        timeout_s = self._settings().resolve_timeout_s
+        return await resolve_resources(tool, arguments, context, timeout_s=timeout_s)
 
     def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
         action = ready.action
@@ -305,6 +294,24 @@ class Gate:
             at=at,
         )
         return Denied(id=case.id, refusal=refusal, outcome=outcome)
+
+
+async def resolve_resources(
+    tool: Tool, arguments: Arguments, context: ToolContext, *, timeout_s: float
+) -> tuple[tuple[str, ...] | None, str]:
+    """Return what a call would touch, or None and why that can't be told."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            found = await call(lambda: tool.resources(arguments, context))
+    except TimeoutError:
+        return None, "the tool took too long to say"
+    if isinstance(found, Raised):
+        return None, found.line
+    # A file's name may be no UTF-8, and a stranger's tool may return anything.
+    spelled = call_now(lambda: normal_order(one.encode().decode() for one in found))
+    if isinstance(spelled, Raised):
+        return None, "what it said has no UTF-8"
+    return spelled, ""
 
 
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:

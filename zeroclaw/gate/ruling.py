@@ -4,7 +4,7 @@ The gate asks it before a call is decided and again before it runs, and `policy 
 console ask the same, so that an explanation can't differ from what would happen.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from zeroclaw.gate.conditions import Query
@@ -24,7 +24,7 @@ class Ruling(Value):
     """
 
     decision: Decision
-    by: Literal["people", "protection", "policy", "grant"]
+    by: Literal["schema", "people", "protection", "policy", "approvers", "grant"]
     detail: str = ""
 
 
@@ -60,6 +60,31 @@ def rule(
         allowed = replace(decision, effect="allow", why=f"granted by {grant.granted_by}")
         return Ruling(decision=allowed, by="grant", detail=grant.id)
     return Ruling(decision=decision, by="policy")
+
+
+def rule_answer(
+    query: Query, *, policy: PolicySet, approvers: Collection[str], out: str = ""
+) -> Ruling:
+    """Say whether a principal may answer an approval: the policy allows it, and they are named.
+
+    Args:
+        query: The question, `approve:<tool>`.
+        policy: The statements in force.
+        approvers: Whom the approval names.
+        out: As for `rule`.
+    """
+    if out:
+        return Ruling(decision=_denied(out), by="people")
+    named = {query.principal.id, *(f"role:{role}" for role in query.principal.roles)}
+    if named.isdisjoint(approvers):
+        whom = ", ".join(f"`{one}`" for one in approvers)
+        return Ruling(decision=_denied(f"approvals are put to {whom}"), by="approvers")
+    return Ruling(decision=policy.decide(query), by="policy")
+
+
+def refused(why: str) -> Ruling:
+    """Return the ruling on a call that is none: its tool is not there."""
+    return Ruling(decision=_denied(why), by="schema")
 
 
 def permits(

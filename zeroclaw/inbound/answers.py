@@ -28,6 +28,7 @@ from zeroclaw.gate.approval import Answered, Approval, Late, ReasonWanted, Resul
 from zeroclaw.gate.conditions import Query, ToolFacts
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.ruling import rule_answer
 from zeroclaw.inbound.conversations import Found
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
@@ -235,10 +236,9 @@ class Answers:
         )
 
     def _may(self, one: Approval, principal: Principal, at: datetime) -> bool:
-        named = {principal.id, *(f"role:{role}" for role in principal.roles)}
         query = Query(principal=principal, action=f"approve:{one.tool}", now=at)
-        allowed = self._policy().decide(query).effect == "allow"
-        return allowed and not named.isdisjoint(one.approvers)
+        ruling = rule_answer(query, policy=self._policy(), approvers=one.approvers)
+        return ruling.decision.effect == "allow"
 
     async def _ending(
         self,

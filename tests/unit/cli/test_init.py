@@ -395,7 +395,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
     def manifests(_faults: list[str]) -> dict[str, ChannelManifest]:
         return {"chat": manifest}
 
-    monkeypatch.setattr("zeroclaw.daemon.checked._manifests", manifests)
+    monkeypatch.setattr("zeroclaw.daemon.checked.manifests_of", manifests)
     monkeypatch.setattr(proven, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     return channel_seen(ChosenChannel(kind="chat", own=own), manifest, {"CHAT_TOKEN": token})

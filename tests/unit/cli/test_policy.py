@@ -1,18 +1,25 @@
 """`policy show` and `policy explain`: the policy without a daemon, in words and for machines."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.fakes.house_parts import Facts
+from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.cli import root
-from zeroclaw.config import parse
-from zeroclaw.envelope import Principal
-from zeroclaw.errors import ConfigError
-from zeroclaw.inbound.explaining import principal
+from zeroclaw.inbound.known import Known, known_put
+from zeroclaw.inbound.switch import Halt, halt_put
+from zeroclaw.store import Commit, DurablePoint
+from zeroclaw.stores.sqlite import open_store
 
 CONFIG = """
+[channels.telegram]
+bot_token = { env = "NOT_SET" }
+allowed_users = ["4711"]
+
 [[people]]
 name = "ann"
 ids = ["telegram:4711"]
@@ -112,21 +119,77 @@ def test_explain_knows_what_fetch_would_touch(config: str) -> None:
     """Every tool that the daemon offers is known, for both open them by the same code."""
     asked = ("--tool", "fetch", "--args", '{"url": "https://example.org/a"}')
     told = explained(config, "--who", "person:ann", *asked)
-    assert (told["resources"], told["notes"]) == (["host:example.org:443"], [])
+    assert told["resources"] == ["host:example.org:443"]
+    assert told["notes"] == ["a grant that holds in the conversation would let it run unasked"]
 
 
 def test_explain_takes_a_resource_by_name(config: str) -> None:
-    told = explained(config, "--tool", "write_file", "--resource", "file:/srv/plan.txt")
-    assert (told["effect"], told["statements"]) == ("deny", ["not-the-plan"])
+    told = explained(config, "--tool", "fetch", "--resource", "host:example.org:443")
+    assert (told["effect"], told["by"]) == ("ask", "policy")
+    assert told["resources"] == ["host:example.org:443"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "by", "why"),
+    [
+        pytest.param(
+            ("--tool", "write_file", "--args", '{"path": "/etc/passwd", "content": "x"}'),
+            "protection",
+            "`/etc/passwd` is outside the workspace",
+            id="a file that the tool can't reach",
+        ),
+        pytest.param(
+            ("--tool", "write_file", "--resource", "file:/etc/passwd"),
+            "protection",
+            "`file:/etc/passwd` is outside the workspaces",
+            id="the same, by its resource",
+        ),
+        pytest.param(
+            ("--tool", "read_file", "--args", '{"path": ".env"}'),
+            "protection",
+            "is where secrets are kept",
+            id="a place of secrets",
+        ),
+        pytest.param(
+            ("--who", "pigeon:7", "--tool", "recall"),
+            "people",
+            "there is no channel `pigeon`; the configuration has `web`",
+            id="a channel that is not there",
+        ),
+        pytest.param(
+            ("--who", "telegram:99", "--tool", "recall"),
+            "people",
+            "`telegram:99` is a stranger",
+            id="a stranger",
+        ),
+        pytest.param(
+            ("--who", "telegram:99", "--tool", "command:help"), "people", "", id="their command"
+        ),
+        pytest.param(
+            ("--who", "person:ann", "--tool", "approve:shell"),
+            "approvers",
+            "approvals are put to `role:operator`",
+            id="an answer of somebody whom approvals do not name",
+        ),
+        pytest.param(
+            ("--tool", "launch"), "schema", "no tool is called `launch` here", id="no such tool"
+        ),
+    ],
+)
+def test_explain_denies_what_the_door_and_the_gate_would(
+    config: str, asked: tuple[str, ...], by: str, why: str
+) -> None:
+    """Admission, protection and the tool itself come before the policy (P3, P4)."""
+    told = explained(config, *asked)
+    assert (told["effect"], told["by"]) == ("deny", by)
+    assert why in str(told["why"])
 
 
 def test_explain_says_what_it_could_not_know(config: str) -> None:
-    """A tool that nobody has counts as undeclared, the worst (K26)."""
-    told = explained(config, "--tool", "launch")
-    assert told["effect"] == "ask"
-    notes = " ".join(str(note) for note in list_of(told["notes"]))
-    assert "no tool is called `launch` here" in notes
-    assert "counts as touching nothing" in notes
+    told = explained(config, "--tool", "recall")
+    assert list_of(told["notes"]) == [
+        "without arguments and resources the call counts as touching nothing"
+    ]
 
 
 def test_explain_reads_well(config: str) -> None:
@@ -156,22 +219,31 @@ def test_a_question_that_cannot_be_put_is_one_line(
     assert (code in {1, 2}, out, fault in err, len(err.splitlines())) == (True, "", True, 1)
 
 
-def test_everybody_can_be_named() -> None:
-    """As statements and configuration name them."""
-    config = parse(CONFIG)
-    ann = Principal(
-        id="person:ann",
-        roles=frozenset({"editor"}),
-        channel="telegram",
-        sender="4711",
-        display="ann",
+async def test_what_was_decided_since_is_part_of_the_answer(config: str, tmp_path: Path) -> None:
+    """Somebody paired is no stranger, somebody put out is, and a halt holds, with no daemon (P4)."""
+    data = tmp_path / "data"
+    known = Known(id="telegram:99", display="Ben", state="admitted", by="Ada", at=EPOCH)
+    out = Known(id="person:ann", display="Ann", state="revoked", by="Ada", at=EPOCH)
+    writes = (
+        known_put(known, expect=0),
+        known_put(out, expect=0),
+        halt_put(Halt(by="Ada", at=EPOCH)),
     )
-    assert principal(config, "person:ann") == principal(config, "telegram:4711") == ann
-    assert principal(config, "operator") == principal(config, "person:operator")
-    assert principal(config, "role:editor").roles == {"editor"}
-    assert principal(config, "telegram:1").id == "telegram:1"
-    with pytest.raises(ConfigError):
-        principal(config, "telegram:")
+    store = await open_store(data, clock=ManualClock(), log=Facts())
+    await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+    await store.aclose()
+
+    async def of(who: str) -> tuple[object, object]:
+        told = await asyncio.to_thread(
+            explained, config, "--data-dir", str(data), "--who", who, "--tool", "recall"
+        )
+        return told["by"], told["why"]
+
+    assert await of("telegram:99") == (
+        "policy",
+        "`halt.active` denies it: `Ada` halted everything at 2026-01-01 12:00 UTC, until `/resume`",
+    )
+    assert await of("person:ann") == ("people", "they were put out by Ada")
 
 
 def list_of(value: object) -> list[object]:

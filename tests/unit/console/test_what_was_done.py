@@ -243,6 +243,7 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
         who=ANN.id,
         action=action,
         decision=asked.decide(query),
+        by="policy",
         touched=touched,
         notes=("no tool is called `x`",),
         considered=asked.explain(query),
