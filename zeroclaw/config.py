@@ -192,6 +192,7 @@ class ShellSettings(Settings):
     network: bool = False
     timeout_s: float = Field(default=60.0, gt=0)
     memory_bytes: int = Field(default=2_147_483_648, ge=67_108_864)
+    workspace_bytes: int = Field(default=2_147_483_648, ge=1_000_000)
     without_sandbox: Literal["off", "ask"] = "off"
 
 

@@ -115,6 +115,7 @@ RESTART = frozenset(
         "tools.shell.network",
         "tools.shell.timeout_s",
         "tools.shell.without_sandbox",
+        "tools.shell.workspace_bytes",
         "workspace_dir",
     }
 )

@@ -62,7 +62,9 @@ async def open_tools(
         )
         found += files.tools(settings)
     if wanted.shell.enabled:
-        limits = sandbox.Limits(memory_bytes=wanted.shell.memory_bytes)
+        limits = sandbox.Limits(
+            memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
+        )
         tested = await sandbox.self_test(limits, network=wanted.shell.network)
         if isinstance(tested, sandbox.Broken):
             note = tested.reason

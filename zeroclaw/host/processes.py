@@ -8,7 +8,9 @@ daemon, the group can be found again and ended.
 """
 
 import asyncio
+import ctypes
 import os
+import platform
 import select
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from zeroclaw.errors import ToolFailed
+from zeroclaw.host import seccomp
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value
 
@@ -29,9 +32,13 @@ CLEANING_S = 15.0  # all of the cleaning up after one run
 _LAST_OUTPUT_S = 2.0  # somebody who left the group may hold the pipe open
 _DYING_MS = 2_000
 _KILLS = 5
+_WATCH_S = 0.1
+_JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
 
 Recorder = Callable[[Spawned | None], Awaitable[None]]
-Ending = Literal["exited", "timed_out", "flooded"]
+Watch = Callable[[int], str]
+"""Says what a program uses too much of, empty for nothing; is called in a thread."""
+Ending = Literal["exited", "timed_out", "flooded", "over_bounds"]
 Reaped = Literal["gone", "killed", "alive"]
 
 
@@ -72,17 +79,19 @@ class Ended(Value):
     """How a child ended.
 
     Attributes:
-        ending: By itself, at its time-out, or because it wrote too much.
-        status: Its exit status; negative is the number of the signal that ended it, and after a
-            time-out or a flood that signal is ours.
+        ending: By itself, at its time-out, or because it wrote or used too much.
+        status: Its exit status; negative is the number of the signal that ended it, and when it
+            did not end by itself that signal is ours.
         output: What it wrote, both streams in the order they were written.
         all_gone: No process of its group is left.
+        why: What it used too much of, empty for nothing.
     """
 
     ending: Ending
     status: int
     output: Captured
     all_gone: bool
+    why: str = ""
 
 
 class Capture:
@@ -143,6 +152,8 @@ async def run(
     caps: OutputCaps,
     spawned: Recorder,
     given: bytes | None = None,
+    passed: tuple[int, ...] = (),
+    watch: Watch | None = None,
 ) -> Ended:
     """Run a program to its end, or end it, with every process of its group.
 
@@ -157,11 +168,14 @@ async def run(
         caps: How much of its output is kept, and allowed.
         spawned: Awaited with the group before the program starts and with None once it is gone.
         given: What it reads on its standard input, None for nothing.
+        passed: Descriptors of ours that it gets, beside its input and output.
+        watch: Called with its first process while it runs; what it says too much of ends it.
 
     Raises:
         ToolFailed: It could not be started.
     """
     child = _Child(caps)
+    _leave_keyring()
     loop = asyncio.get_running_loop()
     try:
         transport, _ = await loop.subprocess_exec(
@@ -174,22 +188,26 @@ async def run(
             cwd=directory,
             env=dict(environment),
             start_new_session=True,
+            pass_fds=passed,
         )
     except (OSError, ValueError) as error:
         message = f"the program could not be started: {_reason(error)}"
         raise ToolFailed(message) from error
     pgid = transport.get_pid()
     ending: Ending = "exited"
+    why = ""
     all_gone = False
     try:
         await spawned(await asyncio.to_thread(identify, pgid))
         _open_gate(transport, given or b"")
         try:
             async with asyncio.timeout(timeout_s):
-                await child.over.wait()
+                why = await _over(child, pgid, watch)
         except TimeoutError:
             ending = "timed_out"
-        if not child.exited.is_set() and ending == "exited":
+        if why:
+            ending = "over_bounds"
+        elif not child.exited.is_set() and ending == "exited":
             ending = "flooded"
     finally:
         _kill(pgid)
@@ -208,6 +226,7 @@ async def run(
         status=-signal.SIGKILL if status is None else status,
         output=child.capture.taken(),
         all_gone=all_gone,
+        why=why,
     )
 
 
@@ -253,6 +272,21 @@ def living(pgid: int) -> tuple[int, ...]:
     return tuple(pid for pid, seen in found if seen.pgid == pgid and seen.state not in "ZX")
 
 
+def tree(pid: int) -> tuple[int, ...]:
+    """Return a process and all that descend from it; blocks, so call it in a thread.
+
+    In a sandbox nobody gets out of the tree: who loses a parent gets the sandbox's first process.
+    """
+    children: dict[int, list[int]] = {}
+    for entry in PROC.iterdir():
+        if entry.name.isdigit() and (seen := _look(int(entry.name))) is not None:
+            children.setdefault(seen.parent, []).append(int(entry.name))
+    found = [pid]
+    for one in found:  # which grows as it goes
+        found += children.get(one, ())
+    return tuple(found)
+
+
 def end_group(pgid: int) -> bool:
     """Kill a group and wait until nothing of it lives; blocks, so call it in a thread.
 
@@ -281,6 +315,32 @@ def _reap(left: Spawned) -> Reaped:
     if seen is None or seen.start_ticks != left.start_ticks or seen.pgid != left.pgid:
         return "gone"
     return "killed" if end_group(left.pgid) else "alive"
+
+
+async def _over(child: _Child, pid: int, watch: Watch | None) -> str:
+    """Wait until it is over; return why it has to be, empty where it is by itself."""
+    while watch is not None:
+        try:
+            async with asyncio.timeout(_WATCH_S):
+                await child.over.wait()
+        except TimeoutError:
+            if why := await asyncio.to_thread(watch, pid):
+                return why
+        else:
+            return ""
+    await child.over.wait()
+    return ""
+
+
+def _leave_keyring() -> None:
+    """Take a session keyring that is empty, for us and for what we start next; keyctl(2).
+
+    The one of the login that we came from is nothing that we need. Where the kernel refuses, the
+    filter of the sandbox still stands before every keyring.
+    """
+    if (machine := seccomp.MACHINES.get(platform.machine())) is not None:
+        number = seccomp.DENIED["keyctl"][machine.column]
+        ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)
 
 
 async def _clean_up(child: _Child, pgid: int) -> bool:
@@ -314,6 +374,7 @@ def _kill(pgid: int) -> None:
 
 class _Process(Value):
     state: str
+    parent: int
     pgid: int
     start_ticks: int
 
@@ -327,7 +388,10 @@ def _look(pid: int) -> _Process | None:
     # The name in parentheses is the program's own choice and may hold anything.
     fields = stat[stat.rindex(b")") + 2 :].split()
     return _Process(
-        state=fields[0].decode("ascii"), pgid=int(fields[2]), start_ticks=int(fields[19])
+        state=fields[0].decode("ascii"),
+        parent=int(fields[1]),
+        pgid=int(fields[2]),
+        start_ticks=int(fields[19]),
     )
 
 

@@ -2,7 +2,13 @@
 
 A command sees the system's programs read-only, its workspace, an empty `/tmp` and nothing else: no
 file of ours, no other process, no network unless granted, no environment of ours. It has no
-capabilities and can't get any. When its first process ends, all of it ends.
+capabilities and can't get any, and no system call that only an attacker needs (`seccomp`). What it
+uses is bounded for all of its processes together (`usage`). When its first process ends, all of it
+ends.
+
+It never runs as root, for to root the kernel gives what no namespace takes away. A daemon that is
+root lays out what the command is to see in a place that everybody may enter, becomes the user
+`UNPRIVILEGED`, and goes on as any plain user does; its workspaces belong to that user.
 
 Flags: bwrap(1) of bubblewrap 0.8, tried as root and as a plain user in 2026-11. `--new-session` is
 left out on purpose: the child is born in a session of its own already (`processes.run`), and
@@ -10,19 +16,26 @@ within our process group even its innermost process can be found and killed.
 """
 
 import asyncio
+import os
+import platform
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.host import processes
-from zeroclaw.host.processes import Ended
+from zeroclaw.host import processes, seccomp, usage
+from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.protected import Found
+from zeroclaw.host.usage import Held, Meter
 from zeroclaw.tool import Spawned
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 WORKSPACE = "/workspace"  # where a command finds its workspace
+UNPRIVILEGED = 65_533
+"""Who commands of a root daemon run as: a number that no system gives away (Debian policy 9.2.2),
+and that a container with the usual 65,536 has."""
+_STAGE = "/mnt"  # exists everywhere (FHS 3.12), and is covered for our own processes only
 
 # All that a command is told; nothing of the daemon's environment is handed on.
 ENVIRONMENT: Mapping[str, str] = {
@@ -35,27 +48,31 @@ ENVIRONMENT: Mapping[str, str] = {
 # Read-only and without secrets: names of programs, and what name look-ups and TLS need.
 _ALWAYS = ("/etc/alternatives", "/etc/ld.so.cache")
 _FOR_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki")
+_TOLD_TO_ALL = ("/proc/keys", "/proc/key-users")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _TEST_S = 10.0
+_FACTS = {"S ", "L ", "N "}  # how lines of the self-test begin that tell what is
 
 
 class Limits(Value):
-    """What a command may use. Memory, time and file size count per process, as the kernel does.
+    """What a command may use, all of its processes together where nothing else is said.
 
     Attributes:
-        memory_bytes: Address space of one process.
+        memory_bytes: Memory; the address space of each process as well.
+        workspace_bytes: What its workspace may hold when it ends.
         cpu_s: Seconds of processor time of one process.
         file_bytes: Size of one file.
         open_files: Descriptors of one process.
-        processes: At one time in one sandbox; the kernel does not hold root to it.
+        processes: At one time, threads included.
         tmp_bytes: Size of `/tmp`, and of `/dev/shm`.
     """
 
     memory_bytes: int = 2_147_483_648
+    workspace_bytes: int = 2_147_483_648
     cpu_s: int = 120
     file_bytes: int = 268_435_456
     open_files: int = 256
-    processes: int = 256
+    processes: int = 64
     tmp_bytes: int = 67_108_864
 
 
@@ -67,27 +84,33 @@ class System(Value):
         prlimit: Likewise; it is inside the sandbox as well.
         links: Names at the root that are links here, each with its target.
         directories: Names at the root that are directories here.
+        masked: What the kernel tells every user of a machine, and no command needs.
+        setpriv: Where the daemon is root, the absolute path of what makes it nobody; else empty.
     """
 
     bwrap: str
     prlimit: str
     links: tuple[tuple[str, str], ...]
     directories: tuple[str, ...]
+    masked: tuple[str, ...] = ()
+    setpriv: str = ""
 
 
 class Box(Value):
     """What one command gets.
 
     Attributes:
-        workspace: Its real path; read-write, at `/workspace`.
+        workspace: Its real path; read-write, at `/workspace`. None for one that needs no place.
         network: It may reach what this machine reaches, loopback included.
         found: The protected places of the workspace.
+        programs: Real paths beside the system's that it sees, read-only and where they are.
         limits: What it may use.
     """
 
-    workspace: Path
+    workspace: Path | None
     network: bool = False
     found: tuple[Found, ...] = ()
+    programs: tuple[Path, ...] = ()
     limits: Limits = Limits()
 
 
@@ -107,31 +130,145 @@ class Broken(Value):
     reason: str
 
 
-def box_argv(system: System, box: Box, command: str) -> tuple[str, ...]:
-    """Return the whole command line that runs a shell command in a sandbox; pure."""
+def box_argv(
+    system: System, box: Box, argv: Sequence[str], *, filter_at: int | None = None
+) -> tuple[str, ...]:
+    """Return the whole command line that runs a program in a sandbox; pure.
+
+    Args:
+        system: What this machine has.
+        box: What the program gets.
+        argv: The program and its arguments.
+        filter_at: The descriptor that the filter of system calls is read from.
+    """
+    if not system.setpriv:
+        return _plain_argv(system, box, argv, filter_at, {})
+    places = (*((box.workspace,) if box.workspace else ()), *box.programs)
+    staged = {place: f"{_STAGE}/{n}" for n, place in enumerate(places)}
+    user = str(UNPRIVILEGED)
+    return (
+        # Whoever opens `/dev/stdout` opens this pipe by its name, which its owner alone may.
+        *("/bin/sh", "-c", f'chown {user}:{user} /proc/self/fd/1 2>&-; exec "$@"', "stage"),
+        *(system.bwrap, "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", _STAGE),
+        *(flag for place, at in staged.items() for flag in ("--bind", str(place), at)),
+        "--",
+        *(system.setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--no-new-privs"),
+        *("--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"),
+        *_plain_argv(system, box, argv, filter_at, staged),
+    )
+
+
+def _plain_argv(
+    system: System,
+    box: Box,
+    argv: Sequence[str],
+    filter_at: int | None,
+    staged: Mapping[Path, str],
+) -> tuple[str, ...]:
+    """Return the command line of a plain user, who finds some places where they were staged."""
     tmp_bytes = str(box.limits.tmp_bytes)
     environment = (("--setenv", name, value) for name, value in ENVIRONMENT.items())
+    place = None if box.workspace is None else Path(staged.get(box.workspace, box.workspace))
     return (
         system.bwrap,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"),
         *("--cap-drop", "ALL", "--hostname", "sandbox"),
         *(("--share-net",) if box.network else ()),
+        *(() if filter_at is None else ("--seccomp", str(filter_at))),
         "--clearenv",
         *(flag for triple in environment for flag in triple),
         *("--ro-bind", "/usr", "/usr"),
         *(flag for target, at in system.links for flag in ("--symlink", target, at)),
         *(flag for path in system.directories for flag in ("--ro-bind", path, path)),
         *(flag for path in _readable(box) for flag in ("--ro-bind-try", path, path)),
-        *("--proc", "/proc", "--dev", "/dev"),
+        *("--proc", "/proc"),
+        *(flag for path in system.masked for flag in ("--ro-bind", "/dev/null", path)),
+        *("--remount-ro", "/proc", "--dev", "/dev"),
         *("--size", tmp_bytes, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108
         *("--size", tmp_bytes, "--tmpfs", "/tmp"),  # noqa: S108
-        *("--bind", str(box.workspace), WORKSPACE),
-        *_shields(box),
-        *("--remount-ro", "/", "--chdir", WORKSPACE),
+        *(
+            flag
+            for path in box.programs
+            for flag in ("--ro-bind", str(staged.get(path, path)), str(path))
+        ),
+        *(() if place is None else ("--bind", str(place), WORKSPACE, *_shields(place, box.found))),
+        *("--remount-ro", "/", "--chdir", "/" if place is None else WORKSPACE),
         "--",
         *_limited(system.prlimit, box.limits, processes_too=True),
-        *("/bin/sh", "-c", command),
+        *argv,
     )
+
+
+async def run(
+    system: System,
+    box: Box,
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    caps: OutputCaps,
+    spawned: Recorder,
+    given: bytes | None = None,
+) -> Ended:
+    """Run a program in a sandbox to its end, or end it; `processes.run` says what the rest is.
+
+    In a workspace that holds too much before it begins, files can only be removed; `why` of what
+    is returned says so.
+
+    Raises:
+        ToolFailed: It could not be started, or the workspace holds more than could be counted.
+    """
+    meter, why = None, ""
+    if (workspace := box.workspace) is not None:
+        held = await asyncio.to_thread(_settle, system, workspace, box.found)
+        why = held.excess(box.limits.workspace_bytes)
+        if not held.is_whole:
+            message = f"{why}: nothing can run in it before somebody clears it by hand"
+            raise ToolFailed(message)
+        if why:
+            box = replace(box, limits=replace(box.limits, file_bytes=0))
+        meter = Meter(
+            memory_bytes=box.limits.memory_bytes,
+            most_bytes=box.limits.workspace_bytes,
+            workspace=workspace,
+            held=held,
+        )
+    filter_at = await asyncio.to_thread(_filter)
+    try:
+        ended = await processes.run(
+            box_argv(system, box, argv, filter_at=filter_at),
+            directory=Path("/"),
+            environment=ENVIRONMENT,
+            timeout_s=timeout_s,
+            caps=caps,
+            spawned=spawned,
+            given=given,
+            passed=(filter_at,),
+            watch=meter,
+        )
+    finally:
+        os.close(filter_at)
+    return replace(ended, why=ended.why or why)
+
+
+def _settle(system: System, workspace: Path, found: tuple[Found, ...]) -> Held:
+    """Count what a workspace holds, and where we are root give it to whom commands run as."""
+    return usage.look_through(
+        workspace,
+        skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
+        owner=UNPRIVILEGED if system.setpriv else None,
+    )
+
+
+def _filter() -> int:
+    """Return a descriptor of the filter; each is read once."""
+    program = seccomp.program(platform.machine())
+    if program is None:
+        message = f"there is no filter of system calls for a processor of `{platform.machine()}`"
+        raise ToolFailed(message)
+    opened = os.memfd_create("seccomp")
+    os.write(opened, program)
+    os.lseek(opened, 0, os.SEEK_SET)
+    return opened
 
 
 def bare_argv(prlimit: str | None, limits: Limits, command: str) -> tuple[str, ...]:
@@ -152,18 +289,33 @@ def look_around() -> System | Broken:
         return Broken(reason="`bwrap` is missing: install the package bubblewrap")
     if prlimit is None:
         return Broken(reason="`prlimit` is missing: install the package util-linux")
+    setpriv = find_program("setpriv") if os.geteuid() == 0 else ""
+    if setpriv is None:
+        return Broken(reason="`setpriv` is missing: install the package util-linux")
     places = [Path("/") / name for name in _SYSTEM]
     links = [(str(place.readlink()), str(place)) for place in places if place.is_symlink()]
     plain = [str(place) for place in places if place.is_dir() and not place.is_symlink()]
-    return System(bwrap=bwrap, prlimit=prlimit, links=tuple(links), directories=tuple(plain))
+    return System(
+        bwrap=bwrap,
+        prlimit=prlimit,
+        links=tuple(links),
+        directories=tuple(plain),
+        masked=tuple(path for path in _TOLD_TO_ALL if Path(path).exists()),
+        setpriv=setpriv,
+    )
 
 
-# Shell builtins only, so that a broken sandbox is told from a missing program.
+# Shell builtins only, so that a broken sandbox is told from a missing program; where `chmod` is
+# one, nobody can set bits either.
 _PROBE = """
 printf made > made || echo "F the workspace can't be written"
 [ -e "{secret}" ] && echo "F files outside the workspace can be seen"
 (: > /usr/made) 2>/dev/null && echo "F the system's files can be written"
+(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && echo "F the kernel's settings can be written"
+(: >> /proc/self/comm) 2>/dev/null && echo "F /proc can be written"
+chmod 4755 made 2>/dev/null && echo "F setuid files can be made"
 while read -r line; do echo "S $line"; done < /proc/self/status
+while read -r line; do echo "L $line"; done < /proc/self/limits
 while read -r line; do echo "N $line"; done < /proc/net/dev
 echo "E"
 """
@@ -183,30 +335,39 @@ async def self_test(limits: Limits | None = None, *, network: bool = False) -> W
     if isinstance(system, Broken):
         return system
     place = await asyncio.to_thread(_make_place)
+    wanted = limits or Limits()
     try:
-        box = Box(workspace=place / "workspace", network=network, limits=limits or Limits())
+        box = Box(workspace=place / "workspace", network=network, limits=wanted)
         probe = _PROBE.format(secret=place / "secret")
-        ended = await processes.run(
-            box_argv(system, box, probe),
-            directory=box.workspace,
-            environment=ENVIRONMENT,
+        ended = await run(
+            system,
+            box,
+            ("/bin/sh", "-c", probe),
             timeout_s=_TEST_S,
-            caps=processes.OutputCaps(),
+            caps=OutputCaps(),
             spawned=_unrecorded,
         )
+        made_by = await asyncio.to_thread(_owner, place / "workspace" / "made")
     except ToolFailed as error:
         return Broken(reason=str(error))
     finally:
         await asyncio.to_thread(shutil.rmtree, place)
-    fault = judge(ended, network=network)
+    fault = judge(ended, network=network, limits=wanted, made_by=made_by)
     return Working(system=system) if fault is None else Broken(reason=fault)
 
 
-def judge(ended: Ended, *, network: bool) -> str | None:
-    """Return what the self-test's command could do but must not, None for nothing; pure."""
+def judge(ended: Ended, *, network: bool, limits: Limits, made_by: int | None) -> str | None:
+    """Return what the self-test's command could do but must not, None for nothing; pure.
+
+    Args:
+        ended: What it said.
+        network: Whether it was to have the network.
+        limits: What it was to be held to.
+        made_by: Who, as this machine counts, owns the file that it made; None when it made none.
+    """
     lines = ended.output.head.decode("utf-8", "replace").splitlines()
     if ended.ending != "exited" or lines[-1:] != ["E"]:
-        said = " ".join(line for line in lines if line[:2] not in {"S ", "N "}).strip()
+        said = " ".join(line for line in lines if line[:2] not in _FACTS).strip()
         why = said[:200].replace("`", "'") or f"it ended with {ended.status} and said nothing"
         return f"the sandbox does not start, user namespaces may be switched off here: `{why}`"
     faults = [line[2:] for line in lines if line.startswith("F ")]
@@ -214,13 +375,26 @@ def judge(ended: Ended, *, network: bool) -> str | None:
     interfaces = {
         line[2:].split(":")[0].strip() for line in lines if line.startswith("N ") and ":" in line
     }
+    bounds = {" ".join(line.split()[1:-3]): line.split()[-2] for line in lines if line[:2] == "L "}
+    if made_by == 0:
+        faults.append("commands run as root")
     if set(facts.get("CapEff", "missing").strip()) != {"0"}:
         faults.append("commands have capabilities")
     if facts.get("NoNewPrivs", "").strip() != "1":
         faults.append("commands can gain privileges")
+    if facts.get("Seccomp", "").strip() != "2":
+        faults.append("no system call is denied, those of keyrings among them")
+    if bounds.get("Max processes") != str(limits.processes):
+        faults.append("the number of processes is not bounded")
+    if bounds.get("Max address space") != str(limits.memory_bytes):
+        faults.append("memory is not bounded")
     if not network and interfaces != {"lo"}:
         faults.append("the network can be reached")
     return f"the sandbox leaks: {', '.join(faults)}" if faults else None
+
+
+def _owner(place: Path) -> int | None:
+    return place.stat().st_uid if place.exists() else None
 
 
 def _make_place() -> Path:
@@ -239,20 +413,20 @@ def _readable(box: Box) -> tuple[str, ...]:
     return (*_ALWAYS, *_FOR_NETWORK) if box.network else _ALWAYS
 
 
-def _shields(box: Box) -> tuple[str, ...]:
+def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
     """Return the mounts over protected places, outer places first.
 
     Each directory above one is a mount of its own, because a mount point can't be renamed: else a
     command moves the directory away and makes a new one without protection.
     """
     flags: list[str] = []
-    above = {found.rule.parts[:depth] for found in box.found for depth in _above(found)}
+    above = {found.rule.parts[:depth] for found in places for depth in _above(found)}
     for parts in sorted(above):
-        flags += ["--bind", str(box.workspace.joinpath(*parts)), _inside(parts)]
-    for found in sorted(box.found, key=_inner_last):
+        flags += ["--bind", str(workspace.joinpath(*parts)), _inside(parts)]
+    for found in sorted(places, key=_inner_last):
         at = _inside(found.rule.parts)
         if found.rule.shield == "read_only":
-            flags += ["--ro-bind", str(box.workspace.joinpath(*found.rule.parts)), at]
+            flags += ["--ro-bind", str(workspace.joinpath(*found.rule.parts)), at]
         elif found.is_directory:
             flags += ["--tmpfs", at, "--remount-ro", at]
         else:

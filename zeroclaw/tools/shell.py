@@ -125,14 +125,7 @@ class Shell:
         """Run it; whatever it started has ended when this returns."""
         parsed = parse(ShellArguments, self.check(arguments))
         workspace = await asyncio.to_thread(context.workspace.resolve)
-        ended = await processes.run(
-            await self._argv(parsed.command, workspace),
-            directory=workspace,
-            environment=sandbox.ENVIRONMENT,
-            timeout_s=parsed.timeout_s,
-            caps=self._settings.caps,
-            spawned=context.spawned,
-        )
+        ended = await self._run(parsed, workspace, context)
         return ToolOutput(
             text=f"{_ending(ended, parsed.timeout_s, self._settings.caps)}\n{_shown(ended.output)}",
             is_error=ended.ending != "exited",
@@ -143,22 +136,36 @@ class Shell:
             return "WITHOUT a sandbox, as the user that the daemon runs as"
         return f"in the sandbox, {'with' if self._settings.network else 'without'} network"
 
-    async def _argv(self, command: str, workspace: Path) -> tuple[str, ...]:
-        limits = self._settings.limits
+    async def _run(self, parsed: ShellArguments, workspace: Path, context: ToolContext) -> Ended:
+        settings = self._settings
         if self._system is None:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
-            return sandbox.bare_argv(prlimit, limits, command)
-        by = rules(self._settings.protected, workspace)
+            return await processes.run(
+                sandbox.bare_argv(prlimit, settings.limits, parsed.command),
+                directory=workspace,
+                environment=sandbox.ENVIRONMENT,
+                timeout_s=parsed.timeout_s,
+                caps=settings.caps,
+                spawned=context.spawned,
+            )
+        by = rules(settings.protected, workspace)
         if any(rule.parts == () for rule in by):
             message = "the whole workspace is protected, so no command can run in it"
             raise ToolFailed(message)
         box = Box(
             workspace=workspace,
-            network=self._settings.network,
+            network=settings.network,
             found=await asyncio.to_thread(find, workspace, by),
-            limits=limits,
+            limits=settings.limits,
         )
-        return sandbox.box_argv(self._system, box, command)
+        return await sandbox.run(
+            self._system,
+            box,
+            ("/bin/sh", "-c", parsed.command),
+            timeout_s=parsed.timeout_s,
+            caps=settings.caps,
+            spawned=context.spawned,
+        )
 
 
 def _spec(settings: ShellSettings, *, boxed: bool) -> ToolSpec:
@@ -189,11 +196,15 @@ def _spec(settings: ShellSettings, *, boxed: bool) -> ToolSpec:
 
 def _ending(ended: Ended, timeout_s: float, caps: OutputCaps) -> str:
     left = "" if ended.all_gone else "; some of what it started could not be killed"
+    if ended.why and ended.ending != "over_bounds":
+        left = f"; files could only be removed, as {ended.why}{left}"
     match ended.ending:
         case "timed_out":
             return f"killed after {timeout_s:g} s, its time-out{left}"
         case "flooded":
             return f"killed after it had written more than {caps.flood_bytes:,} bytes{left}"
+        case "over_bounds":
+            return f"killed because {ended.why}{left}"
         case "exited" if ended.status < 0:
             return f"ended by signal {-ended.status}{left}"
         case "exited":

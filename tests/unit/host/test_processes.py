@@ -1,6 +1,7 @@
 """Children: born behind a gate, heard out within bounds, ended as a group."""
 
 import asyncio
+import ctypes
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tests.fakes.tool_calls import Records
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
-from zeroclaw.host.processes import Capture, Captured, Ended, OutputCaps, Recorder
+from zeroclaw.host.processes import Capture, Captured, Ended, OutputCaps, Recorder, Watch
 from zeroclaw.record import decode
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
@@ -31,6 +32,7 @@ async def run(
     timeout_s: float = 30.0,
     caps: OutputCaps = SMALL,
     directory: Path = Path("/"),
+    watch: Watch | None = None,
 ) -> Ended:
     return await processes.run(
         ("/bin/sh", "-c", command),
@@ -39,6 +41,7 @@ async def run(
         timeout_s=timeout_s,
         caps=caps,
         spawned=spawned,
+        watch=watch,
     )
 
 
@@ -114,6 +117,50 @@ async def test_nothing_of_our_environment_is_handed_on(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
+async def test_what_a_watch_says_is_too_much_ends_it() -> None:
+    """It is asked again and again, with the first process, until it is over."""
+    records, seen = Records(), list[tuple[int, ...]]()
+
+    def watch(pid: int) -> str:
+        seen.append(processes.tree(pid))
+        return "enough" if len(seen) > 1 else ""
+
+    ended = await run(
+        "echo up; sleep 600 & (setsid sleep 600 & wait)", records.spawned, watch=watch
+    )
+    assert (ended.ending, ended.why) == ("over_bounds", "enough")
+    assert [len(tree) for tree in seen] == [4, 4]
+    assert all(tree[0] == records.pgid for tree in seen)
+    assert await is_gone(records)
+
+
+async def test_a_watch_that_says_nothing_changes_nothing() -> None:
+    """Not how it ended, and not its time-out."""
+    ended = await run("exit 3", Records().spawned, watch=lambda _: "")
+    assert (ended.ending, ended.status, ended.why) == ("exited", 3, "")
+    late = await run("sleep 600", Records().spawned, watch=lambda _: "", timeout_s=0.3)
+    assert (late.ending, late.why) == ("timed_out", "")
+
+
+SESSION = -3  # KEY_SPEC_SESSION_KEYRING, linux/keyctl.h
+KEYS = {"x86_64": (248, 249), "aarch64": (217, 218)}  # add_key, request_key
+
+
+@pytest.mark.skipif(os.uname().machine not in KEYS, reason="its numbers are not known")
+async def test_the_keys_of_our_login_are_not_handed_on() -> None:
+    """A child's session keyring is new and empty."""
+    add, request = KEYS[os.uname().machine]
+    libc = ctypes.CDLL(None)
+    if libc.syscall(add, b"user", b"zeroclaw-test", b"hunter2", 7, SESSION) < 0:
+        pytest.skip("this kernel keeps no keys for us")
+    looks = (
+        f"import ctypes; print(ctypes.CDLL(None).syscall({request}, b'user', b'zeroclaw-test', 0,"
+        f" {SESSION}))"
+    )
+    ended = await run(f'{sys.executable} -c "{looks}"', Records().spawned)
+    assert ended.output.head == b"-1\n"
+
+
 async def test_a_flood_is_stopped_and_mostly_forgotten() -> None:
     """A child that writes without end is killed, and its output never piles up."""
     records = Records()

@@ -9,21 +9,26 @@ from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, Ending
 from zeroclaw.host.protected import Found, Rule, Shield
 from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
+from zeroclaw.value import replace
 
 SYSTEM = System(
     bwrap="/usr/bin/bwrap",
     prlimit="/usr/bin/prlimit",
     links=(("usr/bin", "/bin"),),
     directories=("/lib64",),
+    masked=("/proc/keys",),
 )
 LIMITS = Limits(
     memory_bytes=1000, cpu_s=2, file_bytes=3000, open_files=4, processes=5, tmp_bytes=6000
 )
 
 
-def argv(*, network: bool = False, found: tuple[Found, ...] = ()) -> tuple[str, ...]:
+def argv(
+    *, network: bool = False, found: tuple[Found, ...] = (), setpriv: str = ""
+) -> tuple[str, ...]:
     box = Box(workspace=Path("/w"), network=network, found=found, limits=LIMITS)
-    return sandbox.box_argv(SYSTEM, box, "echo hi")
+    system = replace(SYSTEM, setpriv=setpriv)
+    return sandbox.box_argv(system, box, ("/bin/sh", "-c", "echo hi"), filter_at=9)
 
 
 def found(path: str, shield: Shield, *, is_directory: bool = True) -> Found:
@@ -35,16 +40,39 @@ def test_the_whole_command_line_is_as_written_here() -> None:
     """Whoever changes what a sandbox is changes this line too (design §6, Shell)."""
     assert " ".join(argv()) == (
         "/usr/bin/bwrap --unshare-all --unshare-user --disable-userns --die-with-parent"
-        " --cap-drop ALL --hostname sandbox --clearenv"
+        " --cap-drop ALL --hostname sandbox --seccomp 9 --clearenv"
         " --setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv LANG C.UTF-8"
         " --setenv TERM dumb --ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib64 /lib64"
         " --ro-bind-try /etc/alternatives /etc/alternatives"
-        " --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --proc /proc --dev /dev"
+        " --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --proc /proc --ro-bind /dev/null /proc/keys --remount-ro /proc --dev /dev"
         " --size 6000 --tmpfs /dev/shm --remount-ro /dev --size 6000 --tmpfs /tmp"
         " --bind /w /workspace --remount-ro / --chdir /workspace --"
         " /usr/bin/prlimit --as=1000 --cpu=2 --fsize=3000 --nofile=4 --core=0 --nproc=5 --"
         " /bin/sh -c echo hi"
     )
+
+
+def test_a_root_daemon_hands_the_command_to_nobody_first() -> None:
+    """What it is to see is laid out where everybody may go; the rest is as for any plain user."""
+    plain = " ".join(argv(found=(found("a", "read_only"),)))
+    assert " ".join(argv(found=(found("a", "read_only"),), setpriv="/usr/bin/setpriv")) == (
+        '/bin/sh -c chown 65533:65533 /proc/self/fd/1 2>&-; exec "$@" stage'
+        " /usr/bin/bwrap --die-with-parent --dev-bind / / --tmpfs /mnt --bind /w /mnt/0 --"
+        " /usr/bin/setpriv --reuid 65533 --regid 65533 --clear-groups --no-new-privs"
+        " --inh-caps=-all --ambient-caps=-all --bounding-set=-all "
+        + plain.replace("--bind /w ", "--bind /mnt/0 ").replace("bind /w/a ", "bind /mnt/0/a ")
+    )
+
+
+def test_a_program_without_a_workspace_sees_what_it_is_made_of() -> None:
+    """Read-only and where it is, so that a path in it leads where it did."""
+    box = Box(workspace=None, programs=(Path("/opt/x"),), limits=LIMITS)
+    line = " ".join(sandbox.box_argv(SYSTEM, box, ("/opt/x/run",)))
+    assert "--tmpfs /tmp --ro-bind /opt/x /opt/x --remount-ro / --chdir / -- " in line
+    assert line.endswith("-- /opt/x/run")
+    staged = " ".join(sandbox.box_argv(replace(SYSTEM, setpriv="/s"), box, ("/opt/x/run",)))
+    assert "--bind /opt/x /mnt/0 -- /s" in staged
+    assert "--ro-bind /mnt/0 /opt/x" in staged
 
 
 def test_the_network_is_shared_only_when_granted() -> None:
@@ -97,7 +125,10 @@ def test_without_a_sandbox_only_the_limits_remain() -> None:
     assert sandbox.bare_argv(None, LIMITS, "true") == ("/bin/sh", "-c", "true")
 
 
-GOOD = "S CapEff:\t0000000000000000\nS NoNewPrivs:\t1\nN Inter-| x\nN lo: 0\nE\n"
+GOOD = (
+    "S CapEff:\t0000000000000000\nS NoNewPrivs:\t1\nS Seccomp:\t2\nL Limit Soft Limit Hard Units\n"
+    "L Max processes 5 5 processes\nL Max address space 1000 1000 bytes\nN Inter-| x\nN lo: 0\nE\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +140,9 @@ GOOD = "S CapEff:\t0000000000000000\nS NoNewPrivs:\t1\nN Inter-| x\nN lo: 0\nE\n
         (GOOD.replace("0000\n", "0400\n"), False, "commands have capabilities"),
         (GOOD.replace("CapEff", "Other"), False, "commands have capabilities"),
         (GOOD.replace("\t1", "\t0"), False, "commands can gain privileges"),
+        (GOOD.replace("\t2", "\t0"), False, "no system call is denied"),
+        (GOOD.replace("5 5", "5 6"), False, "the number of processes is not bounded"),
+        (GOOD.replace("1000 1000", "1000 unlimited"), False, "memory is not bounded"),
         ("F files can be seen\n" + GOOD, False, "files can be seen"),
         ("bwrap: no `x`\n", False, "the sandbox does not start.*`bwrap: no 'x''?`"),
         ("", False, "it ended with 1 and said nothing"),
@@ -118,19 +152,62 @@ def test_the_self_test_is_judged_by_what_the_command_could_do(
     output: str, network: bool, fault: str | None
 ) -> None:
     """Anything that it could see, reach or become is a leak, and silence is no proof."""
-    captured = Captured(head=output.encode(), tail=b"", left_out_bytes=0)
-    ended = Ended(ending="exited", status=1, output=captured, all_gone=True)
-    judged = sandbox.judge(ended, network=network)
+    judged = judge(output, network=network)
     assert (judged is None) == (fault is None)
     assert judged is None or re.search(fault or "", judged)
+
+
+def test_a_command_whose_file_is_roots_is_root() -> None:
+    """Whatever it calls itself in there."""
+    assert judge(GOOD, made_by=0) == "the sandbox leaks: commands run as root"
+
+
+def judge(
+    output: str, *, ending: Ending = "exited", network: bool = False, made_by: int = 1
+) -> str | None:
+    captured = Captured(head=output.encode(), tail=b"", left_out_bytes=0)
+    ended = Ended(ending=ending, status=1, output=captured, all_gone=True)
+    return sandbox.judge(ended, network=network, limits=LIMITS, made_by=made_by)
 
 
 @pytest.mark.parametrize("ending", ["timed_out", "flooded"])
 def test_a_self_test_that_does_not_end_has_failed(ending: Ending) -> None:
     """All the right words don't help when it had to be killed."""
-    captured = Captured(head=GOOD.encode(), tail=b"", left_out_bytes=0)
-    ended = Ended(ending=ending, status=-9, output=captured, all_gone=True)
-    assert sandbox.judge(ended, network=False) is not None
+    assert judge(GOOD, ending=ending) is not None
+
+
+# Each is what a daemon would be told of a sandbox that lacks one thing.
+@pytest.mark.needs("bwrap")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lacking", "instead", "fault"),
+    [
+        (("--seccomp",), (), "setuid files can be made, no system call is denied"),
+        (("--remount-ro", "/proc"), (), "/proc can be written"),
+        (("--unshare-all",), ("--unshare-pid", "--unshare-uts"), "the network can be reached"),
+        (("--nproc=64",), (), "the number of processes is not bounded"),
+        (("--as=2147483648",), (), "memory is not bounded"),
+    ],
+)
+async def test_the_self_test_names_what_a_sandbox_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+    lacking: tuple[str, ...],
+    instead: tuple[str, ...],
+    fault: str,
+) -> None:
+    """Looked for in a real one, whose command line was robbed of it."""
+    whole = sandbox.box_argv
+
+    def robbed(*of: object, **more: object) -> tuple[str, ...]:
+        line = list(whole(*of, **more))  # pyright: ignore[reportArgumentType]
+        [at] = [at for at in range(len(line)) if tuple(line[at : at + len(lacking)]) == lacking]
+        line[at : at + len(lacking) + (lacking == ("--seccomp",))] = instead
+        return tuple(line)
+
+    monkeypatch.setattr(sandbox, "box_argv", robbed)
+    tested = await sandbox.self_test()
+    assert isinstance(tested, Broken)
+    assert re.search(fault, tested.reason)
 
 
 @pytest.mark.needs("bwrap")
@@ -157,7 +234,7 @@ async def test_a_bubblewrap_that_may_not_work_here_is_broken(
 ) -> None:
     """Its own words reach the operator, who learns which switch of the machine is off."""
     refusal = "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1"
-    make_programs(tmp_path, ("bwrap", "prlimit"), refusal)
+    make_programs(tmp_path, ("bwrap", "prlimit", "setpriv"), refusal)
     monkeypatch.setattr(sandbox, "ENVIRONMENT", {"PATH": str(tmp_path)})
     assert await sandbox.self_test() == Broken(
         reason="the sandbox does not start, user namespaces may be switched off here:"

@@ -1,0 +1,129 @@
+"""What a command uses: counted where it can't hide, and given away where it has to be."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zeroclaw.host import usage
+from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, Held, Meter, look_through
+
+EMPTY = Held(bytes_=0, entries=0, is_whole=True)
+
+
+def test_what_has_a_name_is_counted_once(tmp_path: Path) -> None:
+    """Holes take nothing, and a second name takes nothing more; no link is followed."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
+    before = look_through(tmp_path)
+    (tmp_path / "b").hardlink_to(tmp_path / "d" / "a")
+    (tmp_path / "out").symlink_to("/usr")
+    with (tmp_path / "holes").open("wb") as holes:
+        holes.truncate(10**9)
+    after = look_through(tmp_path)
+    assert before.entries == 2
+    assert before.bytes_ >= 100_000
+    assert after.entries == 5
+    assert after.bytes_ < before.bytes_ + 50_000
+
+
+def test_a_locked_directory_is_looked_into(tmp_path: Path) -> None:
+    """Else it would be where to hide what is too much."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
+    (tmp_path / "d").chmod(0)
+    assert look_through(tmp_path).bytes_ >= 100_000
+
+
+def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:
+    """Nobody could say how much there is."""
+    place = tmp_path
+    for _ in range(MOST_DEPTH + 1):
+        place /= "d"
+    place.mkdir(parents=True)
+    held = look_through(tmp_path)
+    assert not held.is_whole
+    assert "nested deeper" in held.excess(10**12)
+
+
+def test_too_many_names_end_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking takes bounded steps, however many there are."""
+    monkeypatch.setattr(usage, "_COUNTED_ENTRIES", 5)
+    for n in range(9):
+        (tmp_path / str(n)).touch()
+    held = look_through(tmp_path)
+    assert (held.entries, held.is_whole) == (5, False)
+
+
+@pytest.mark.parametrize(
+    ("held", "excess"),
+    [
+        (EMPTY, ""),
+        (Held(bytes_=100, entries=1, is_whole=True), ""),
+        (Held(bytes_=101, entries=1, is_whole=True), "the workspace holds more than its 100 bytes"),
+        (Held(bytes_=0, entries=MOST_ENTRIES + 1, is_whole=True), "more than 200,000 files"),
+        (Held(bytes_=0, entries=0, is_whole=True, is_disk_full=True), "nearly full"),
+    ],
+)
+def test_too_much_is_named(held: Held, excess: str) -> None:
+    assert (held.excess(100) == "") == (excess == "")
+    assert excess in held.excess(100)
+
+
+def test_a_workspace_that_was_too_full_must_not_grow(tmp_path: Path) -> None:
+    """Neither in bytes nor in names, and a disk that was full before is nobody's fault."""
+    (tmp_path / "a").write_bytes(b"x" * 100_000)
+    held = look_through(tmp_path)
+    meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=held)
+    assert meter(os.getpid()) == ""
+    (tmp_path / "b").write_bytes(b"x" * 100_000)
+    assert [word for _ in range(3) if (word := meter(os.getpid()))] == [
+        f"the workspace holds more than its {held.bytes_:,} bytes"
+    ]
+
+
+def test_a_big_workspace_is_looked_through_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking costs as much as there is, so it takes the same part of the time."""
+    looks = 0
+
+    def look(_: Path) -> Held:
+        nonlocal looks
+        looks += 1
+        return Held(bytes_=0, entries=100_000, is_whole=True)
+
+    monkeypatch.setattr(usage, "look_through", look)
+    meter = Meter(memory_bytes=10**12, most_bytes=10, workspace=tmp_path, held=EMPTY)
+    assert [meter(os.getpid()) for _ in range(25)] == [""] * 25
+    assert looks == 3
+
+
+def test_memory_is_counted(tmp_path: Path) -> None:
+    """Ours, as any process's."""
+    meter = Meter(memory_bytes=1_000, most_bytes=10**9, workspace=tmp_path, held=EMPTY)
+    assert meter(os.getpid()) == "its processes together used more than 1,000 bytes of memory"
+    assert usage.memory_bytes(()) == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.sets(st.text("ab/", min_size=1, max_size=6), max_size=6))
+def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[str]) -> None:
+    """All of it but what is none of their business; what a link points at stays where it was."""
+    workspace = tmp_path / str(len(list(tmp_path.iterdir())))
+    outside = workspace.with_suffix(".outside")
+    (workspace / "private").mkdir(parents=True)
+    (workspace / "private" / "key").touch()
+    outside.touch()
+    (workspace / "link").symlink_to(outside)
+    for name in names:
+        (workspace / "x" / name.replace("/", "/d")).mkdir(parents=True, exist_ok=True)
+    look_through(workspace, skipped=frozenset({("private",)}), owner=65_533)
+    owners = {place: place.lstat().st_uid for place in workspace.rglob("*")}
+    assert {owners.pop(workspace / "private"), owners.pop(workspace / "private" / "key")} == {0}
+    assert set(owners.values()) == {65_533}
+    assert workspace.stat().st_uid == 65_533
+    assert outside.stat().st_uid == 0

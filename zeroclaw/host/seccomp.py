@@ -1,0 +1,216 @@
+"""The filter of system calls that every command in the sandbox runs under (pure).
+
+A classic BPF program, as seccomp(2) and Linux's `filter.rst` have it, handed to bubblewrap. What
+it keeps away are the doors that namespaces leave open: keyrings, other processes, kernel machinery
+that programs never need and attackers do, new namespaces, and modes that would reach the host's
+disk (setuid, setgid, devices). Numbers are those of Linux 6.18's `unistd_64.h` and its generic
+table; a call that is newer than both does not exist in here.
+
+It is built here because nothing kept builds it: `pyseccomp` is a binding of 2021 to a library that
+the machine must have besides, and `python3-seccomp` is Debian's alone. The program is a list of
+numbers, and its test runs it.
+"""
+
+import errno
+import struct
+
+from zeroclaw.value import Value
+
+# linux/bpf_common.h: load a word of `struct seccomp_data`, jumps by a constant, return.
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16  # struct seccomp_data
+ALLOW, KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000  # linux/seccomp.h
+DENY, MISSING = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
+NO_FAMILY = _ERRNO | errno.EAFNOSUPPORT
+_X32 = 0x40000000  # a second table of x86_64, asm/unistd.h
+
+NEWEST = 466
+"""The highest number that the tables know (`removexattrat`)."""
+
+
+class Machine(Value):
+    """One kind of processor.
+
+    Attributes:
+        audit: Its number in linux/audit.h; little-endian, 64 bits, both of them.
+        column: Its place in the tables here.
+    """
+
+    audit: int
+    column: int
+
+
+MACHINES = {
+    "x86_64": Machine(audit=0xC000003E, column=0),
+    "aarch64": Machine(audit=0xC00000B7, column=1),
+}
+
+Numbers = tuple[int | None, int | None]
+
+DENIED: dict[str, Numbers] = {
+    # keyrings
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # other processes
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    # machinery of the kernel
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "syslog": (103, 116),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "lookup_dcookie": (212, 18),
+    "fanotify_init": (300, 262),
+    "vhangup": (153, 58),
+    # mounts and namespaces
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+}
+"""What no command may do, with its numbers."""
+
+ABSENT: dict[str, Numbers] = {
+    # Their arguments are in memory, where a filter can't look; programs fall back to the old ones.
+    "clone3": (435, 435),
+    "openat2": (437, 437),
+    # Memory that belongs to no process, so nobody could count it.
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+}
+"""What does not seem to exist."""
+
+_SET_ID = 0o6000
+_DEVICE = 0o020000  # S_IFCHR, and with one more bit S_IFBLK; no other kind has it
+_NAMESPACES = 0x7E020000  # CLONE_NEW*, linux/sched.h
+_CREATES = 0x00400040  # O_CREAT or __O_TMPFILE, else `open` takes no mode
+
+
+class _Bits(Value):
+    """Denied when an argument has any of these bits; with `only_if`, when another has some too."""
+
+    argument: int
+    bits: int
+    only_if: tuple[int, int] | None = None
+
+
+class _Only(Value):
+    """Refused unless an argument is one of these; with `is_denied`, refused if it is."""
+
+    argument: int
+    values: tuple[int, ...]
+    refusal: int = DENY
+    is_denied: bool = False
+
+
+LIMITED: dict[str, tuple[Numbers, _Bits | _Only]] = {
+    "chmod": ((90, None), _Bits(argument=1, bits=_SET_ID)),
+    "fchmod": ((91, 52), _Bits(argument=1, bits=_SET_ID)),
+    "fchmodat": ((268, 53), _Bits(argument=2, bits=_SET_ID)),
+    "fchmodat2": ((452, 452), _Bits(argument=2, bits=_SET_ID)),
+    "mknod": ((133, None), _Bits(argument=1, bits=_SET_ID | _DEVICE)),
+    "mknodat": ((259, 33), _Bits(argument=2, bits=_SET_ID | _DEVICE)),
+    "creat": ((85, None), _Bits(argument=1, bits=_SET_ID)),
+    "open": ((2, None), _Bits(argument=2, bits=_SET_ID, only_if=(1, _CREATES))),
+    "openat": ((257, 56), _Bits(argument=3, bits=_SET_ID, only_if=(2, _CREATES))),
+    "clone": ((56, 220), _Bits(argument=0, bits=_NAMESPACES)),
+    # TIOCSTI and TIOCLINUX put words into a terminal.
+    "ioctl": ((16, 29), _Only(argument=1, values=(0x5412, 0x541C), is_denied=True)),
+    # The usual one, and asking which it is.
+    "personality": ((135, 92), _Only(argument=0, values=(0, 0xFFFFFFFF))),
+    # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others know no network namespace (vsock), or are rare.
+    "socket": ((41, 198), _Only(argument=0, values=(1, 2, 10, 16), refusal=NO_FAMILY)),
+}
+"""What a command may do with some arguments only; the low 32 bits of one are all that counts."""
+
+
+def program(machine: str) -> bytes | None:
+    """Return the filter as bubblewrap reads it, None for a processor that is not known."""
+    known = MACHINES.get(machine)
+    if known is None:
+        return None
+    code = [
+        (_LOAD, 0, 0, _ARCH_AT),
+        (_EQUAL, 1, 0, known.audit),
+        (_RETURN, 0, 0, KILL),
+        (_LOAD, 0, 0, _NUMBER_AT),
+        (_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, KILL),
+        (_AT_LEAST, 0, 1, NEWEST + 1),
+        (_RETURN, 0, 0, MISSING),
+    ]
+    for table, refusal in ((DENIED, DENY), (ABSENT, MISSING)):
+        for numbers in table.values():
+            if (number := numbers[known.column]) is not None:
+                code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, refusal)]
+    for numbers, rule in LIMITED.values():
+        if (number := numbers[known.column]) is not None:
+            judged = _bits(rule) if isinstance(rule, _Bits) else _only(rule)
+            code += [(_EQUAL, 0, len(judged), number), *judged]
+    code.append((_RETURN, 0, 0, ALLOW))
+    return b"".join(struct.pack("<HBBI", *one) for one in code)
+
+
+_Code = list[tuple[int, int, int, int]]
+
+
+def _bits(rule: _Bits) -> _Code:
+    judged = [
+        (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument),
+        (_ANY_BIT, 0, 1, rule.bits),
+        (_RETURN, 0, 0, DENY),
+        (_RETURN, 0, 0, ALLOW),
+    ]
+    if rule.only_if is None:
+        return judged
+    argument, bits = rule.only_if
+    # Without these bits straight on to the last line, which allows.
+    return [
+        (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument),
+        (_ANY_BIT, 0, len(judged) - 1, bits),
+        *judged,
+    ]
+
+
+def _only(rule: _Only) -> _Code:
+    named, other = (rule.refusal, ALLOW) if rule.is_denied else (ALLOW, rule.refusal)
+    code: _Code = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument)]
+    for value in rule.values:
+        code += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, named)]
+    return [*code, (_RETURN, 0, 0, other)]

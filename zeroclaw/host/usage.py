@@ -1,0 +1,233 @@
+"""What a command uses: memory of all its processes together, and room in its workspace.
+
+The kernel bounds each process by itself (setrlimit(2)), so one with many could have many times as
+much. Looked at while it runs, several times a second, from proc(5); blocking, so called in threads.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from zeroclaw.host import processes
+from zeroclaw.value import Value, replace
+
+MOST_ENTRIES = 200_000
+MOST_DEPTH = 64
+_COUNTED_ENTRIES = 2 * MOST_ENTRIES  # room to see how far beyond, and whether it grows
+SPARE_BYTES = 268_435_456
+"""What stays free on the disk of a workspace, whoever fills it."""
+
+_ENTRIES_A_CALL = 10_000  # a full workspace is looked through less often than a small one
+_BLOCK = 512  # of `st_blocks`, stat(2)
+_KB = 1_024  # of proc(5)
+_OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Held(Value):
+    """What a workspace holds.
+
+    Attributes:
+        bytes_: On the disk: a file of holes takes little, two names of one file take it once.
+        entries: Files, directories and all else that has a name.
+        is_whole: All of it was counted; else there is far too much, or some lies deeper than
+            `MOST_DEPTH`.
+        is_disk_full: Its disk has less than `SPARE_BYTES` left.
+    """
+
+    bytes_: int
+    entries: int
+    is_whole: bool
+    is_disk_full: bool = False
+
+    def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
+        """Return what there is too much of, empty for nothing."""
+        if not self.is_whole or self.entries > most_entries:
+            return (
+                f"the workspace holds more than {most_entries:,} files, or directories nested"
+                f" deeper than {MOST_DEPTH}"
+            )
+        if self.bytes_ > most_bytes:
+            return f"the workspace holds more than its {most_bytes:,} bytes"
+        return "the disk of the workspace is nearly full" if self.is_disk_full else ""
+
+
+class Meter:
+    """Watches one command; what it uses too much of ends it.
+
+    A workspace that held too much before must not grow.
+    """
+
+    def __init__(self, *, memory_bytes: int, most_bytes: int, workspace: Path, held: Held) -> None:
+        """Watch the memory, and a workspace that held so much before."""
+        self._memory_bytes = memory_bytes
+        self._workspace = workspace
+        self._most = max(most_bytes, held.bytes_), max(MOST_ENTRIES, held.entries)
+        self._was_full = held.is_disk_full
+        self._calls_to_look = 0
+
+    def __call__(self, pid: int) -> str:
+        """Return what a command, by its first process, uses too much of; empty for nothing."""
+        if memory_bytes(processes.tree(pid)) > self._memory_bytes:
+            return f"its processes together used more than {self._memory_bytes:,} bytes of memory"
+        self._calls_to_look -= 1
+        if self._calls_to_look > 0:
+            return ""
+        held = look_through(self._workspace)
+        self._calls_to_look = 2 + held.entries // _ENTRIES_A_CALL
+        return replace(held, is_disk_full=held.is_disk_full and not self._was_full).excess(
+            *self._most
+        )
+
+
+def memory_bytes(pids: tuple[int, ...]) -> int:
+    """Return what processes have of memory that is nobody else's, each page once.
+
+    Pages that they share without a file (`MAP_SHARED | MAP_ANONYMOUS`) stay when whoever wrote them
+    ends, and count with nobody who does not touch them; so such a piece counts as a whole.
+    """
+    own = 0
+    shared: dict[str, int] = {}
+    for pid in pids:
+        own += _own_bytes(pid)
+        for piece, size in _shared(pid):
+            shared[piece] = max(size, shared.get(piece, 0))
+    return own + sum(shared.values())
+
+
+def look_through(
+    workspace: Path,
+    *,
+    skipped: frozenset[tuple[str, ...]] = frozenset(),
+    owner: int | None = None,
+) -> Held:
+    """Count what a workspace holds; directories that their owner locked are opened again.
+
+    Args:
+        workspace: Its real path.
+        skipped: Places, by their names from the workspace down, that are none of its business.
+        owner: What is ours becomes this user's, None to leave it ours.
+    """
+    counted = _Counted(skipped, owner)
+    directory = os.open(workspace, _OPENED)
+    try:
+        if owner is not None and os.fstat(directory).st_uid == os.geteuid():
+            os.fchown(directory, owner, owner)
+        counted.go_through(directory, ())
+        disk = os.fstatvfs(directory)
+    finally:
+        os.close(directory)
+    return Held(
+        bytes_=counted.bytes_,
+        entries=counted.entries,
+        is_whole=counted.is_whole,
+        is_disk_full=disk.f_bavail * disk.f_frsize < SPARE_BYTES,
+    )
+
+
+class _Counted:
+    """What was counted so far; every step is taken from an open directory, so no link leads out."""
+
+    def __init__(self, skipped: frozenset[tuple[str, ...]], owner: int | None) -> None:
+        self._skipped = skipped
+        self._owner = owner
+        self._ours = os.geteuid()
+        self._linked: set[int] = set()
+        self.bytes_ = self.entries = 0
+        self.is_whole = True
+
+    def go_through(self, directory: int, parts: tuple[str, ...]) -> None:
+        device = os.fstat(directory).st_dev
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if self.entries >= _COUNTED_ENTRIES:
+                    self.is_whole = False
+                    return
+                if self._skipped and (*parts, entry.name) in self._skipped:
+                    continue
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # it went while we looked
+                if found.st_dev != device:
+                    continue  # a disk of its own is not filled through here
+                self._count(found)
+                if self._owner is not None and found.st_uid == self._ours:
+                    self._give(entry.name, directory)
+                if stat.S_ISDIR(found.st_mode):
+                    self._descend(entry.name, directory, (*parts, entry.name))
+
+    def _count(self, found: os.stat_result) -> None:
+        self.entries += 1
+        if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
+            if found.st_ino in self._linked:
+                return
+            self._linked.add(found.st_ino)
+        self.bytes_ += found.st_blocks * _BLOCK
+
+    def _give(self, name: str, directory: int) -> None:
+        try:
+            os.chown(
+                name, self._owner or 0, self._owner or 0, dir_fd=directory, follow_symlinks=False
+            )
+        except FileNotFoundError:
+            return
+
+    def _descend(self, name: str, directory: int, parts: tuple[str, ...]) -> None:
+        if len(parts) > MOST_DEPTH:
+            self.is_whole = False
+            return
+        inner = _opened(name, directory)
+        if inner is None:
+            return
+        try:
+            self.go_through(inner, parts)
+        finally:
+            os.close(inner)
+
+
+def _opened(name: str, directory: int) -> int | None:
+    """Open a directory, unlocked where its owner, who is us, locked it."""
+    try:
+        return os.open(name, _OPENED, dir_fd=directory)
+    except PermissionError:
+        pass
+    except OSError:
+        return None  # it went, or became something else
+    try:
+        place = os.open(name, os.O_PATH | _OPENED, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        # A place that is open is changed, and none that took its name meanwhile.
+        at = Path(f"/proc/self/fd/{place}")
+        at.chmod(stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRWXU)
+        return os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None  # somebody else's, so no command of ours put anything there
+    finally:
+        os.close(place)
+
+
+def _own_bytes(pid: int) -> int:
+    lines = _read(pid, "status")
+    found = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon:", "VmSwap:")))
+    return sum(int(told.split()[0]) * _KB for told in found.values())
+
+
+def _shared(pid: int) -> Iterator[tuple[str, int]]:
+    """Yield the pieces of shared memory without a file, by their inode, with how much is mapped."""
+    for line in _read(pid, "maps"):
+        if "/dev/zero (deleted)" not in line:
+            continue
+        span, mode, offset, _, inode, *_ = line.split()
+        if mode.endswith("s"):
+            start, end = (int(at, 16) for at in span.split("-"))
+            yield inode, int(offset, 16) + end - start
+
+
+def _read(pid: int, name: str) -> list[str]:
+    try:
+        return (processes.PROC / str(pid) / name).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []  # it ended while we looked
