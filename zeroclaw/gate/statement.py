@@ -17,6 +17,7 @@ from typing import Literal, cast, get_args
 
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.conditions import CONDITIONS
+from zeroclaw.resource import host_pattern, path_pattern
 from zeroclaw.value import Value, field
 
 StatementEffect = Literal["allow", "ask", "deny"]
@@ -26,8 +27,13 @@ _ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _PRINCIPAL = re.compile(r"anyone|(?!anyone:)[^\s:*]+:[^\s*]+")
 _ACTION = re.compile(r"\*|(tool|command|approve):\S+")
 _RESOURCE = re.compile(r"\*|file:[/*].*|(host|sandbox|notes|results|attachment):.+", re.DOTALL)
-_FOLDER = re.compile(r"file:.+/")
-_NOT_NORMAL = re.compile(r"//|/\.\.?(/|$)|\x00")
+# What there is but files and hosts, as tools name it, see the docstring above.
+_OTHERS: Mapping[str, re.Pattern[str]] = {
+    "sandbox": re.compile(r"workspace|none"),
+    "notes": re.compile(r"(of|in):.+"),
+    "results": re.compile(r"[^:/]+"),
+    "attachment": re.compile(r"[^:/]+/[1-9][0-9]*"),
+}
 
 
 class Statement(Value):
@@ -99,12 +105,8 @@ def check_statement(entry: Mapping[str, object], path: str) -> Statement | tuple
     actions = _patterns(entry, "actions", path, _ACTION, faults)
     resources: tuple[str, ...] = ()
     if "resources" in entry:
-        resources = _patterns(entry, "resources", path, _RESOURCE, faults)
-        faults.extend(
-            f"{path}.resources: `{_shown(resource)}` is not in normal form, so it would never match"
-            for resource in resources
-            if _NOT_NORMAL.search(resource) or _FOLDER.fullmatch(resource)
-        )
+        written = _patterns(entry, "resources", path, _RESOURCE, faults)
+        resources = tuple(_resource(one, f"{path}.resources", faults) for one in written)
     when = _conditions(entry.get("when", {}), f"{path}.when", faults)
     if faults or effect is None:
         return tuple(faults)
@@ -160,6 +162,24 @@ def _patterns(
         if not isinstance(item, str) or not form.fullmatch(item)
     )
     return tuple(str(item) for item in items)
+
+
+def _resource(written: str, path: str, faults: list[str]) -> str:
+    """Return a resource in the form in which tools name it; one that has none is a fault."""
+    kind, _, rest = written.partition(":")
+    known = _OTHERS.get(kind)
+    try:
+        if kind == "host":
+            return f"{kind}:{host_pattern(rest)}"
+        if kind == "file":
+            return f"{kind}:{path_pattern(rest)}"
+    except ValueError as error:
+        faults.append(f"{path}: `{_shown(written)}` {error}")
+        return written
+    if known is not None and "*" not in rest and not known.fullmatch(rest):
+        names = "`sandbox:workspace`, `notes:of:<principal>`, `attachment:<conversation>/<number>`"
+        faults.append(f"{path}: `{_shown(written)}` is nothing that a tool names, such as {names}")
+    return written
 
 
 def _conditions(value: object, path: str, faults: list[str]) -> dict[str, object]:

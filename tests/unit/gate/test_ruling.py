@@ -7,12 +7,13 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call
-from tests.unit.gate.policy_questions import statement
+from tests.unit.gate.policy_questions import query, statement
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.refusal import Refusals
+from zeroclaw.gate.ruling import rule, rule_answer
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.statement import Statement
 from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, GateSettings
@@ -131,3 +132,16 @@ async def test_an_allow_has_to_cover_all_below(workspace: Path) -> None:
     calls = [call("list_files", '{"path": "plans"}'), call("list_files", '{"path": "."}')]
     within, beyond = (await house.gate_batch(calls, setting)).verdicts
     assert (isinstance(within, Allowed), isinstance(beyond, Denied)) == (True, True)
+
+
+def test_who_is_out_does_nothing_whatever_is_asked() -> None:
+    """A command and an answer too, and a command has no resources to protect (P4)."""
+    policy, nothing = assemble("full"), Protected(closed=())
+    command = query("command:help")
+    assert rule(command, policy=policy, protected=nothing).decision.effect == "allow"
+    assert rule(command, policy=policy, protected=nothing, out="gone").by == "people"
+    answer = query("approve:shell")
+    named = ("role:operator",)
+    assert rule_answer(answer, policy=policy, approvers=named).decision.effect == "allow"
+    assert rule_answer(answer, policy=policy, approvers=named, out="gone").by == "people"
+    assert rule_answer(answer, policy=policy, approvers=("person:eve",)).by == "approvers"

@@ -83,10 +83,12 @@ def test_resources_when_and_note_may_be_left_out() -> None:
         ({"resources": ["a\nb"]}, ".resources: `a b` is not one of"),
         ({"un\nless": 1}, ".un less: unknown key"),
         ({"resources": ["/etc"]}, ".resources: `/etc` is not one of"),
-        ({"resources": ["file:/a/../b"]}, ".resources: `file:/a/../b` is not in normal form"),
-        ({"resources": ["file:/a/."]}, ".resources: `file:/a/.` is not in normal form"),
-        ({"resources": ["file:/a//b"]}, ".resources: `file:/a//b` is not in normal form"),
-        ({"resources": ["file:/a/"]}, ".resources: `file:/a/` is not in normal form"),
+        ({"resources": ["file:/a/../b"]}, ".resources: `file:/a/../b` goes up with `..`"),
+        ({"resources": ["file:/a/"]}, ".resources: `file:/a/` ends with `/`: `file:/a` is the"),
+        ({"resources": ["host:example.org"]}, ".resources: `host:example.org` names no port"),
+        ({"resources": ["sandbox:Workspace"]}, ".resources: `sandbox:Workspace` is nothing that"),
+        ({"resources": ["notes:person:ann"]}, ".resources: `notes:person:ann` is nothing that"),
+        ({"resources": ["attachment:01C"]}, ".resources: `attachment:01C` is nothing that"),
         ({"when": "always"}, ".when: must be a table of conditions"),
         ({"when": {"moon": 1}}, ".when.moon: unknown condition, known are effects_within, "),
         ({"when": {"declared": 1}}, ".when.declared: must be true or false"),
@@ -119,6 +121,18 @@ def test_good_statements_come_back_in_order() -> None:
     """The same number as were written."""
     other = {**GOOD, "id": "other"}
     assert [one.id for one in configured([GOOD, other])] == ["office-hours", "other"]
+
+
+def test_hosts_and_paths_are_read_in_the_form_in_which_tools_name_them() -> None:
+    """A deny that never matches is an open door, however it is spelled (P3)."""
+    written = ["host:Blocked.Example:443", "host:bücher.example.:*", "file:/srv//a/./b"]
+    checked = check_statement({**GOOD, "resources": written}, "x")
+    assert isinstance(checked, Statement)
+    assert checked.resources == (
+        "host:blocked.example:443",
+        "host:xn--bcher-kva.example:*",
+        "file:/srv/a/b",
+    )
 
 
 def test_the_root_folder_is_in_normal_form() -> None:

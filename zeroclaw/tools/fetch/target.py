@@ -7,23 +7,16 @@ takes for a password. So whatever is odd is refused, and everybody gets the cano
 import re
 from collections.abc import Collection
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 from urllib.parse import quote, urljoin, urlsplit
 
-import idna
-
+from zeroclaw.resource import LAST_PORT, host_form
 from zeroclaw.value import Value
 
 MAX_URL_CHARS = 4_000
 
 _PORTS = {"http": 80, "https": 443}
-_LAST_PORT = 65_535
-_LONGEST_NAME = 253  # RFC 1035, section 2.3.4, without the bytes that count
 _ODD = re.compile(r"[\x00-\x20\x7f-\x9f\\]")
-_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-# What inet_aton reads as an address, by the rule of the URL standard: 2130706433, 0x7f.1, 127.1.
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 # RFC 3986: what may stand in a path or a query, with % of what is quoted already.
 _KEPT = "/?:@!$&'()*+,;=-._~%"
@@ -140,49 +133,18 @@ def _host_and_port(netloc: str) -> tuple[str, int | None]:
         return netloc, None
     if port == "":
         return host, None
-    if not _PORT.fullmatch(port) or int(port) > _LAST_PORT:
+    if not _PORT.fullmatch(port) or int(port) > LAST_PORT:
         raise TargetRefused(why="must have a port from 1 to 65535, or none")
     return host, int(port)
 
 
-def _one_form(address: IPv6Address) -> str:
-    """Return an address in the form that every release of Python writes it in, groups of hex."""
-    mapped = address.ipv4_mapped
-    if mapped is None:
-        return str(address)
-    high, low = divmod(int(mapped), 1 << 16)
-    return f"::ffff:{high:x}:{low:x}"
-
-
 def _host(host: str) -> tuple[str, bool]:
     """Return a host in its one form, and whether it is an address."""
-    if host.startswith("[") and host.endswith("]"):
-        try:
-            address = IPv6Address(host[1:-1])
-        except ValueError:
-            raise TargetRefused(why="must have an IPv6 address between its brackets") from None
-        if address.scope_id is not None:
-            raise TargetRefused(why="must not name a network interface")
-        return _one_form(address), True
-    name = _name(host)
-    last = name.rpartition(".")[2]
-    if not _NUMBER.fullmatch(last):
-        return name, False
     try:
-        return str(IPv4Address(name)), True
-    except ValueError:
-        raise TargetRefused(why="must write an IPv4 address as four decimal numbers") from None
-
-
-def _name(host: str) -> str:
-    try:
-        name = host.lower() if host.isascii() else idna.encode(host, uts46=True).decode()
-    except (idna.IDNAError, UnicodeError):
-        raise TargetRefused(why="must name a host that exists in the DNS's alphabet") from None
-    name = name.removesuffix(".")
-    if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-        raise TargetRefused(why="must name a host")
-    return name
+        name = host_form(host)
+    except ValueError as error:
+        raise TargetRefused(why=str(error)) from None
+    return name, ":" in name or name.rpartition(".")[2].isdigit()
 
 
 def _path(path: str, query: str) -> str:

@@ -1,0 +1,152 @@
+"""The one form in which resources are compared: in policy statements and in what tools name.
+
+Two spellings of one host or one path must never be two resources, or a deny on the one lets the
+other through. So every name is brought into its one form where it comes in, and what has none is
+refused. In a pattern `*` stands for any run of characters; what stands beside it gets the same
+form.
+"""
+
+import re
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+import idna
+
+LAST_PORT = 65_535
+_LONGEST_NAME = 253  # RFC 1035, section 2.3.4, without the bytes that count
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LABEL_PATTERN = re.compile(r"[a-z0-9_*-]{1,63}")
+# What inet_aton reads as an address, by the rule of the URL standard: 2130706433, 0x7f.1, 127.1.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+# UTS #46: these separate labels as a full stop does.
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+_PORT_PATTERN = re.compile(r"[0-9*]{1,8}")
+_GROUP_PATTERN = re.compile(r"|[1-9a-f*][0-9a-f*]{0,4}|0")
+
+
+def host_form(host: str) -> str:
+    """Return a name in lower case and ASCII, or an address; IPv6 without brackets.
+
+    Raises:
+        ValueError: It is no host; why, as it follows the word "URL".
+    """
+    if host.startswith("[") and host.endswith("]"):
+        return address_form(host[1:-1])
+    labels = [_label(one, _LABEL) for one in _labels(host)]
+    name = ".".join(labels)
+    if len(name) > _LONGEST_NAME:
+        raise _no_host()
+    if not _NUMBER.fullmatch(labels[-1]):
+        return name
+    try:
+        return str(IPv4Address(name))
+    except AddressValueError:
+        message = "must write an IPv4 address as four decimal numbers"
+        raise ValueError(message) from None
+
+
+def address_form(text: str) -> str:
+    """Return an IPv6 address as every release of Python writes it: groups of hex, zeros left out.
+
+    Raises:
+        ValueError: It is none; why, as it follows the word "URL".
+    """
+    try:
+        address = IPv6Address(text)
+    except AddressValueError:
+        message = "must have an IPv6 address between its brackets"
+        raise ValueError(message) from None
+    if address.scope_id is not None:
+        message = "must not name a network interface"
+        raise ValueError(message)
+    mapped = address.ipv4_mapped
+    if mapped is None:
+        return str(address)
+    high, low = divmod(int(mapped), 1 << 16)
+    return f"::ffff:{high:x}:{low:x}"
+
+
+def host_pattern(text: str) -> str:
+    """Return what stands behind `host:` in a statement, in its one form.
+
+    Args:
+        text: `<name>:<port>`, with `*` for any run of characters; `*` alone means every host.
+
+    Raises:
+        ValueError: It would never match; why, for whoever wrote it.
+    """
+    if set(text) == {"*"}:
+        return text
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or host.count("[") != host.count("]"):
+        message = f"names no port: write `host:{text}:443`, or `host:{text}:*` for every port"
+        raise ValueError(message)
+    return f"{_host_pattern(host)}:{_port_pattern(port)}"
+
+
+def path_pattern(text: str) -> str:
+    """Return what stands behind `file:` in a statement, in its one form.
+
+    Raises:
+        ValueError: It would never match; why, for whoever wrote it.
+    """
+    plain = re.sub(r"/(\./)+", "/", re.sub(r"/+", "/", text))
+    plain = plain.removesuffix("/.") or "/"
+    if "/.." in plain and re.search(r"/\.\.(/|$)", plain):
+        message = "goes up with `..`: write the real path"
+        raise ValueError(message)
+    if "\0" in plain:
+        message = "holds a NUL, which no path does"
+        raise ValueError(message)
+    if plain != "/" and plain.endswith("/"):
+        folder = plain.rstrip("/")
+        message = f"ends with `/`: `file:{folder}` is the folder, `file:{folder}/*` all in it"
+        raise ValueError(message)
+    return plain
+
+
+def _host_pattern(host: str) -> str:
+    bare = host.removeprefix("[").removesuffix("]")
+    if "*" not in bare:
+        return address_form(bare) if ":" in bare else host_form(host)
+    if ":" in bare:
+        # Groups beside a `*` can't be put together, so they have to be written as an address is.
+        groups = bare.lower()
+        if not all(_GROUP_PATTERN.fullmatch(one) for one in groups.split(":")):
+            message = "must write the groups of an IPv6 address in hex, without zeros before them"
+            raise ValueError(message)
+        return groups
+    return ".".join(_label(one, _LABEL_PATTERN) for one in _labels(bare))
+
+
+def _port_pattern(port: str) -> str:
+    if not _PORT_PATTERN.fullmatch(port):
+        message = "must have a port from 1 to 65535, or `*`"
+        raise ValueError(message)
+    if "*" in port:
+        return port
+    if not 1 <= int(port) <= LAST_PORT:
+        message = "must have a port from 1 to 65535, or `*`"
+        raise ValueError(message)
+    return str(int(port))
+
+
+def _labels(host: str) -> list[str]:
+    """Split a name at its dots; the one behind it is the root's, and says nothing."""
+    labels = _DOTS.split(host)
+    return labels[:-1] if len(labels) > 1 and not labels[-1] else labels
+
+
+def _label(label: str, form: re.Pattern[str]) -> str:
+    try:
+        plain = label.lower() if label.isascii() else idna.encode(label, uts46=True).decode()
+    except (idna.IDNAError, UnicodeError):
+        message = "must name a host that exists in the DNS's alphabet"
+        raise ValueError(message) from None
+    if not all(form.fullmatch(one) for one in plain.split(".")):
+        raise _no_host()
+    return plain
+
+
+def _no_host() -> ValueError:
+    message = "must name a host"
+    return ValueError(message)
