@@ -49,7 +49,7 @@ async def greeted(typed: str, directory: Path, **environment: str) -> str:
     os.close(terminal)
     assert process.stdout is not None
     said = await process.stdout.readline()
-    said += await process.stdout.readuntil(b"zeroclaw chat\n")
+    said += await process.stdout.readuntil(b"zeroclaw chat --config")
     process.terminate()
     said += await process.stdout.read()
     assert await process.wait() == 0
@@ -86,7 +86,7 @@ async def test_a_key_is_left_alone_where_nobody_can_be_asked(tmp_path: Path) -> 
         env={**os.environ, "XDG_DATA_HOME": str(tmp_path), "OPENAI_API_KEY": KEY},
     )
     assert process.stdout is not None
-    said = await process.stdout.readuntil(b"zeroclaw chat\n")
+    said = await process.stdout.readuntil(b"zeroclaw chat --config")
     process.terminate()
     _, log = await process.communicate()
     assert b"(OPENAI_API_KEY) is taken only after a yes on a terminal" in said

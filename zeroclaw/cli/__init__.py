@@ -11,6 +11,7 @@ from typing import IO
 
 import click
 
+from zeroclaw.cli.typed import copyable
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.value import Value
 
@@ -63,8 +64,9 @@ class Told(click.ClickException):
     exit_code = 1
 
     def __init__(self, lines: tuple[str, ...]) -> None:
-        super().__init__("; ".join(lines))
-        self.lines = lines
+        # Now, while the options of the command are known; when it is shown they are not.
+        self.lines = tuple(map(copyable, lines))
+        super().__init__("; ".join(self.lines))
 
     def show(self, file: IO[str] | None = None) -> None:
         """Print one line for each fault."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import config_place, data_place, with_config
+from zeroclaw.cli.typed import say
 
 
 @click.group("config")
@@ -87,7 +88,7 @@ def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
         raise ConfigError(in_file(path, (*new, "nothing was changed")))
     replace_text(path, after)
     when = when_it_holds(before, after, data_place(config, None))
-    click.echo(f"{path}: {done}; {when}")
+    say(f"{path}: {done}; {when}")
     for line in in_file(path, faults):
         click.echo(f"zeroclaw: {line} (as before)", err=True)
 

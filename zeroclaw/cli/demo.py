@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.typed import program
+from zeroclaw.cli.typed import say
 
 _SCRIPT = "demo.toml"
 _FIRST = "Please put a haiku about a lobster into a file."
@@ -62,10 +62,10 @@ async def _demo(*, auto: bool) -> None:
         except Unanswered as error:
             message = (
                 "the demo waits for your approval, and nothing more can be typed here; run it in "
-                f"a terminal, or as `{program()} demo --auto`"
+                "a terminal, or as `zeroclaw demo --auto`"
             )
             raise Unanswered(message) from error
-    click.echo(f"that was the demo; `{program()} chat` talks with a model")
+    say("that was the demo; `zeroclaw chat` talks with a model")
 
 
 def _prepare(place: Path) -> Path:

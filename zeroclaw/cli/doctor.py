@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import as_json, with_places
+from zeroclaw.cli.typed import copyable, say
 
 
 @click.command("doctor")
@@ -27,11 +28,16 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     lines = judge(look(config, data_dir, os.environ))
     if as_json:
         checks = [
-            {"check": one.check, "verdict": one.verdict, "text": one.text, "remedy": one.remedy}
+            {
+                "check": one.check,
+                "verdict": one.verdict,
+                "text": one.text,
+                "remedy": copyable(one.remedy),
+            }
             for one in lines
         ]
         told = {"healthy": exit_code(lines) == 0, "checks": checks}
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(in_words(line) for line in lines))
+        say("\n".join(in_words(line) for line in lines))
     sys.exit(exit_code(lines))

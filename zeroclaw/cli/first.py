@@ -1,7 +1,8 @@
 """Makes the first configuration, by asking or out of options, and says what to do next."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -80,6 +81,8 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         owner=given.name,
         language=given.language,
     )
+    if wrong := tuple(_no_senders(given.operators)):
+        raise ConfigError(wrong)
     text = compose(answers)
     for one in given.more:
         key, equals, value = one.partition("=")
@@ -88,10 +91,13 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
             raise ConfigError((fault,))
         text = changed(text, key.strip(), value.strip())
     config = parse(text)
+    faults = tuple(_unheard(given.operators, config))
+    if is_tried and not faults:
+        faults = tuple(map(_with_option, faults_in(text, environment=environment)))
+    if faults:
+        raise ConfigError(faults)
     if not is_tried:
         return text
-    if faults := faults_in(text, environment=environment):
-        raise ConfigError(tuple(map(_with_option, faults)))
     seen = [model_seen(config.provider, environment, home=Path.home())]
     for kind, (manifest, _) in _installed().items():
         if kind in config.channels and config.channels[kind].enabled:
@@ -104,7 +110,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
 
 
 def next_steps(
-    path: Path, text: str, environment: Mapping[str, str], *, is_usual: bool, program: str
+    path: Path, text: str, environment: Mapping[str, str], *, command: Callable[[str], str]
 ) -> Iterator[str]:
     """Return what to do now.
 
@@ -112,17 +118,16 @@ def next_steps(
         path: What was written.
         text: What stands in it.
         environment: `os.environ`; a daemon may have another.
-        is_usual: Commands find the file without being told of it.
-        program: What a person types to run a command of ours.
+        command: Returns what a person types for a command of ours.
     """
-    config, more = parse(text), "" if is_usual else f" --config {path}"
+    config = parse(text)
     yield f"wrote {path}"
     for fault in faults_in(text, environment=environment):
         yield f"  first     {fault}"
-    yield f"  start     {program} run{more}"
+    yield f"  start     {command('run')}"
     channels = {name: one for name, one in config.channels.items() if one.enabled}
     if "terminal" in channels:
-        yield f"  talk      {program} chat{more}"
+        yield f"  talk      {command('chat')}"
     if "web" in channels:
         yield "  web page  by the link that the daemon prints when it starts"
     if by_code := ", ".join(name for name, one in channels.items() if one.pairing == "code"):
@@ -130,8 +135,8 @@ def next_steps(
             yield f"  operator  write to the bot on {by_code}, and approve your code on the web page"
         else:
             yield f"  operator  send the code that the daemon prints to the bot, on {by_code}"
-    yield f"  test      {program} models test{more}"
-    yield f"  change    {program} config set{more} KEY VALUE"
+    yield f"  test      {command('models test')}"
+    yield f"  change    {command('config set KEY VALUE')}"
 
 
 def _with_option(fault: str) -> str:
@@ -172,6 +177,20 @@ def _provider(given: Given) -> ProviderSettings:
     except ValueError as error:
         fault = "--key-env and --key-file are two keys; give one of them"
         raise ConfigError((fault,)) from error
+
+
+def _no_senders(operators: tuple[str, ...]) -> Iterator[str]:
+    for one in operators:
+        if not re.fullmatch("[^:]+:.+", one):
+            yield f"--operator: `{one}` is no sender; write CHANNEL:ID, such as telegram:4711"
+
+
+def _unheard(operators: tuple[str, ...], config: Config) -> Iterator[str]:
+    """Say which operators write on a channel that is not there."""
+    for one in operators:
+        channel, _, _ = one.partition(":")
+        if channel not in config.channels:
+            yield f"--operator: there is no channel `{channel}` here; give --channel {channel} too"
 
 
 def _is_by_code(kind: str, given: Given) -> bool:

@@ -1,6 +1,6 @@
 """What a daemon says when it is up: few lines, each something to do next."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from zeroclaw.config import Config
 from zeroclaw.daemon.parts import ReadyFacts
@@ -15,7 +15,12 @@ STRONGER = """\
 
 
 def greeting(
-    facts: ReadyFacts, config: Config, places: Places, *, why: str = "", program: str = "zeroclaw"
+    facts: ReadyFacts,
+    config: Config,
+    places: Places,
+    *,
+    why: str = "",
+    command: Callable[[str], str] = "zeroclaw {}".format,
 ) -> Iterator[str]:
     """Return the lines; the first says that it is ready.
 
@@ -24,7 +29,7 @@ def greeting(
         config: That it runs on.
         places: Where that came from.
         why: About a model that was found.
-        program: What a person types to run a command of ours.
+        command: Returns what a person types for a command of ours.
     """
     yield f"zeroclaw is ready: {', '.join(facts.channels) or 'no channels'}"
     yield f"  model     {facts.model}"
@@ -33,18 +38,18 @@ def greeting(
     if facts.note:
         yield f"            {facts.note}"
     if facts.halted:
-        yield f"  HALTED    by {facts.halted}; `{program} resume` goes on"
+        yield f"  HALTED    by {facts.halted}; `{command('resume')}` goes on"
     if facts.shell:
         yield f"  no shell  {facts.shell}"
     if facts.claim:
         yield f"  operator  nobody yet: send {facts.claim} to the bot in a private chat, within the hour"
     if facts.web_url:
-        yield f"  web page  {facts.web_url} (opens once; `{program} status` makes another)"
+        yield f"  web page  {facts.web_url} (opens once; `{command('status')}` makes another)"
     if "terminal" in {config.kind_of(name) for name in facts.channels}:
-        yield f"  terminal  {program} chat"
+        yield f"  terminal  {command('chat')}"
     if config.provider.kind == "local" and facts.note:  # the note says that it calls no tools
         where = places.config or "~/.config/zeroclaw/config.toml"
         yield '  tools     call one yourself with `/tool shell {"command": "date"}`, or see'
-        yield f"            `{program} demo`"
+        yield f"            `{command('demo')}`"
         yield f"  stronger  name a model that calls tools, in {where}:"
         yield STRONGER

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import data_place, with_places
+from zeroclaw.cli.typed import say
 
 
 @click.command("halt")
@@ -18,6 +19,6 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     from zeroclaw.cli.switching import switch
 
     if switch(data_place(config, data_dir), on=True):
-        click.echo("halted: nothing runs and nothing starts, until `zeroclaw resume`")
+        say("halted: nothing runs and nothing starts, until `zeroclaw resume`")
     else:
-        click.echo("no daemon runs; the next one starts halted, until `zeroclaw resume`")
+        say("no daemon runs; the next one starts halted, until `zeroclaw resume`")

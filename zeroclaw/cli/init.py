@@ -6,9 +6,16 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from click.core import ParameterSource
 
 from zeroclaw.cli.options import with_config
-from zeroclaw.cli.typed import program
+from zeroclaw.cli.typed import command as command_line
+
+_WITHOUT_QUESTIONS = (
+    *("url", "model", "key_env", "key_file", "model_file", "channels", "operators"),
+    *("autonomy", "name", "language", "more", "unchecked"),
+)
+"""Options that answer what would be asked."""
 
 
 @click.command("init")
@@ -84,6 +91,7 @@ def command(
     if path.exists() and not force:
         fault = f"`{path}` is there already; change it with `zeroclaw config set`, or give --force"
         raise ConfigError((fault,))
+    _refuse_idle_options(click.get_current_context(), is_asked=not yes)
     if yes:
         given = first.Given(
             url=url,
@@ -108,6 +116,26 @@ def command(
     if path.exists():
         click.echo(f"the file that was there is kept as `{kept_before(path)}`")
     replace_text(path, text)
-    is_usual = config is None
-    steps = first.next_steps(path, text, os.environ, is_usual=is_usual, program=program())
-    click.echo("\n".join(steps))
+    click.echo("\n".join(first.next_steps(path, text, os.environ, command=command_line)))
+
+
+def _refuse_idle_options(ctx: click.Context, *, is_asked: bool) -> None:
+    """Refuse what would be left out without a word: an answer beside the questions, a lone name.
+
+    Raises:
+        click.UsageError: With each of them.
+    """
+    given = {
+        parameter.name: parameter.opts[-1]
+        for parameter in ctx.command.params
+        if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    }
+    if is_asked and (idle := [given[name] for name in _WITHOUT_QUESTIONS if name in given]):
+        message = f"{', '.join(idle)}: only with --yes, which asks nothing; leave out to be asked"
+        raise click.UsageError(message)
+    if "name" in given and "operators" not in given:
+        message = (
+            "--name is of the operator that --operator CHANNEL:ID names; on web and terminal you "
+            "are the operator without either"
+        )
+        raise click.UsageError(message)

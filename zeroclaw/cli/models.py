@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from zeroclaw.cli.options import as_json, with_config
+from zeroclaw.cli.typed import say
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -42,7 +43,7 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(offered.as_json(found), indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(offered.in_words(found)))
+        say("\n".join(offered.in_words(found)))
 
 
 @command.command("get")
@@ -82,7 +83,7 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     else:
         path = Path(source).expanduser()
         take(path, target, copies=copies, sha256=sha256, show=_progress(target))
-    click.echo(f"{target}\nto use it, and then to test it with `zeroclaw models test`:\n")
+    say(f"{target}\nto use it, and then to test it with `zeroclaw models test`:\n")
     click.echo(f'[provider]\nkind = "local"\nmodel_file = {json.dumps(str(target))}')
 
 

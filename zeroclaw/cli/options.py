@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import click
 
+from zeroclaw.cli.typed import note_option
 from zeroclaw.host import places
 
 C = TypeVar("C", bound=Callable[..., object])
@@ -16,6 +17,7 @@ def with_config(function: C) -> C:
     """Add `--config`."""
     return click.option(
         "--config",
+        callback=note_option,
         type=click.Path(path_type=Path),
         metavar="PATH",
         help="The configuration. Else $ZEROCLAW_CONFIG, else "
@@ -27,6 +29,7 @@ def with_places(function: C) -> C:
     """Add `--config` and `--data-dir`."""
     data_dir = click.option(
         "--data-dir",
+        callback=note_option,
         type=click.Path(path_type=Path),
         metavar="PATH",
         help="The data directory, in place of the configured one.",

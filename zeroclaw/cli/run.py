@@ -10,7 +10,7 @@ from typing import Literal
 import click
 
 from zeroclaw.cli.options import with_places
-from zeroclaw.cli.typed import program
+from zeroclaw.cli.typed import command as command_line
 from zeroclaw.value import replace
 
 _STDIN = 0
@@ -81,12 +81,10 @@ def command(
         kind, model = loaded.config.provider.kind, loaded.config.provider.model
         logs.EventLog("daemon")("provider_chosen", kind=kind, model=model, why=why)
 
-    typed = program()
-
     def tell(facts: daemon.ReadyFacts) -> None:
         gc.freeze()  # the code and the rooms stay as long as the process
         gc.enable()
-        lines = greeting(facts, loaded.config, loaded.places, why=why, program=typed)
+        lines = greeting(facts, loaded.config, loaded.places, why=why, command=command_line)
         # A reader that has gone must not end the daemon.
         try:
             click.echo("\n".join(lines))

@@ -21,6 +21,7 @@ import click
 
 from zeroclaw.cli.answers import answer
 from zeroclaw.cli.options import as_json, data_place, with_places
+from zeroclaw.cli.typed import say
 
 _KIB = 1024
 
@@ -38,7 +39,7 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     if as_json:
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(lines(told)))
+        say("\n".join(lines(told)))
 
 
 def lines(told: Mapping[str, object]) -> Iterator[str]:

@@ -1,14 +1,68 @@
-"""How a person types this program where they stand, for lines that say what to type next.
+"""How a person types a command of ours where they stand, for lines that say what to type next.
 
-A checkout's program lies in its `.venv`, where no shell looks.
+A checkout's program lies in its `.venv`, where no shell looks; and a command about the same daemon
+needs the `--config` and `--data-dir` that this one was given.
 """
 
 import os
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import TypeVar, cast
+
+import click
+
+V = TypeVar("V")
 
 NAME = "zeroclaw"
+OPTIONS = ("config", "data_dir")
+"""What is handed on, by the parameter's name, in the order in which it is typed."""
+_WITHOUT = frozenset({"demo", "init"})
+"""Commands that take neither of them for what they are about."""
+_CONFIG_ALONE = frozenset({"config", "models", "policy", "try"})
+_COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
+
+
+def note_option(ctx: click.Context, param: click.Parameter, value: V) -> V:
+    """Note an option that was given, as click's callback of it."""
+    if value is not None:
+        ctx.meta[f"{NAME}.{param.name}"] = str(value)
+    return value
+
+
+def command(words: str) -> str:
+    """Return what to type for a command of ours that is about the same daemon as this one.
+
+    Args:
+        words: The command with its own arguments, such as `config set KEY VALUE`.
+    """
+    context = click.get_current_context(silent=True)
+    meta = cast("dict[str, object]", {} if context is None else context.meta)
+    first, *_ = words.split()
+    names = () if first in _WITHOUT else OPTIONS[:1] if first in _CONFIG_ALONE else OPTIONS
+    given = (
+        f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
+        for name in names
+        if (value := meta.get(f"{NAME}.{name}")) is not None
+    )
+    return f"{program()} {words}{''.join(given)}"
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text with every `zeroclaw …` in it as it can be typed here."""
+    click.echo(copyable(text), err=err)
+
+
+def copyable(text: str) -> str:
+    """Return a text with every `zeroclaw …` in it as it can be typed here."""
+
+    def typed_out(found: re.Match[str]) -> str:
+        words = found[1]
+        return found[0] if " --config " in words else f"`{command(words)}`"
+
+    return _COMMAND.sub(typed_out, text)
 
 
 def program() -> str:

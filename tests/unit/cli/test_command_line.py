@@ -87,8 +87,8 @@ def test_without_a_daemon_the_exit_code_says_so(tmp_path: Path) -> None:
     """P10: one line, what to do, no traceback."""
     code, out, err = run("status", "--data-dir", str(tmp_path))
     assert (code, out) == (3, "")
-    told = f"zeroclaw: no zeroclaw runs in `{tmp_path}`; start one with `zeroclaw run`\n"
-    assert err == told
+    start = f"`zeroclaw run --data-dir {tmp_path}`"
+    assert err == f"zeroclaw: no zeroclaw runs in `{tmp_path}`; start one with {start}\n"
 
 
 def test_a_missing_configuration_is_misuse(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_commands_are_shown_as_the_person_can_type_them() -> None:
         shell="",
         halted="web:ann",
     )
-    lines = "\n".join(greeting(facts, parse(""), PLACES, program=".venv/bin/zeroclaw"))
+    lines = "\n".join(greeting(facts, parse(""), PLACES, command=".venv/bin/zeroclaw {}".format))
     for command in ("resume", "status", "chat", "demo"):
         assert f".venv/bin/zeroclaw {command}" in lines
         assert f"`zeroclaw {command}`" not in lines

@@ -169,15 +169,37 @@ async def test_other_keys_are_set_as_well(home: Path) -> None:
             "--set",
             'provider.api_key={ env = "NOT_THERE" }',
         ),
-        *("--url", "http://127.0.0.1:9/v1", "--model", "m", "--operator", "chat:1"),
+        *("--url", "http://127.0.0.1:9/v1", "--model", "m", "--operator", "telegram:1"),
         *("--name", "ann", "--language", "de"),
     )
     config = parse(await asyncio.to_thread(text_of, path))
     assert (code, config.channels["web"].own()) == (0, {"title": "Bob"})
-    assert (config.people[0].name, config.people[0].ids) == ("ann", ("chat:1",))
+    assert (config.people[0].name, config.people[0].ids) == ("ann", ("telegram:1",))
     assert config.language == "de"
     assert "first     provider.api_key: environment variable `NOT_THERE` is not set" in out
     assert "zeroclaw chat" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--yes", "--name", "ann"), "--name is of the operator that --operator CHANNEL:ID names"),
+        (("--url", "http://h/v1", "--name", "ann"), "--url, --name: only with --yes"),
+        (("--operator", "telegram:1"), "--operator: only with --yes"),
+        (("--unchecked",), "--unchecked: only with --yes"),
+        (("--autonomy", "supervised"), "--autonomy: only with --yes"),
+        (("--yes", "--model", "m"), "belong to an endpoint; name it with --url"),
+        (("--yes", "--operator", "telegram:1"), "no channel `telegram` here; give --channel"),
+        (("--yes", "--operator", "4711"), "`4711` is no sender; write CHANNEL:ID"),
+    ],
+)
+async def test_no_option_is_left_out_without_a_word(
+    home: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """P10: nothing is written, and what is wrong is told."""
+    path = home / "c.toml"
+    code, out, err = await run("--config", str(path), *arguments)
+    assert (code, said in err, path.exists()) == (2, True, False), out + err
 
 
 # --- the questions -------------------------------------------------------------------------------

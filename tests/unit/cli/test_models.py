@@ -85,7 +85,7 @@ async def test_the_list_for_machines_holds_the_configured_server(
     assert any("`127.0.0.1:1` can't be reached" in line for line in told["silent"])
     assert (told["files"], "s3cret" in out) == ([], False)
     assert "  b  (taken)\n" in words
-    assert "none; `zeroclaw models get` brings one" in words
+    assert f"none; `zeroclaw models get --config {config}` brings one" in words
 
 
 @pytest.mark.slow

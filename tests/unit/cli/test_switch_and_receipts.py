@@ -77,7 +77,8 @@ def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None
     place = ("--data-dir", str(tmp_path))
     assert run("halt", *place)[:2] == (
         0,
-        "no daemon runs; the next one starts halted, until `zeroclaw resume`\n",
+        "no daemon runs; the next one starts halted, until "
+        f"`zeroclaw resume --data-dir {tmp_path}`\n",
     )
     assert asyncio.run(halted(tmp_path)) == "the operator on this machine"
     assert run("resume", *place)[:2] == (0, "no daemon runs; the next one starts as usual\n")
