@@ -5,6 +5,7 @@
     │   ├── ChannelUnavailable
     │   │   └── RateLimited           .retry_after_s
     │   ├── ProviderOverloaded        .retry_after_s
+    │   ├── ProviderUnreachable
     │   └── ShuttingDown
     ├── DeliveryUnknown               the outbox: it may have arrived, find out or say so .late
     ├── Refused                       nobody: drop it, record it, tell the person
@@ -16,7 +17,7 @@
     ├── NeedsOperator                 a person with the configuration in hand
     │   ├── ConfigError               .faults
     │   ├── ProviderUnauthorized
-    │   ├── ProviderUnusable          a file or package that it needs is missing
+    │   ├── ProviderUnusable          a file or package that it needs is missing, or the model itself
     │   ├── ChannelUnauthorized
     │   ├── StoreUnusable             disk full, corrupt, locked, newer schema
     │   └── PortInUse
@@ -66,6 +67,14 @@ class ProviderOverloaded(TryAgain):
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class ProviderUnreachable(TryAgain):
+    """Raised when nothing answers at a model endpoint's address: refused, no such name, silence.
+
+    It may come back by itself, so the call is tried again; if it does not, an operator has to see
+    that it runs and that the address is right.
+    """
 
 
 class ShuttingDown(TryAgain):
@@ -139,7 +148,7 @@ class ProviderUnauthorized(NeedsOperator):
 
 
 class ProviderUnusable(NeedsOperator):
-    """Raised when a provider lacks something on this machine; the text says what to do."""
+    """Raised when a model is not there, on this machine or at its endpoint; the text says what to do."""
 
 
 class ChannelUnauthorized(NeedsOperator):

@@ -108,9 +108,10 @@ class Provider(Protocol):
 
         Raises:
             ProviderOverloaded: Try again later; nothing was yielded.
+            ProviderUnreachable: Likewise; nothing answers at its address.
             ContextOverflow: The request is too large.
             ProviderUnauthorized: The key was refused.
-            ProviderUnusable: Something is missing on this machine; the text says what to do.
+            ProviderUnusable: The model, or what it needs here, is missing; the text says what to do.
             ProviderRejected: The request was refused, or an error came instead of an answer.
             StreamBroken: The stream was cut, stalled or unreadable after it began, or ended
                 without a finish.

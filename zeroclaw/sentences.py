@@ -153,6 +153,11 @@ MODEL_IS_BUSY = Sentence(
     en="the model is busy and did not answer; send `/retry` in a while",
     de="das Modell ist überlastet und hat nicht geantwortet; versuch es später mit `/retry`",
 )
+MODEL_IS_AWAY = Sentence(
+    en="the model can't be reached; its operators are told why, send `/retry` in a while",
+    de="das Modell ist nicht erreichbar; seine Operatoren erfahren, warum, versuch es später mit "
+    "`/retry`",
+)
 MODEL_REFUSED_THE_KEY = Sentence(
     en="the model refused the key; the operator has to look at `[provider] api_key`",
     de="das Modell hat den Schlüssel abgelehnt; ein Operator muss sich `[provider] api_key` ansehen",

@@ -72,6 +72,20 @@ class Trouble(Value):
     text: str
 
 
+class ModelSeen(Value):
+    """The newest requests to the model, as the running daemon counted them.
+
+    Attributes:
+        failures: In a row, the newest included.
+        at: When the newest of them failed.
+        why: Why, with what to do.
+    """
+
+    failures: int
+    at: datetime
+    why: str
+
+
 class DaemonSeen(Value):
     """What a running daemon told.
 
@@ -80,12 +94,14 @@ class DaemonSeen(Value):
         channels: By what it serves.
         sandbox: Why it has no shell; empty when it has one, or none was asked for.
         troubles: The newest last; None when it is too old to tell.
+        model: What the model failed with last; None when it answered since, or was not asked.
     """
 
     version: str
     channels: tuple[ChannelSeen, ...] = ()
     sandbox: str = ""
     troubles: tuple[Trouble, ...] | None = ()
+    model: ModelSeen | None = None
 
 
 class DiskSeen(Value):

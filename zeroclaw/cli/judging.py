@@ -16,7 +16,7 @@ from zeroclaw.cli.found import (
     ProviderSeen,
     Verdict,
 )
-from zeroclaw.keeping.standing import Standing
+from zeroclaw.keeping.standing import AGAIN, Standing
 from zeroclaw.value import Value
 
 SCARCE_BYTES = 100_000_000
@@ -58,6 +58,7 @@ def judge(facts: Facts) -> tuple[Line, ...]:
         *_daemon(facts),
         *_halt(facts),
         *_provider(facts.provider),
+        *_model(facts),
         *_channels(facts),
         *_sandbox(facts),
         *_store(facts),
@@ -123,6 +124,18 @@ def _provider(found: ProviderSeen | None) -> Iterator[Line]:
     else:
         told = f": {found.told}" if found.told else ""
         yield Line(check="provider", verdict=found.verdict, text=f"{found.name}{told}")
+
+
+def _model(facts: Facts) -> Iterator[Line]:
+    """Tell what the running daemon met when it asked the model, whatever a look finds now."""
+    seen = facts.daemon.model if isinstance(facts.daemon, DaemonSeen) else None
+    if seen is not None:
+        often = f"the last {seen.failures} requests" if seen.failures > 1 else "the last request"
+        yield Line(
+            check="provider",
+            verdict="fail" if seen.failures >= AGAIN else "warn",
+            text=f"{often} to it failed, the newest {_ago(facts.now, seen.at)}: {seen.why}",
+        )
 
 
 def _after_configuration(check: str) -> Line:
@@ -237,7 +250,7 @@ def _conversations(store: Standing, now: datetime) -> Iterator[Line]:
             check="conversations",
             verdict="warn",
             text=f"{one.conversation} in {one.place or 'no chat'} failed {one.times} times in a "
-            f"row, last {_ago(now, one.last_at)}",
+            f"row, last {_ago(now, one.last_at)}{f': {one.why}' if one.why else ''}",
             remedy=f"`/new` there begins anew; `zeroclaw export {one.conversation}` shows it",
         )
     if (more := len(store.failing) - _SHOWN) > 0:

@@ -24,6 +24,7 @@ from zeroclaw.cli.found import (
     DaemonSeen,
     DiskSeen,
     Facts,
+    ModelSeen,
     ProviderSeen,
     Trouble,
     Versions,
@@ -182,6 +183,7 @@ async def _daemon(data: Path) -> DaemonSeen | str:
         ),
         sandbox="" if more is None else str(more.get("sandbox", "")),
         troubles=None if more is None else tuple(_troubles(more.get("errors"))),
+        model=None if more is None else _model(_table(more.get("model"))),
     )
 
 
@@ -192,6 +194,13 @@ def _channel(name: str, told: Mapping[str, object]) -> ChannelSeen:
         since=_time(told.get("since")),
         why=str(told.get("why", "")),
     )
+
+
+def _model(told: Mapping[str, object]) -> ModelSeen | None:
+    failures, at = told.get("failures"), _time(told.get("at"))
+    if not isinstance(failures, int) or failures < 1 or at is None:
+        return None
+    return ModelSeen(failures=failures, at=at, why=str(told.get("why", "")))
 
 
 def _troubles(told: object) -> Iterator[Trouble]:

@@ -215,7 +215,13 @@ class Daemon:
         told = [
             {"at": one.at.isoformat(), "level": one.level, "text": one.text} for one in troubles()
         ]
-        return {"errors": told, "sandbox": self._parts.shell_note}
+        record = self.rooms.model_record
+        model = {
+            "failures": record.failures,
+            "at": None if record.at is None else record.at.isoformat(),
+            "why": self._parts.start.checked.redactor.redact(record.why),
+        }
+        return {"errors": told, "sandbox": self._parts.shell_note, "model": model}
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")

@@ -25,6 +25,7 @@ from zeroclaw.keeping.ages import is_over
 from zeroclaw.store import Put
 from zeroclaw.tools import attachments, results
 from zeroclaw.turn.arrivals import Arrivals
+from zeroclaw.turn.asking import ModelRecord
 from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.leases import Leases
@@ -121,6 +122,7 @@ def turn_rooms(
         revoked=people.put_out_by,
         workspace=lambda conversation: _workspace(parts, conversation),
         max_file_bytes=lambda address: _max_file_bytes(serving.account_of(address.channel)),
+        model_record=ModelRecord(parts.clock, log),
         model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
         prompt=lambda: settings.config.runtime.prompt,
         left_s=left_s,

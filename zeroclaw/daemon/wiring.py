@@ -114,6 +114,7 @@ class Wired:
             log=turn_log,
         )
         self.outbox = rooms.outbox
+        self.model_record = rooms.model_record
         self.notices = Notices(self.operators, parts.store, self.outbox, parts.ids)
         self.reminding = Reminding(
             store=parts.store,

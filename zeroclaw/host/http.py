@@ -6,6 +6,7 @@ certificates takes a tenth of a second of processor time.
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -348,7 +349,16 @@ def _reason(error: BaseException) -> str:
     cause: BaseException | None = error
     reason = "the connection was refused"
     while cause is not None:
-        if isinstance(cause, OSError) and cause.strerror:
-            reason = cause.strerror.lower()
+        match cause:
+            case ssl.SSLCertVerificationError():
+                reason = f"its certificate is not trusted: {cause.verify_message}"
+            case ssl.SSLError():
+                reason = f"it does not speak TLS: {(cause.reason or '').lower().replace('_', ' ')}"
+            case OSError(errno=int(number)) if number > 0:
+                reason = os.strerror(number).lower()  # asyncio's own text is about its calls
+            case OSError(strerror=str(text)) if text:  # of a name that nobody knows
+                reason = text.lower()
+            case _:
+                pass
         cause = cause.__cause__ or cause.__context__
     return reason

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from zeroclaw.clock import made_at
 from zeroclaw.delivery.rows import OPEN_STATES
@@ -9,7 +10,8 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import Approval
 from zeroclaw.inbound.switch import Halt, read_halt
 from zeroclaw.record import decode
-from zeroclaw.store import RowKind, Rows, find_all
+from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all
+from zeroclaw.turn import entries
 from zeroclaw.value import Value
 
 AGAIN = 3
@@ -30,12 +32,14 @@ class Failing(Value):
     Attributes:
         times: In a row, at least `AGAIN`; counted no further back than 20 messages.
         last_at: When the newest message that failed came.
+        why: What its person was told; empty where the journal does not say.
     """
 
     conversation: ConversationId
     place: str
     times: int
     last_at: datetime
+    why: str = ""
 
 
 class Standing(Value):
@@ -64,7 +68,11 @@ class Standing(Value):
     failing: tuple[Failing, ...] = ()
 
 
-async def standing(kept: Rows, now: datetime) -> Standing:
+class Kept(Rows, Logs, Protocol):
+    """What is read."""
+
+
+async def standing(kept: Kept, now: datetime) -> Standing:
     """Look through the store.
 
     Args:
@@ -99,7 +107,7 @@ async def standing(kept: Rows, now: datetime) -> Standing:
     )
 
 
-async def _failing(kept: Rows) -> tuple[Failing, ...]:
+async def _failing(kept: Kept) -> tuple[Failing, ...]:
     failed = await kept.find(RowKind.INBOX, state="failed", newest_first=True, limit=_MOST_FAILED)
     newest = {row.conversation: row for row in reversed(failed) if row.conversation is not None}
     found: list[Failing] = []
@@ -110,10 +118,23 @@ async def _failing(kept: Rows) -> tuple[Failing, ...]:
         times = _in_a_row(one.state for one in latest)
         if times >= AGAIN:
             found += [
-                Failing(conversation=conversation, place=row.place, times=times, last_at=at)
+                Failing(
+                    conversation=conversation,
+                    place=row.place,
+                    times=times,
+                    last_at=at,
+                    why=await _told(kept, conversation),
+                )
                 for at in _times((row.key,))
             ]
     return tuple(sorted(found, key=lambda one: one.last_at, reverse=True))
+
+
+async def _told(kept: Kept, conversation: ConversationId) -> str:
+    """Return what was told at the end of the newest turn."""
+    last = await kept.last(LogKind.JOURNAL, conversation)
+    entry = None if last is None else entries.decode(last.body)
+    return entry.note if isinstance(entry, entries.TurnFinished) else ""
 
 
 def _in_a_row(states: Iterable[str]) -> int:

@@ -10,15 +10,20 @@ answered by exactly one of `ResponseReceived`, `StreamCut`, `RequestFailed`, `Co
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from zeroclaw import sentences
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock
 from zeroclaw.errors import (
     ContextOverflow,
     NeedsOperator,
     ProviderOverloaded,
     ProviderRejected,
     ProviderUnauthorized,
+    ProviderUnreachable,
     StreamBroken,
+    ZeroclawError,
 )
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate import screen
@@ -64,6 +69,38 @@ class _Answer:
     finish: FinishReason | None = None
 
 
+class ModelRecord:
+    """What the newest requests to the model came to, since the daemon was started.
+
+    Attributes:
+        failures: In a row, the newest included.
+        at: When the newest of them failed; None before the first.
+        why: Why, in one line for operators.
+    """
+
+    def __init__(self, clock: Clock, log: ChannelLog) -> None:
+        """Begin without one; each failure is written to the log as well."""
+        self.failures = 0
+        self.at: datetime | None = None
+        self.why = ""
+        self._clock = clock
+        self._log = log
+
+    def answered(self) -> None:
+        """Forget what failed before."""
+        self.failures, self.at, self.why = 0, None, ""
+
+    def failed(self, raised: Raised) -> None:
+        """Count a failure; a request that is too large, or a stream that was cut, says nothing."""
+        if isinstance(raised.error, ContextOverflow | StreamBroken):
+            return
+        self.failures += 1
+        self.at = self._clock.now()
+        is_ours = isinstance(raised.error, ZeroclawError)
+        self.why = str(raised.error) if is_ours else raised.line
+        self._log("model_failed", why=self.why, in_a_row=self.failures, level="warning")
+
+
 class Asking:
     """Asks the model on behalf of one turn."""
 
@@ -73,6 +110,7 @@ class Asking:
         redactor: Redactor,
         lookup: Lookup,
         tell: Tell,
+        record: ModelRecord,
         *,
         language: Language = "en",
         is_operator: bool = False,
@@ -84,6 +122,7 @@ class Asking:
             redactor: Stands before everything that sees text.
             lookup: Tells the receipts of this conversation from false ones.
             tell: Hands an event to the turn; may wait when the turn is busy.
+            record: Told what each request came to.
             language: What the person reads.
             is_operator: The person is told what this machine lacks.
         """
@@ -93,15 +132,18 @@ class Asking:
         self._redactor = redactor
         self._lookup = lookup
         self._tell = tell
+        self._record = record
 
     async def ask(self, number: int, request: ModelRequest) -> None:
         """Stream one answer into the turn."""
         answer = _Answer()
         ended = await call(lambda: self._stream(number, request, answer))
         if isinstance(ended, Raised):
+            self._record.failed(ended)
             failed = _failure(number, ended, self._language, is_operator=self._is_operator)
             await self._tell(failed)
             return
+        self._record.answered()
         message = AssistantMessage(
             content="".join(answer.texts),
             tool_calls=tuple(answer.calls),
@@ -167,13 +209,17 @@ def _failure(number: int, raised: Raised, language: Language, *, is_operator: bo
             return StreamCut(request=number)
         case ProviderOverloaded():
             text = sentences.MODEL_IS_BUSY.to(language)
+        case ProviderUnreachable() as error if not is_operator:
+            why = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
+            text = sentences.MODEL_IS_AWAY.to(language)
+            return RequestFailed(request=number, text=text, why=why)
         case ProviderUnauthorized():
             text = sentences.MODEL_REFUSED_THE_KEY.to(language)
         case NeedsOperator() as error if not is_operator:
             why = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
             text = sentences.MODEL_IS_NOT_THERE.to(language)
             return RequestFailed(request=number, text=text, why=why)
-        case ProviderRejected() | NeedsOperator() as error:
+        case ProviderRejected() | ProviderUnreachable() | NeedsOperator() as error:
             text = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:
             text = sentences.MODEL_HAS_A_FAULT.to(language, why=raised.line)

@@ -85,6 +85,7 @@ class Performing:
             rooms.redactor,
             self._verdicts.lookup,
             self._answered,
+            rooms.model_record,
             language=self._language,
             is_operator="operator" in self._opened.principal.roles,
         )

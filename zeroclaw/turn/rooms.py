@@ -19,6 +19,7 @@ from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
 from zeroclaw.tool import Tool
 from zeroclaw.turn.arrivals import Arrivals
+from zeroclaw.turn.asking import ModelRecord
 from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
@@ -43,6 +44,7 @@ class Rooms(Value):
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
         left_s: For how many seconds more pieces of a message may come, see `Collecting`.
+        model_record: What the newest requests to the model came to.
         model_slots: How many requests the model serves at once; first come, first served.
         prompt: The operator's own addition to the system prompt, empty for none.
     """
@@ -76,5 +78,6 @@ class Rooms(Value):
     max_file_bytes: Callable[[Address], int]
     left_s: Callable[[str], float]
     model_slots: asyncio.Semaphore
+    model_record: ModelRecord
     prompt: Callable[[], str]
     max_output_tokens: int | None = None

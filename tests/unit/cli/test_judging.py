@@ -11,6 +11,7 @@ from zeroclaw.cli.found import (
     DaemonSeen,
     DiskSeen,
     Facts,
+    ModelSeen,
     ProviderSeen,
     Trouble,
     Verdict,
@@ -287,6 +288,27 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "the running daemon is too old to tell; restart `zeroclaw run`",
     ),
 )
+
+
+@pytest.mark.parametrize(
+    ("failures", "verdict", "often"),
+    [
+        (1, "warn", "the last request"),
+        (2, "warn", "the last 2 requests"),
+        (6, "fail", "the last 6 requests"),
+    ],
+)
+def test_what_the_daemon_met_at_the_model_is_told(
+    failures: int, verdict: Verdict, often: str
+) -> None:
+    """Whether or not it answers now: who writes to the bot was not answered (P10)."""
+    at = NOW - timedelta(minutes=2)
+    met = ModelSeen(failures=failures, at=at, why="`h:9` can't be reached: connection refused")
+    facts = replace(WELL, daemon=DaemonSeen(version="0.1.0", model=met))
+    assert told("provider", facts)[1] == (
+        verdict,
+        f"{often} to it failed, the newest 2 min ago: `h:9` can't be reached: connection refused",
+    )
 
 
 @pytest.mark.parametrize(("check", "facts", "verdict", "text"), TABLE)

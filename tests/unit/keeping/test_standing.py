@@ -6,6 +6,7 @@ from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import ProviderRejected
 from zeroclaw.keeping.standing import AGAIN, LATELY, STUCK, Standing, standing
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 
@@ -66,6 +67,16 @@ async def test_a_conversation_whose_last_turns_all_failed_is_told(world: World) 
     ]
     assert found.failing[0].last_at == made_at(world.ids.ulid())
     assert found.queued == 1
+
+
+async def test_why_the_last_turn_failed_is_told(world: World) -> None:
+    """As its person read it; it is in the journal, so no daemon has to run (P10)."""
+    world.model.will(*[(ProviderRejected("no such model"),)] * AGAIN)
+    async with world.running() as house:
+        for _ in range(AGAIN):
+            await house.say("hello")
+    [found] = (await standing(world.store, world.clock.now())).failing
+    assert found.why == "the model can't answer: no such model"
 
 
 async def test_a_conversation_that_was_answered_since_is_well(world: World) -> None:

@@ -13,6 +13,8 @@ from zeroclaw.errors import (
     ProviderOverloaded,
     ProviderRejected,
     ProviderUnauthorized,
+    ProviderUnreachable,
+    ProviderUnusable,
     StreamBroken,
     ZeroclawError,
 )
@@ -61,8 +63,8 @@ def provider(
     )
 
 
-async def ask(http: FakeHttp) -> list[StreamEvent]:
-    return [event async for event in provider(http).stream(REQUEST)]
+async def ask(http: FakeHttp, asked: OpenAIProvider | None = None) -> list[StreamEvent]:
+    return [event async for event in (asked or provider(http)).stream(REQUEST)]
 
 
 async def test_a_request_carries_the_key_and_the_conversation() -> None:
@@ -115,20 +117,33 @@ async def test_a_connection_closed_before_the_answer_costs_nothing_once() -> Non
     assert http.sent_at == [0.0, 0.0]
 
 
-async def test_connections_that_are_always_closed_end_as_overloaded() -> None:
+async def test_connections_that_are_always_closed_end_as_unreachable() -> None:
     http = FakeHttp(CUT, CUT, CUT, CUT, CUT)
-    with pytest.raises(ProviderOverloaded, match="closed the connection unanswered"):
+    with pytest.raises(ProviderUnreachable, match="closed the connection unanswered"):
         await ask(http)
     assert len(http.requests) == 5
+
+
+async def test_an_endpoint_that_is_not_there_is_not_busy() -> None:
+    """It is tried as often, and the text says where to look; no password of its address (P8, P10)."""
+    http = FakeHttp(*(HttpConnectFailed("connection refused") for _ in range(4)))
+    asked = provider(http, base_url="http://user:pass@host:9/v1")
+    with pytest.raises(ProviderUnreachable) as caught:
+        await ask(http, asked)
+    assert str(caught.value) == (
+        "`host:9` can't be reached: connection refused; see that it runs, and that "
+        "`provider.base_url` is its address"
+    )
+    assert len(http.requests) == 4
 
 
 @pytest.mark.parametrize(
     ("failure", "kind"),
     [
-        (HttpTimedOut("nothing came for 10 s"), ProviderOverloaded),
+        (HttpTimedOut("nothing came for 10 s"), ProviderUnreachable),
         (HttpFailed("bad address"), ProviderRejected),
         (Played(status=401), ProviderUnauthorized),
-        (Played(status=404), ProviderRejected),
+        (Played(status=404), ProviderUnusable),
         (Played(status=302), ProviderRejected),
     ],
 )
@@ -275,7 +290,7 @@ async def test_the_opener_reads_the_configuration() -> None:
 
 async def test_an_address_with_a_password_is_not_told() -> None:
     asked = provider(FakeHttp(Played(status=404)), base_url="https://user:pass@host:8443/v1")
-    with pytest.raises(ProviderRejected, match="`host:8443` refused"):
+    with pytest.raises(ProviderUnusable, match=r"^`host:8443` has no such model"):
         await anext(asked.stream(REQUEST))
 
 

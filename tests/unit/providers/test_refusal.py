@@ -10,6 +10,7 @@ from zeroclaw.errors import (
     ProviderOverloaded,
     ProviderRejected,
     ProviderUnauthorized,
+    ProviderUnusable,
     ZeroclawError,
 )
 from zeroclaw.providers.openai.fields import int_at, parse
@@ -46,7 +47,6 @@ BUSY: list[tuple[int, object]] = [
 ]
 REJECTED: list[tuple[int, object]] = [
     (400, {"error": {"message": "bad tool", "type": "invalid_request_error"}}),
-    (404, {"error": {"message": "no such model", "code": "model_not_found"}}),
     (402, {"error": {"message": "Insufficient Balance"}}),
     (429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}),
     (400, [{"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}]),
@@ -63,6 +63,9 @@ REJECTED: list[tuple[int, object]] = [
         *((ProviderUnauthorized, *case) for case in UNAUTHORIZED),
         *((ProviderOverloaded, *case) for case in BUSY),
         *((ProviderRejected, *case) for case in REJECTED),
+        (ProviderUnusable, 404, {"error": {"message": "no such model", "code": "model_not_found"}}),
+        (ProviderUnusable, 404, "404 page not found"),
+        (ProviderUnusable, 400, {"error": {"message": "m", "type": "not_found_error"}}),
     ],
 )
 def test_a_refusal_is_the_error_of_who_must_act_next(
@@ -75,8 +78,8 @@ def test_a_refusal_is_the_error_of_who_must_act_next(
 
 def test_the_endpoints_words_are_told_in_one_line() -> None:
     body = json.dumps({"error": {"message": "no such\n\x1b[31mmodel\u2028 here."}})
-    assert str(told(body, 404)) == "`host` refused the request (404): no such [31mmodel here"
-    assert str(told("", 404)) == "`host` refused the request (404): no reason"
+    assert str(told(body, 418)) == "`host` refused the request (418): no such [31mmodel here"
+    assert str(told("", 418)) == "`host` refused the request (418): no reason"
     assert str(told("<html>", 502)) == "`host` is busy (502): a web page"
     assert str(told('{"error":{"type":"server_error"}}', 0)) == "`host` is busy: server_error"
 

@@ -13,6 +13,7 @@ from zeroclaw.errors import (
     ProviderOverloaded,
     ProviderRejected,
     ProviderUnauthorized,
+    ProviderUnreachable,
     ProviderUnusable,
     StreamBroken,
 )
@@ -36,6 +37,10 @@ FORGED = "zc-receipt-1767268800-" + "A" * 43
         (
             ProviderUnauthorized("401"),
             "_The model refused the key; the operator has to look at `[provider] api_key`._",
+        ),
+        (
+            ProviderUnreachable("`h:9` can't be reached: connection refused"),
+            "_The model can't answer: `h:9` can't be reached: connection refused._",
         ),
         (ProviderRejected("no such model"), "_The model can't answer: no such model._"),
         (ProviderUnusable("no file"), "_The model can't answer: no file._"),
@@ -69,6 +74,37 @@ async def test_only_operators_read_what_this_machine_lacks(world: World) -> None
             "An answer to Ben in `chat` failed: the model can't answer: no model at "
             "`/srv/models/m.gguf`."
         ]
+
+
+async def test_others_read_that_the_model_is_away_and_operators_why(world: World) -> None:
+    """Nothing was busy, and where the model runs is nothing for strangers (P8, P10)."""
+    world.model.will((ProviderUnreachable("`h:9` can't be reached: connection refused"),))
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        assert house.texts("ben") == [
+            "_The model can't be reached; its operators are told why, send `/retry` in a while._"
+        ]
+        assert house.texts() == [
+            "An answer to Ben in `chat` failed: the model can't answer: `h:9` can't be reached: "
+            "connection refused."
+        ]
+
+
+async def test_failures_in_a_row_are_counted_until_an_answer_comes(world: World) -> None:
+    """For `zeroclaw doctor`; a conversation that is too long is no failure of the model (P10)."""
+    away = (ProviderUnreachable("`h:9` can't be reached"),)
+    world.model.will(away, away, (ContextOverflow("too long"),), says("back"))
+    async with world.running() as house:
+        for _ in range(3):
+            await house.say("hello", "ben")
+        record = house.rooms.model_record
+        assert (record.failures, record.at, record.why) == (
+            2,
+            house.world.clock.now(),
+            "`h:9` can't be reached",
+        )
+        await house.say("hello")
+        assert (record.failures, record.at, record.why) == (0, None, "")
 
 
 async def test_a_cut_stream_is_asked_again_once(world: World) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from zeroclaw.clock import Clock
 from zeroclaw.config import ProviderSettings
-from zeroclaw.errors import ProviderOverloaded, ProviderUnusable, StreamBroken
+from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.host.gguf import knows_tools
 from zeroclaw.provider import (
     Endpoint,
@@ -157,7 +157,7 @@ class LocalProvider:
                     async with aclosing(child.provider.stream(request)) as events:
                         async for event in events:
                             yield event
-                except ProviderOverloaded:
+                except (ProviderOverloaded, ProviderUnreachable):
                     # Nothing was yielded. Either it died while idle, or it can't keep up.
                     if not may_repeat or not await _has_died(child):
                         raise

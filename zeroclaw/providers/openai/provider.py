@@ -18,7 +18,9 @@ from zeroclaw.errors import (
     ConfigError,
     ProviderOverloaded,
     ProviderRejected,
+    ProviderUnreachable,
     StreamBroken,
+    TryAgain,
     ZeroclawError,
 )
 from zeroclaw.host.http import (
@@ -76,7 +78,7 @@ class AskingRules(Value):
     options: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-class _Silent(ProviderOverloaded):
+class _Silent(ProviderUnreachable):
     """Raised when an endpoint was waited for long enough; asking again would double that."""
 
 
@@ -173,7 +175,7 @@ class OpenAIProvider:
     def _next_attempt(self, attempt: int, wait_s: float, error: ZeroclawError) -> int:
         """Count one attempt more, or give up by raising `error`."""
         is_final = attempt >= self._rules.attempts or wait_s > LONGEST_RETRY_AFTER_S
-        if is_final or not isinstance(error, ProviderOverloaded) or isinstance(error, _Silent):
+        if is_final or not isinstance(error, TryAgain) or isinstance(error, _Silent):
             raise error
         self._log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
         return attempt + 1
@@ -182,9 +184,14 @@ class OpenAIProvider:
         """Say in the contract's words why no answer began."""
         match error:
             case HttpCut():
-                return ProviderOverloaded(f"`{self._name}` closed the connection unanswered")
-            case HttpConnectFailed() | HttpPoolExhausted():
-                return ProviderOverloaded(f"`{self._name}` can't be reached: {error}")
+                return ProviderUnreachable(f"`{self._name}` closed the connection unanswered")
+            case HttpConnectFailed():
+                return ProviderUnreachable(
+                    f"`{self._name}` can't be reached: {error}; see that it runs, and that "
+                    "`provider.base_url` is its address"
+                )
+            case HttpPoolExhausted():
+                return ProviderOverloaded(f"`{self._name}` is busy: {error}")
             case HttpTimedOut():
                 return _Silent(f"`{self._name}` does not answer: {error}")
             case _:

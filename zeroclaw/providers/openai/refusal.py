@@ -14,6 +14,7 @@ from zeroclaw.errors import (
     ProviderOverloaded,
     ProviderRejected,
     ProviderUnauthorized,
+    ProviderUnusable,
     ZeroclawError,
 )
 from zeroclaw.providers.openai.fields import is_array, is_object, object_at, parse, text_at
@@ -25,6 +26,7 @@ SHOWN_CHARS = 200
 BUSY_STATUSES = frozenset({408, 425, 429})
 UNAUTHORIZED_STATUSES = frozenset({401, 403})
 TOO_LARGE_STATUS = 413
+NOT_FOUND_STATUS = 404  # of the model, as by Ollama, vLLM and OpenAI, or of the whole path
 SERVER_STATUSES = range(500, 600)
 STATUSES = range(400, 600)  # a `code` outside is the endpoint's own numbering
 
@@ -47,6 +49,7 @@ UNAUTHORIZED_WORDS = frozenset(
         "unauthorized",
     }
 )
+NOT_FOUND_WORDS = frozenset({"model_not_found", "not_found_error"})
 BUSY_WORDS = frozenset(
     {
         "rate_limit_error",
@@ -159,6 +162,11 @@ def means(
     if status in UNAUTHORIZED_STATUSES or words & UNAUTHORIZED_WORDS:
         return ProviderUnauthorized(
             f"`{endpoint}` refused the key{number}: {said}; check `provider.api_key`"
+        )
+    if status == NOT_FOUND_STATUS or words & NOT_FOUND_WORDS:
+        return ProviderUnusable(
+            f"`{endpoint}` has no such model{number}: {said}; check `provider.model` and "
+            "`provider.base_url`"
         )
     if status in BUSY_STATUSES or status in SERVER_STATUSES or words & BUSY_WORDS:
         return ProviderOverloaded(
