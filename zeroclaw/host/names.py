@@ -11,8 +11,8 @@ from functools import cache, partial
 
 from zeroclaw.errors import ZeroclawError
 
-ASKED_AT_ONCE = 8
-"""Names; further ones wait."""
+ASKED_AT_ONCE = 16
+"""Names; further ones wait. As many as fetches run at once."""
 
 
 class NameUnknown(ZeroclawError):

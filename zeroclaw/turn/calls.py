@@ -6,6 +6,7 @@ back to the turn, which writes it down before it goes on.
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.foreign import Raised, call
@@ -96,16 +97,18 @@ class Calls:
             async with asyncio.timeout(tool.spec.timeout_s):
                 returned = await call(lambda: tool.run(arguments, context))
                 if isinstance(returned, ToolOutput) and returned.files:
-                    returned = await asyncio.to_thread(
+                    files = partial(
                         judged,
                         returned,
                         most_bytes=context.max_file_bytes,
                         redactor=self._rooms.redactor,
                     )
+                    returned = await self._rooms.results.share.run(self._desk.conversation, files)
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
+        settled = await self._rooms.results.of_run(frozen.action, returned, self._rooms.clock.now())
         del self._cleared[action]
-        return self._rooms.results.of_run(frozen.action, returned, self._rooms.clock.now())
+        return settled
 
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm, as it does not when it has ended."""

@@ -14,7 +14,7 @@ from tests.fakes.manual_clock import ManualClock
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput
-from zeroclaw.tools.attachments import READ_AT_ONCE, AttachmentsSettings, File, tools
+from zeroclaw.tools.attachments import AttachmentsSettings, File, tools
 from zeroclaw.value import replace
 
 
@@ -305,28 +305,44 @@ async def test_what_cannot_be_read_is_told(name: str, content: bytes | None, tol
 
 
 @pytest.mark.slow
-async def test_only_some_files_are_read_at_once() -> None:
-    """A batch of calls takes no more memory than a few; the others wait, and are read."""
+async def test_a_batch_of_calls_reads_one_file_after_another() -> None:
+    """It takes no more than one conversation's place, and what was read already is known (P9)."""
     living: set[Spawned] = set()
-    most = 0
+    most = started = 0
 
     async def record(now: Spawned | None) -> None:
-        nonlocal most
+        nonlocal most, started
+        started += now is not None
         if now is None:
             living.pop()
         else:
             living.add(now)
         most = max(most, len(living))
 
-    reading = tool(Kept(a_txt=b"milk"))
+    reading = tool(Kept(a_txt=b"milk", b_txt=b"milk", c_txt=b"fresh milk"))
     context = replace(CONTEXT, spawned=record)
     async with asyncio.TaskGroup() as group:
         called = [
-            group.create_task(reading.run(reading.check({"id": 1}), context))
-            for _ in range(READ_AT_ONCE + 3)
+            group.create_task(reading.run(reading.check({"id": number % 3 + 1}), context))
+            for number in range(30)
         ]
     assert all(one.result().text.endswith("milk") for one in called)
-    assert most <= READ_AT_ONCE
+    assert (most, started) == (1, 2)
+
+
+async def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was asked for least recently is made again."""
+    monkeypatch.setattr("zeroclaw.tools.attachments.KEPT_ANSWERS", 1)
+    started = 0
+
+    async def record(now: Spawned | None) -> None:
+        nonlocal started
+        started += now is not None
+
+    reading = tool(Kept(a_txt=b"milk", b_txt=b"fresh milk"))
+    for number in (1, 1, 2, 1):
+        await reading.run(reading.check({"id": number}), replace(CONTEXT, spawned=record))
+    assert started == 3
 
 
 async def test_nobody_reads_the_files_of_another_conversation() -> None:

@@ -289,14 +289,14 @@ async def test_a_damaged_store_runs_nothing(world: World) -> None:
         assert await house.states("taken") == ["taken"]
 
 
-def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
+async def test_an_output_that_is_far_too_long_keeps_its_ends() -> None:
     """So that redacting it can't take a minute (P8)."""
     key = Key(id="k", secret=b"k" * 32)
     results = Results(
         keys=Keys(current=key, every=(key,)), redactor=Redactor((SECRET,)), cap_chars=lambda: 1000
     )
     text = f"begin {SECRET} " + "x " * LONGEST_CHARS + f"{SECRET} end"
-    settled = results.of_run(action(), ToolOutput(text=text), EPOCH)
+    settled = await results.of_run(action(), ToolOutput(text=text), EPOCH)
     assert settled.blob is not None
     assert b"characters dropped" in settled.blob.body
     assert SECRET.encode() not in settled.blob.body

@@ -8,9 +8,11 @@ more.
 """
 
 import asyncio
+import hashlib
 import os
 import signal
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +22,7 @@ from pydantic import Field
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import processes
+from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import Ended, OutputCaps
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
@@ -42,8 +45,10 @@ NAME = "read_attachment"
 
 NAME_CHARS = 80
 READ_AT_ONCE = 4
-"""Files that are read at the same time, for all conversations; each is held in memory, and its
+"""Files that are read at the same time, one of each conversation; each is held in memory, and its
 process may take all that one may. Further calls wait."""
+KEPT_ANSWERS = 32
+"""Answers of readers that are remembered: a model that asks again and again starts no process."""
 _AROUND_S = 20.0  # starting, killing and cleaning up, on top of the reading
 _HEAD_CHARS = 700  # of an answer, beside the piece itself
 _MOST_ROWS = 1_000
@@ -124,7 +129,8 @@ class ReadAttachment:
 
     def __init__(self, settings: AttachmentsSettings) -> None:
         self._settings = settings
-        self._slots = asyncio.Semaphore(READ_AT_ONCE)
+        self._share = FairShare("files that came", at_once=READ_AT_ONCE)
+        self._answers: OrderedDict[tuple[bytes, Asked], Reply] = OrderedDict()
         self._spec = ToolSpec(
             name=NAME,
             description=(
@@ -175,7 +181,7 @@ class ReadAttachment:
         if file.failed:
             why = quoted(file.failed).strip("`")
             return ToolOutput(text=f"{which} did not come: {why}", is_error=True)
-        async with self._slots:
+        async with self._share.place(context.conversation):
             return await self._read_file(which, file, asked, context)
 
     async def _read_file(
@@ -199,12 +205,21 @@ class ReadAttachment:
             limit=chars or self._most_chars,
             rows=asked.limit or _MOST_ROWS,
         )
-        reply = await self._read(question, content, context)
+        reply = await self._answer(question, content, context)
         if reply.failed:
             return ToolOutput(text=f"{head}: {without_controls(reply.failed)}", is_error=True)
         about = without_controls(reply.about)
         text = without_controls(reply.text)
         return ToolOutput(text=f"{head}; {about}:\n{text}" if text else f"{head}; {about}")
+
+    async def _answer(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
+        """Return what a reader says of these very bytes, from memory where it said it already."""
+        key = (await asyncio.to_thread(_digest, content), asked)
+        reply = self._answers.pop(key, None) or await self._read(asked, content, context)
+        self._answers[key] = reply
+        if len(self._answers) > KEPT_ANSWERS:
+            self._answers.popitem(last=False)
+        return reply
 
     async def _read(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
         """Have a file read by a process, and say how that ended when there is no answer."""
@@ -225,6 +240,10 @@ class ReadAttachment:
         if reply is None:
             raise ToolFailed(_broken(ended, settings.timeout_s))
         return reply
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def _broken(ended: Ended, timeout_s: float) -> str:

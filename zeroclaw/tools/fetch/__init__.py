@@ -13,6 +13,7 @@ from pydantic import Field
 
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import names
+from zeroclaw.host.executors import FairShare
 from zeroclaw.host.http import HttpClient
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
@@ -72,6 +73,8 @@ class Fetch:
     def __init__(self, settings: FetchSettings, follower: Follower) -> None:
         self._settings = settings
         self._follower = follower
+        self._fetches = FairShare("fetches", at_once=16, each=4)
+        self._pages = FairShare("fetched pages", at_once=2)
         self._spec = ToolSpec(
             name="fetch",
             description=(
@@ -116,8 +119,12 @@ class Fetch:
             raise ResourcesUnresolved(against)
         return self._reach(target)
 
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002  the contract's
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         """Fetch, within the time for all of it, and read what came in a thread."""
+        async with self._fetches.place(context.conversation):
+            return await self._run(arguments, context)
+
+    async def _run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         target, limit_s = self._target(arguments), self._settings.timeout_s
         try:
             async with asyncio.timeout(limit_s):
@@ -128,7 +135,9 @@ class Fetch:
         if isinstance(found, LeadsElsewhere):
             return ToolOutput(text=_sent_on(found))
         links = parse(FetchArguments, arguments).links
-        text = await asyncio.to_thread(_shown, found, target, links=links)
+        text = await self._pages.run(
+            context.conversation, lambda: _shown(found, target, links=links)
+        )
         return ToolOutput(text=text)
 
     def _target(self, arguments: Arguments) -> Target:

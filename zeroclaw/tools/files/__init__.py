@@ -76,7 +76,9 @@ class FileTool(Value, Generic[Model]):
         parsed = parse(self.model, arguments)
         stopped = threading.Event()
         try:
-            return await asyncio.to_thread(self._run, parsed, context, stopped)
+            return await self.settings.share.run(
+                context.conversation, lambda: self._run(parsed, context, stopped)
+            )
         finally:
             stopped.set()
 

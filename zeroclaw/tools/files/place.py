@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
+from zeroclaw.host.executors import FairShare
 from zeroclaw.host.protected import Protected, Rule
 from zeroclaw.value import Value, field
 
@@ -21,6 +22,7 @@ class FilesSettings(Value):
         max_search_cpu_s: Seconds of its thread's processor time that one search may take.
         max_searched_file_bytes: Larger files are passed over by a search, and counted.
         protected: What can't be changed or seen.
+        share: The places for all of this, one a conversation.
     """
 
     max_read_bytes: int = 262_144
@@ -31,6 +33,7 @@ class FilesSettings(Value):
     max_search_cpu_s: float = 5.0
     max_searched_file_bytes: int = 4_194_304
     protected: Protected = field(default_factory=Protected)
+    share: FairShare = field(default_factory=lambda: FairShare("calls on files", at_once=4))
 
 
 class Place(Value):
