@@ -21,8 +21,9 @@ from zeroclaw.daemon.wiring import Answer, Wired
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError
 from zeroclaw.host.hangup import Hangup
-from zeroclaw.host.logs import troubles
+from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
+from zeroclaw.host.watchdog import LoopWatch
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put, read_halt
@@ -69,13 +70,18 @@ def run(
     Raises:
         NeedsOperator: It can't start, or can't go on; the text says what to do.
     """
+    watch = LoopWatch(EventLog("watchdog"))
+
+    def ready(facts: ReadyFacts) -> None:
+        on_ready(facts)
+        watch.start()
 
     async def main() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        hooks = Hooks(on_ready=on_ready, stop=stop)
+        hooks = Hooks(on_ready=ready, stop=stop)
         heard = Hangup() if hangup is None else hangup
         loop.add_signal_handler(signal.SIGHUP, _hung_up, heard, hooks)
         if heard.early:
@@ -84,7 +90,11 @@ def run(
             loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
         await serve(start, hooks, openers or Openers())
 
-    asyncio.run(main())
+    try:
+        with asyncio.Runner(loop_factory=watch.new_loop) as runner:
+            runner.run(main())
+    finally:
+        watch.stop()
 
 
 async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:

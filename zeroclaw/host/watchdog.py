@@ -1,0 +1,111 @@
+"""Watches the event loop, and says where it was when it held everybody up (P9).
+
+Everything that people wait for passes the event loop, so whatever keeps it busy in one go delays
+every conversation. A stall is one turn of the loop that took more than `STALL_S` of its thread's
+processor time: on a machine that is busy with something else the clock on the wall runs on, and
+that is nobody's fault here.
+"""
+
+import asyncio
+import math
+import selectors
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from zeroclaw.channel import ChannelLog
+
+STALL_S = 0.1
+LOOK_EVERY_S = 0.05
+"""Twice in a stall, so that no stall passes without a look at where the loop is."""
+SHOWN_FRAMES = 8
+
+
+class LoopWatch:
+    """Watches one event loop, which it makes."""
+
+    def __init__(self, log: ChannelLog) -> None:
+        """Report to `log`."""
+        self._log = log
+        self._selector = _TimedSelector(self._turned)
+        self._thread_id = 0
+        self._clock_id = 0
+        self._place = (math.inf, "")
+        self._stopped = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def new_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the loop that is watched."""
+        return asyncio.SelectorEventLoop(self._selector)
+
+    def start(self) -> None:
+        """Watch from now on; called on the loop."""
+        self._thread_id = threading.get_ident()
+        self._clock_id = time.pthread_getcpuclockid(self._thread_id)
+        self._selector.is_timed = True
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Watch no more; safe when it never began."""
+        self._selector.is_timed = False
+        self._stopped.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+
+    def look(self) -> None:
+        """Remember where the loop is, if this turn of it already takes long."""
+        began_s = self._selector.began_s
+        if time.clock_gettime(self._clock_id) - began_s > STALL_S / 2:
+            # There is no public way to look at what another thread does.
+            frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            frame = frames.get(self._thread_id)
+            self._place = (began_s, place_of(frame))
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(LOOK_EVERY_S):
+            self.look()
+
+    def _turned(self, began_s: float, took_s: float) -> None:
+        seen_s, place = self._place
+        place = place if seen_s == began_s else "not seen"
+        self._log("loop_stalled", cpu_ms=round(took_s * 1000), place=place, level="warning")
+
+
+class _TimedSelector(selectors.DefaultSelector):
+    """Waits for the loop, which does all its work between two waits.
+
+    Attributes:
+        is_timed: Whether it takes the time.
+        began_s: When this turn of the loop began, on its thread's processor clock; infinite while
+            it waits.
+    """
+
+    def __init__(self, turned: Callable[[float, float], None]) -> None:
+        super().__init__()
+        self.is_timed = False
+        self.began_s = math.inf
+        self._turned = turned
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if not self.is_timed:
+            return super().select(timeout)
+        took_s = time.thread_time() - self.began_s
+        if took_s > STALL_S:
+            self._turned(self.began_s, took_s)
+        self.began_s = math.inf
+        ready = super().select(timeout)
+        self.began_s = time.thread_time()
+        return ready
+
+
+def place_of(frame: FrameType | None) -> str:
+    """Return where code is, the innermost call first: file, line and function, nothing it holds."""
+    places: list[str] = []
+    while frame is not None and len(places) < SHOWN_FRAMES:
+        code = frame.f_code
+        file = "/".join(code.co_filename.rsplit("/", 3)[1:])
+        places.append(f"{file}:{frame.f_lineno}:{code.co_name}")
+        frame = frame.f_back
+    return " < ".join(places)
