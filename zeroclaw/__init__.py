@@ -105,7 +105,7 @@ from zeroclaw.provider import (
 from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec
-from zeroclaw.unseen import spelled_out
+from zeroclaw.unseen import spelled_out, without_markup
 from zeroclaw.value import Hidden, Value, field, replace
 
 __all__ = [
@@ -218,4 +218,5 @@ __all__ = [
     "replace",
     "spelled_out",
     "without_credentials",
+    "without_markup",
 ]

@@ -315,6 +315,7 @@ class TranscriptItem(Value):
         key: The message's key, as in `Outgoing.key` or `Card.key`; empty for people's own.
         ref: The platform's id where one is known, else empty.
         text: Redacted Markdown, as it was rendered from.
+        plain: The text is no Markdown, but to be shown letter by letter.
         at: When.
         draft: More will follow.
         outcome: The card and its endings, for cards.
@@ -328,6 +329,7 @@ class TranscriptItem(Value):
     ref: str
     text: str
     at: datetime
+    plain: bool = False
     draft: bool = False
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()

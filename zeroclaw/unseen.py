@@ -1,4 +1,4 @@
-"""Writes out what can't be seen in a text, or changes how what stands around it reads (P5).
+"""What can't be seen in a text: written out, or left out as Markdown leaves it out (P5, P6).
 
 What a person approves must be what they read. So wherever a call is shown, what a model, a tool or
 a stranger wrote goes through here: a command then reads in the order in which it would run, and
@@ -30,6 +30,24 @@ _UNSEEN = re.compile(
     f"|[{_SELECTOR}](?<!{_USER}[{_SELECTOR}])(?!\u20e3)"
     f"|[{_JOINER}](?<!{_USER}[{_JOINER}])(?<!{_USER}[{_SELECTOR}][{_JOINER}])"
 )
+
+
+# What the page's and the console's Markdown take away: escapes, marks within a line, where a link
+# leads; marks at the beginning of a line, and lines that are a fence or a rule.
+_MARKUP = re.compile(
+    r"^[ \t>]*(?:(?:`{3,}|~{3,})[^\n]*|(?:[-*_][ \t]*){3,}|[-+:| \t]+)$"
+    r"|^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)]|\#{1,6})(?:[ \t]+|$))+|\\$"
+    r"|\\(?=[!-/:-@\[-`{-~])|[*`]|__|~~|\]\([^\s()<>]*\)|[\[\]<>|]|(?<!\w)_|_(?!\w)",
+    re.MULTILINE,
+)
+
+
+def without_markup(markdown: str) -> str:
+    """Return the words of a Markdown text, with less of what may be markup than anybody shows.
+
+    To be looked through, not to be read: that two letters stand side by side in it is what counts.
+    """
+    return _MARKUP.sub("", markdown)
 
 
 def spelled_out(text: str) -> str:

@@ -1,6 +1,7 @@
 """Turn what stands in the chat into what the page is sent: items, and frames of its stream.
 
-The page shows Markdown itself, so `render` leaves a text as it is. An item is always sent whole
+The page shows Markdown itself, so `render` leaves a text as it is, but for one that goes out plain,
+which the page shows letter by letter. An item is always sent whole
 and replaces the one of the same id, so that an event can be repeated or skipped for a newer one. In a
 card all that can't be seen is spelled out, so that what is approved is what was read.
 """
@@ -20,6 +21,7 @@ from zeroclaw import (
     TranscriptItem,
     Value,
     spelled_out,
+    without_markup,
 )
 
 
@@ -29,6 +31,7 @@ class Item(Value):
     Attributes:
         id: Own messages carry `person/` before the id that the page made; all else is what the
             channel answered as the message's id.
+        plain: The text is no Markdown.
         draft: More will follow.
         outcome: The card and its endings, for cards.
         files: Names of the files that came with it, for own messages.
@@ -39,6 +42,7 @@ class Item(Value):
     kind: Literal["person", "bot", "card"]
     text: str
     at: datetime
+    plain: bool = False
     draft: bool = False
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()
@@ -59,8 +63,8 @@ Event = Item | Gone | Typing
 
 
 def markdown(text: str) -> Rendered:
-    """Return a text as the page takes it."""
-    return Rendered(body=text, plain=text)
+    """Return a text as the page takes it; the plain form has its words alone."""
+    return Rendered(body=text, plain=without_markup(text))
 
 
 def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> Item:
@@ -71,7 +75,8 @@ def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -
 def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
     """Return a message of the bot."""
     text = outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body
-    return Item(id=message, kind="bot", text=text, at=at, draft=outgoing.draft)
+    plain = outgoing.plain
+    return Item(id=message, kind="bot", text=text, at=at, plain=plain, draft=outgoing.draft)
 
 
 def file(message: str, sent: OutgoingFile, at: datetime) -> Item:
@@ -93,7 +98,13 @@ def stored(item: TranscriptItem) -> Item:
     if item.outcome is not None:
         return card(message, item.outcome, item.at)
     return Item(
-        id=message, kind="bot", text=item.text, at=item.at, draft=item.draft, sent=item.sent
+        id=message,
+        kind="bot",
+        text=item.text,
+        at=item.at,
+        plain=item.plain,
+        draft=item.draft,
+        sent=item.sent,
     )
 
 
@@ -175,6 +186,8 @@ def _item(item: Item) -> dict[str, object]:
         "at": item.at.isoformat(),
         "draft": item.draft,
     }
+    if item.plain:
+        shown["plain"] = True
     if item.files:
         shown["files"] = list(item.files)
     if item.sent is not None:

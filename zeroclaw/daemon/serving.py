@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext
@@ -11,6 +12,7 @@ from zeroclaw.daemon.parts import Parts
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
 from zeroclaw.errors import ConfigError, PortInUse
+from zeroclaw.gate.screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
@@ -138,6 +140,7 @@ class Serving:
             call_timeout_s=self._parts.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
             outage=None if before is None else before.outage,
+            screen=partial(screen_shown, redactor=self._parts.start.checked.redactor),
         )
 
     def _ready(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from zeroclaw import sentences
 from zeroclaw.console.pulse import Pulse
@@ -18,6 +19,7 @@ from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
 from zeroclaw.gate.conditions import ToolFacts, facts_of
+from zeroclaw.gate.screen import screen_shown
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
@@ -232,7 +234,11 @@ class Wired:
             tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),
         )
-        self.transcript = Transcript(parts.store, self.live)
+        self.transcript = Transcript(
+            parts.store,
+            self.live,
+            partial(screen_shown, redactor=parts.start.checked.redactor),
+        )
         self.anchors = Anchors(parts.store, parts.clock)
         self.retention = Retention(
             store=parts.store,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from zeroclaw import foreign, sentences
@@ -16,6 +16,7 @@ from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile, Rendered
 from zeroclaw.errors import NotSupported
 from zeroclaw.language import LANGUAGES
+from zeroclaw.value import replace
 
 T = TypeVar("T")
 
@@ -30,6 +31,20 @@ SLOWEST_BYTES_PER_S = 100_000
 """A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
+
+
+class Screen(Protocol):
+    """The last look at what goes out, as a person will read it."""
+
+    def __call__(self, text: str, *, growing: bool = False) -> str:
+        """Return the text with what nobody may read masked; of most texts the same."""
+        ...
+
+
+def as_it_is(text: str, *, growing: bool = False) -> str:
+    """Mask nothing."""
+    del growing
+    return text
 
 
 class Account:
@@ -47,6 +62,7 @@ class Account:
         call_timeout_s: float,
         calls_at_once: int,
         outage: Outage | None = None,
+        screen: Screen = as_it_is,
     ) -> None:
         """Begin to pace.
 
@@ -57,7 +73,9 @@ class Account:
             call_timeout_s: How long one call may take; then its outcome is unknown.
             calls_at_once: How many calls may be under way; more wait for one to end.
             outage: Of the channel, where it had an adapter before this one.
+            screen: Looks at every text after it was rendered.
         """
+        self._screen = screen
         self.outage = outage or Outage()
         self.channel = channel
         self._clock = clock
@@ -184,13 +202,7 @@ class Account:
         """Post a message; see `Outgoing` for the arguments."""
 
         async def post() -> MessageRef:
-            outgoing = Outgoing(
-                rendered=self.channel.render(markdown),
-                key=key,
-                draft=draft,
-                plain=plain,
-                reply_to=reply_to or None,
-            )
+            outgoing = self.outgoing(markdown, key=key, draft=draft, plain=plain, reply_to=reply_to)
             return await self.channel.send(to, outgoing)
 
         ending = await self._call(post, chat=to.chat)
@@ -201,6 +213,7 @@ class Account:
     async def send_file(self, to: Address, file: OutgoingFile) -> Ending[MessageRef]:
         """Post a file."""
         upload_s = len(file.content) / SLOWEST_BYTES_PER_S
+        file = self._screened(file)
         ending = await self._call(
             lambda: self.channel.send_file(to, file), chat=to.chat, more_s=upload_s
         )
@@ -220,7 +233,10 @@ class Account:
         """Make one look; see `Channel.look`."""
 
         async def look() -> Sighting:
-            return await self.channel.look(to, sought(), since=since, apart=apart, before=before)
+            one = sought()
+            if isinstance(one, OutgoingFile):
+                one = self._screened(one)
+            return await self.channel.look(to, one, since=since, apart=apart, before=before)
 
         ending = await self._call(look, chat=to.chat)
         if isinstance(ending, Arrived):
@@ -229,11 +245,40 @@ class Account:
         return ending
 
     def outgoing(
-        self, markdown: str, *, key: str, plain: bool = False, reply_to: str = ""
+        self,
+        markdown: str,
+        *,
+        key: str,
+        draft: bool = False,
+        plain: bool = False,
+        reply_to: str = "",
     ) -> Outgoing:
-        """Return a text as `send` posts it."""
+        """Return a text as it is shown: rendered, and looked at as a person will read it.
+
+        Where that finds something the text goes out without its markup: nobody needs the bold face
+        of a forgery, and nothing can be hidden in it once more.
+        """
         rendered = self.channel.render(markdown)
-        return Outgoing(rendered=rendered, key=key, plain=plain, reply_to=reply_to or None)
+        shown = self._screen(rendered.plain, growing=draft)
+        if shown != rendered.plain:
+            rendered, plain = self._fitting(shown), True
+        elif not plain and rendered.body != shown:
+            # The markup itself says something too: where a link leads.
+            plain = self._screen(rendered.body) != rendered.body
+        return Outgoing(
+            rendered=rendered, key=key, draft=draft, plain=plain, reply_to=reply_to or None
+        )
+
+    def _fitting(self, shown: str) -> Rendered:
+        """Return a text without markup; what stands for a secret may be longer than the secret."""
+        while True:
+            rendered = Rendered(body=shown, plain=shown)
+            if self.channel.measure(rendered) <= self.capabilities.max_length:
+                return rendered
+            shown = shown[: len(shown) * 9 // 10]
+
+    def _screened(self, file: OutgoingFile) -> OutgoingFile:
+        return replace(file, name=self._screen(file.name), caption=self._screen(file.caption))
 
     async def edit(
         self, ref: MessageRef, markdown: str, *, key: str, draft: bool = False, plain: bool = False
@@ -241,15 +286,15 @@ class Account:
         """Replace a message's text."""
 
         async def replace() -> None:
-            rendered = self.channel.render(markdown)
-            outgoing = Outgoing(rendered=rendered, key=key, draft=draft, plain=plain)
+            outgoing = self.outgoing(markdown, key=key, draft=draft, plain=plain)
             await self.channel.edit(ref, outgoing)
 
         return await self._about(ref, replace)
 
     async def caption(self, ref: MessageRef, text: str, *, key: str) -> Ending[None]:
         """Replace what stands with a file; plain text, empty for nothing."""
-        outgoing = Outgoing(rendered=Rendered(body=text, plain=text), key=key, plain=True)
+        shown = self._screen(text)
+        outgoing = Outgoing(rendered=Rendered(body=shown, plain=shown), key=key, plain=True)
         return await self._about(ref, lambda: self.channel.edit(ref, outgoing))
 
     async def delete(self, ref: MessageRef) -> Ending[None]:
@@ -275,8 +320,7 @@ class Account:
         """Show a text that is not sent; where the platform can't, it is never asked again."""
 
         async def preview() -> None:
-            rendered = self.channel.render(markdown)
-            outgoing = Outgoing(rendered=rendered, key=key, draft=True, plain=plain)
+            outgoing = self.outgoing(markdown, key=key, draft=True, plain=plain)
             try:
                 await self.channel.preview(to, outgoing)
             except NotSupported:

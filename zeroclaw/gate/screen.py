@@ -5,6 +5,10 @@ model wrote it: a true one by its tool, outcome and time, one of an earlier proc
 all else by a warning. A model's own imitation of the mark for a true one gets the warning as well.
 It stands after the redactor and before the draft, and streams as the redactor does: what comes out
 depends on the text, not on how it was cut.
+
+The model writes Markdown, and a channel shows something else: entities, escapes, emphasis and
+lookalikes can make a receipt, or a secret, of what was none. So `screen_shown` looks once more, at
+the text as a person will read it. A true receipt is not in any text by then.
 """
 
 import re
@@ -13,6 +17,7 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
+from zeroclaw.redact import CHECKED, MARKER, Redactor, folded, folded_from
 from zeroclaw.value import Value
 
 
@@ -91,6 +96,16 @@ _MAY_BEGIN = re.compile(
 )
 
 
+# What stands between two letters without keeping anybody from reading them as one word.
+_GAP = r"[\W_]{0,8}+"
+_READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
+_READS_FALSE = re.compile(
+    rf"z{_GAP}c{_GAP}{_READS_RECEIPT}(?:{_GAP}[0-9][\w-]*+|-\w[\w-]*+)"
+    rf"|{CHECKED}{_GAP}{_READS_RECEIPT}",
+    re.IGNORECASE,
+)
+
+
 class Screening(Value):
     """What one answer's stream holds back; `Screening()` is the beginning.
 
@@ -117,6 +132,32 @@ def screen(text: str, lookup: Lookup) -> str:
     """Return a whole answer with its receipts marked."""
     state, shown = feed(Screening(), text, lookup)
     return shown + flush(state, lookup)
+
+
+def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str:
+    """Return a text as it may be shown: each secret and receipt in it masked; mostly the same.
+
+    Args:
+        text: What a person will read, without the markup.
+        redactor: Knows the secrets.
+        growing: More may follow; an end that begins a secret is masked as well.
+    """
+    reading = folded(text)
+    found = [(*one, MARKER) for one in redactor.in_reading(reading, growing=growing)]
+    found += [(*one.span(), FALSE_MARK) for one in _READS_FALSE.finditer(reading)]
+    if not found:
+        return text
+    _, came = folded_from(text)
+    out: list[str] = []
+    done = 0
+    for start, end, marker in sorted(found):
+        first, last = came[start], came[end - 1] + 1
+        if last <= done:
+            continue
+        if first > done or not out or out[-1] != marker:
+            out += text[done : max(first, done)], marker
+        done = last
+    return "".join((*out, text[done:]))
 
 
 def mark(verdict: Verdict) -> str:

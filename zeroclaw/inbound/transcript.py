@@ -3,6 +3,7 @@
 from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.account import Screen, as_it_is
 from zeroclaw.delivery.keys import first_key
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
@@ -10,7 +11,8 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
-from zeroclaw.value import Value
+from zeroclaw.unseen import without_markup
+from zeroclaw.value import Value, replace
 
 NEWEST = 200
 """Rows of each kind that a first look goes back."""
@@ -37,10 +39,11 @@ class Part(Value):
 class Transcript:
     """Reads chats back from the inbox, the outbox and the open drafts."""
 
-    def __init__(self, store: Store, live: Live) -> None:
-        """Hold where chats are kept."""
+    def __init__(self, store: Store, live: Live, screen: Screen = as_it_is) -> None:
+        """Hold where chats are kept, and the last look at what the bot says in them."""
         self._store = store
         self._live = live
+        self._screen = screen
 
     async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
         """Return what stands in a chat after a cursor; empty for the newest."""
@@ -52,14 +55,16 @@ class Transcript:
             if found is not None:
                 items.append(found)
         drafts = (
-            TranscriptItem(
-                cursor=items[-1].cursor if items else after,
-                kind="bot",
-                key=draft.key,
-                ref=draft.refs[0].message if draft.refs else "",
-                text=draft.text,
-                at=made_at(draft.turn),
-                draft=True,
+            self._screened(
+                TranscriptItem(
+                    cursor=items[-1].cursor if items else after,
+                    kind="bot",
+                    key=draft.key,
+                    ref=draft.refs[0].message if draft.refs else "",
+                    text=draft.text,
+                    at=made_at(draft.turn),
+                    draft=True,
+                )
             )
             for draft in self._live.open_drafts(address)
         )
@@ -116,7 +121,23 @@ class Transcript:
             return tuple([row async for row in rows])
         return await self._store.find(kind, place=address.key(), newest_first=True, limit=NEWEST)
 
+    def _screened(self, item: TranscriptItem) -> TranscriptItem:
+        """Return what the bot says as it may be shown; as `Account.outgoing` does."""
+        if item.sent is not None:
+            sent = replace(item.sent, name=self._screen(item.sent.name))
+            return replace(item, text=self._screen(item.text), sent=sent)
+        words = without_markup(item.text)
+        shown = self._screen(words, growing=item.draft)
+        if shown == words:
+            words = item.text
+            shown = self._screen(words, growing=item.draft)
+        return item if shown == words else replace(item, text=shown, plain=True)
+
     async def _told(self, row: Row) -> TranscriptItem | None:
+        found = await self._found(row)
+        return None if found is None else self._screened(found)
+
+    async def _found(self, row: Row) -> TranscriptItem | None:
         item = rows.read(row)
         match item:
             case rows.Text():

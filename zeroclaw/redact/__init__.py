@@ -4,6 +4,8 @@ Two transducers in a row, each a pure step over (state, text):
 
     known.py: values ──▶ shapes.py: looks ──▶ safe text
 
+and one look at a text that is about to be shown, markup gone, through its disguises (`disguise.py`).
+
 *Known values* are matched anywhere, in the forms that they take on the way: as they are,
 JSON-escaped, URL-encoded, HTML-escaped, and inside Base64 at each of its three alignments.
 Everything that lies in any match is covered, overlaps too, so no value survives another's match.
@@ -20,7 +22,8 @@ encoded data looks like that.
 import re
 from collections.abc import Iterable, Mapping
 
-from zeroclaw.redact.known import KnownState, automaton, known_feed
+from zeroclaw.redact.disguise import CHECKED, begun, folded, folded_from, key, key_from, places
+from zeroclaw.redact.known import KnownState, automaton, forms, known_feed
 from zeroclaw.redact.marker import (
     LONGEST_VALUE,
     LONGEST_WORD,
@@ -28,17 +31,20 @@ from zeroclaw.redact.marker import (
     SHORTEST_VALUE,
     holds_marker,
 )
-from zeroclaw.redact.patterns import LONG_WORD
-from zeroclaw.redact.shapes import ShapeState, shape_feed
+from zeroclaw.redact.patterns import LONG_WORD, PIECE
+from zeroclaw.redact.shapes import Mode, ShapeState, shape_feed
 from zeroclaw.value import Value
 
 __all__ = [
+    "CHECKED",
     "LONGEST_VALUE",
     "LONGEST_WORD",
     "MARKER",
     "SHORTEST_VALUE",
     "Redaction",
     "Redactor",
+    "folded",
+    "folded_from",
     "holds_marker",
     "secret_environment",
     "without_credentials",
@@ -46,6 +52,12 @@ __all__ = [
 
 _SECRET_NAMES = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 _BLOCK = 2048  # characters; of a longer text each block without a telling word is passed at once
+
+SHOWN_OF_A_VALUE = 4
+"""Characters; a longer end of a text that begins a known value is held back while it grows."""
+
+SURE_VALUE = 12
+"""Letters and digits; a value with so many is known by them alone."""
 
 _NOTHING_KNOWN = KnownState()
 _NOTHING_SHAPED = ShapeState()
@@ -89,10 +101,20 @@ class Redactor:
         secrets: Known values; those shorter than `SHORTEST_VALUE` are not looked for.
     """
 
-    __slots__ = ("_automaton",)
+    __slots__ = ("_automaton", "_keys")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._automaton = automaton(secrets)
+        needles = forms(secrets)
+        self._automaton = automaton(needles)
+        bare = {one: key(folded(one), bare=True) for one in needles}
+        short = {
+            one: key(folded(one), bare=False) for one in needles if len(bare[one]) < SURE_VALUE
+        }
+        # A password may be a word but for its signs, and the word is no secret.
+        self._keys = {
+            True: tuple(one for one in set(bare.values()) if len(one) >= SURE_VALUE),
+            False: tuple(one for one in set(short.values()) if len(one) >= SHORTEST_VALUE),
+        }
 
     def redact(self, text: str) -> str:
         """Return a whole text without its secrets."""
@@ -115,7 +137,25 @@ class Redactor:
         if known_only:
             return False
         short = LONG_WORD.sub(" ", text)
-        return Redactor().redact(short) != short
+        return _SHAPES.redact(short) != short
+
+    def in_reading(self, reading: str, *, growing: bool = False) -> list[tuple[int, int]]:
+        """Return where what a person will read holds a secret, however it was disguised.
+
+        Args:
+            reading: The text without its markup, `folded`.
+            growing: More may follow, so an end that begins a known value counts as well.
+        """
+        found = _shaped(reading) if _SHAPES.redact(reading) != reading else []
+        for bare, keys in self._keys.items():
+            spelled = key(reading, bare=bare) if keys else ""
+            tail = begun(keys, spelled, least=SHOWN_OF_A_VALUE) if growing else 0
+            if not tail and not any(one in spelled for one in keys):
+                continue
+            spelled, came = key_from(reading, bare=bare)
+            known = [*places(keys, spelled), *([(len(spelled) - tail, len(spelled))] * bool(tail))]
+            found += [(came[start], came[end - 1] + 1) for start, end in known]
+        return found
 
     def feed(self, state: Redaction, text: str) -> tuple[Redaction, str]:
         """Take the next piece of a stream; return what may be shown of all so far."""
@@ -135,3 +175,22 @@ class Redactor:
             shape, safe = shape_feed(shape, text[start : start + _BLOCK], final=last)
             out.append(safe)
         return Redaction(known=known, shape=shape), "".join(out)
+
+
+_SHAPES = Redactor()
+
+
+def _shaped(text: str) -> list[tuple[int, int]]:
+    """Return where `shape_feed` changes a text: word by word, what comes out is compared."""
+    found: list[tuple[int, int]] = []
+    state, done = _NOTHING_SHAPED, 0
+    for piece in PIECE.finditer(text):
+        end = piece.end()
+        state, safe = shape_feed(state, piece[0], final=end == len(text))
+        upto = end - len(state.text) if state.mode in (Mode.WORDS, Mode.PEM_HEADER) else end
+        if safe != text[done:upto]:
+            # What ended the word came out behind it.
+            after = len(piece[0]) if not piece[1] and safe.endswith(piece[0]) else 0
+            found.append((done, upto - after))
+        done = upto
+    return found

@@ -70,15 +70,19 @@ class Automaton(Value):
     matched: tuple[int, ...]
 
 
-def automaton(values: Iterable[str]) -> Automaton | None:
-    """Return what finds every form of every value, None when there is nothing to look for."""
-    needles = {
+def forms(values: Iterable[str]) -> frozenset[str]:
+    """Return every form of every value that is long enough to be looked for."""
+    return frozenset(
         piece
         for value in values
         if len(value) >= SHORTEST_VALUE
         for form in _forms(value)
         for piece in _pieces(form)
-    }
+    )
+
+
+def automaton(needles: frozenset[str]) -> Automaton | None:
+    """Return what finds every one of some forms, None when there is nothing to look for."""
     return _built(needles) if needles else None
 
 

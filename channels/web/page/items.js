@@ -119,6 +119,12 @@ function drawText(node, item) {
     drawFiles(node, item.files ?? []);
     return false;
   }
+  if (item.plain) {
+    const news = body.textContent !== item.text;
+    if (news) body.replaceChildren(element("p", { className: "plain" }, item.text));
+    body.sources = [];
+    return news;
+  }
   if (item.sent) {
     if (body.textContent !== item.text) body.textContent = item.text;
     body.hidden = !item.text;

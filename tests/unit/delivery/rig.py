@@ -11,7 +11,7 @@ from tests.fakes.manual_clock import EPOCH, LoopClock
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
-from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.account import Account, Screen, as_it_is
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import Ask, Item, Text
@@ -97,6 +97,7 @@ async def running(
     store: MemoryStore | None = None,
     calls_at_once: int = 8,
     open_drafts: tuple[MessageRef, ...] = (),
+    screen: Screen = as_it_is,
 ) -> AsyncGenerator[Rig]:
     """One process over a store; leaving it ends all that still waits, like a kill."""
     clock, kept = LoopClock(), store or MemoryStore()
@@ -120,6 +121,7 @@ async def running(
                         group=group,
                         call_timeout_s=CALL_TIMEOUT_S,
                         calls_at_once=calls_at_once,
+                        screen=screen,
                     )
                     for channel in channels
                 }

