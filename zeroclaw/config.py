@@ -276,6 +276,7 @@ def _apart(people: tuple[PersonSettings, ...]) -> tuple[PersonSettings, ...]:
 class PolicySettings(Settings):
     """`[policy]`: statements beside those of `autonomy`; the gate reads them."""
 
+    ask_when_untrusted: bool = True
     statement: tuple[dict[str, object], ...] = ()
 
 

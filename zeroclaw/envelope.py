@@ -115,9 +115,15 @@ class Attachment(Value):
 
 
 class Said(Value):
-    """A message for the model."""
+    """A message for the model.
+
+    Attributes:
+        text: All of it, what it quotes or passes on included.
+        own: The words in it that its sender wrote; None for all of them.
+    """
 
     text: str
+    own: str | None = None
 
 
 class Command(Value):
@@ -157,10 +163,12 @@ class Edited(Value):
     Attributes:
         message: The platform's id of the message.
         text: The whole new text.
+        own: As in `Said`.
     """
 
     message: str
     text: str
+    own: str | None = None
 
 
 class Deleted(Value):

@@ -328,6 +328,24 @@ IT_IS_UNDECLARED = Sentence(
     en="it does not declare what it does",
     de="es sagt nicht, was es tut",
 )
+IT_IS_UNTRUSTED = Sentence(
+    en="the request holds text that nobody here vouches for, and the call was not in the message",
+    de="die Anfrage enthält Text, für den hier niemand einsteht, und der Aufruf stand nicht in der "
+    "Nachricht",
+)
+UNTRUSTED_RESULT = Sentence(en="what came from: {name}", de="was hiervon kam: {name}")
+UNTRUSTED_KEPT = Sentence(
+    en="what came from: {name} (where a turn with such text has written)",
+    de="was hiervon kam: {name} (wohin ein Zug mit solchem Text geschrieben hat)",
+)
+UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
+UNTRUSTED_QUOTED = Sentence(
+    en="quoted or forwarded words", de="zitierte oder weitergeleitete Worte"
+)
+UNTRUSTED_EARLIER = Sentence(
+    en="what an older release kept without saying where it came from; `/new` begins without it",
+    de="was eine ältere Version ohne Herkunft aufbewahrt hat; `/new` beginnt ohne sie",
+)
 
 # --- an approval, from its question to its end ---------------------------------------------------
 

@@ -67,6 +67,7 @@ class RowKind(StrEnum):
     ATTACHMENT = "attachment"
     FORGETTING = "forgetting"
     LANGUAGE = "language"
+    WORKSPACE = "workspace"
 
 
 class LogKind(StrEnum):
@@ -87,7 +88,7 @@ class Row(Value):
         conversation: Indexed; None for the daemon's own.
         state: Indexed; the owner's word for where the row stands.
         place: Indexed; an address key, of a note whose it is, of an attachment the item that it came
-            with; empty for none.
+            with, of a workspace its real path; empty for none.
         due_at: Indexed; when something must happen to it, None for never. UTC, kept to the
             microsecond.
     """

@@ -83,6 +83,8 @@ class ToolContext(Value):
             `file:/real/path`, and `file:/real/path/**` before that directory is entered. What it
             refuses is neither opened nor named, only counted. It answers for this call alone, from
             any thread; where no gate decided, it refuses everything.
+        untrusted: The turn holds text that nobody here vouches for. A tool that keeps text for
+            later turns keeps that with it, and says so in `ToolOutput.untrusted`.
     """
 
     conversation: ConversationId
@@ -93,6 +95,7 @@ class ToolContext(Value):
     spawned: Callable[[Spawned | None], Awaitable[None]]
     max_file_bytes: int = 0
     permits: Callable[[str], bool] = _nothing
+    untrusted: bool = False
 
 
 class ToolFile(Value):
@@ -119,11 +122,14 @@ class ToolOutput(Value):
         is_error: The call failed in a way the tool itself understood.
         files: For the people of the chat, in this order; a run that failed sends none. One that
             may not go out (it holds a secret, it is too large) makes the call fail.
+        untrusted: The text holds words of people whom nobody here vouches for. All that a tool
+            with the effect `network` returns counts so anyway.
     """
 
     text: str
     is_error: bool = False
     files: tuple[ToolFile, ...] = ()
+    untrusted: bool = False
 
 
 class Tool(Protocol):

@@ -141,6 +141,11 @@ def thing(message: Json) -> str:
     return ""
 
 
+def is_of_others(message: Json) -> bool:
+    """Whether what a message holds beside words has a text that somebody else may have chosen."""
+    return any(inner(message, kind) for kind in ("venue", "contact", "poll"))
+
+
 def _sticker(found: Json) -> str:
     return f"sticker {text(found, 'emoji')}".rstrip()
 

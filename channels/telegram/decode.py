@@ -13,6 +13,7 @@ from typing import Literal
 from channels.telegram import buttons, numbers
 from channels.telegram.contents import (
     attachments,
+    is_of_others,
     marked,
     marks,
     name_of,
@@ -152,7 +153,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
     why = "" if address.direct else _unasked(message, me, is_command=command is not None)
     if why and (me.groups == "off" or not may_be_rest(message)):
         return Passed(why=why)
-    body = command[0] if command else Said(text=_composed(message, said, me))
+    body = command[0] if command else _said(message, said, me)
     envelope = Envelope(
         address=address,
         sender=sender,
@@ -181,13 +182,22 @@ def _edited(message: Json, me: Me) -> Taken | Passed:
     # An edit date counts seconds, and a person can edit twice in one.
     digest = hashlib.sha256(said.encode()).hexdigest()[:16]
     key = f"edit/{address.chat}/{number}/{whole(message, 'edit_date')}/{digest}"
-    body = Edited(message=str(number), text=_composed(message, said, me))
+    told = _said(message, said, me)
+    body = Edited(message=str(number), text=told.text, own=told.own)
     return _taken(message, address, sender, key, body)
 
 
 def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) -> Taken:
     envelope = Envelope(address=address, sender=sender, dedup=(key,), body=body, sent_at=_at(event))
     return Taken(envelope=envelope)
+
+
+def _said(message: Json, said: str, me: Me) -> Said:
+    """Return a message; of one that its sender did not write nothing is their own."""
+    own = _without_call(said, me)
+    if stands_alone(message) or (said == thing(message) and is_of_others(message)):
+        own = ""
+    return Said(text=_composed(message, said, me), own=own)
 
 
 def _composed(message: Json, said: str, me: Me) -> str:

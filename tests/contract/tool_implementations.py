@@ -101,6 +101,9 @@ class _OneResult:
         await asyncio.sleep(0)
         return True
 
+    async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
+        return True
+
     async def text(self, conversation: ConversationId, name: str) -> str | None:
         await asyncio.sleep(0)
         return "milk\nbread\n"

@@ -103,6 +103,11 @@ class MemoryStore:
         """Lose the newest audit entry of a stream, as a hand in the file would."""
         del self._tables.logs[LogKind.AUDIT, stream][-1]
 
+    def rewrite(self, stream: str, made: Callable[[bytes], bytes]) -> None:
+        """Make other entries of a journal's, such as those that an earlier release wrote."""
+        log = self._tables.logs[LogKind.JOURNAL, stream]
+        log[:] = map(made, log)
+
     def touch(self, kind: RowKind) -> None:
         """Give every row of a kind a newer version, as somebody else's write would."""
         for place, row in self._tables.rows.items():

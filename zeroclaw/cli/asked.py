@@ -96,6 +96,7 @@ async def _in_force(config: Config, places: Places, people: People) -> PolicySet
         halt,
         approvers=config.approvals.approvers,
         revoked=people.revoked,
+        ask_when_untrusted=config.policy.ask_when_untrusted,
     )
 
 
@@ -129,6 +130,10 @@ class _NothingKept:
     async def has(self, _conversation: ConversationId, _name: str) -> bool:
         """Know no result."""
         return False
+
+    async def is_trusted(self, _conversation: ConversationId, _name: str) -> bool:
+        """Know no result."""
+        return True
 
     async def text(self, _conversation: ConversationId, _name: str) -> str | None:
         """Know no result."""

@@ -44,7 +44,9 @@ def sets_of(config: Config) -> tuple[Shown, ...]:
             Shown(
                 name=f'autonomy = "{one}"',
                 in_force=one == config.autonomy,
-                statements=autonomy_statements(one),
+                statements=autonomy_statements(
+                    one, ask_when_untrusted=config.policy.ask_when_untrusted
+                ),
             )
             for one in autonomies
         ),

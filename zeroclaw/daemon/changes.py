@@ -42,6 +42,7 @@ LIVE = frozenset(
         "limits.person_burst",
         "limits.person_per_minute",
         "people",
+        "policy.ask_when_untrusted",
         "policy.statement",
         "retention.approvals_days",
         "retention.audit_days",

@@ -82,6 +82,7 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
             halt_statement("nobody", datetime(2000, 1, 1, tzinfo=UTC)),
             approvers=config.approvals.approvers,
             revoked=frozenset({"nobody"}),
+            ask_when_untrusted=config.policy.ask_when_untrusted,
         )
     except ConfigError as error:
         faults += error.faults

@@ -62,4 +62,5 @@ class PolicyInForce:
             self._halt,
             approvers=config.approvals.approvers,
             revoked=self._revoked,
+            ask_when_untrusted=config.policy.ask_when_untrusted,
         )

@@ -57,6 +57,10 @@ class Query(Value):
         arguments: Of the call; None where there is no call.
         direct: Exactly one person reads the chat; None when not known.
         own: What is acted on belongs to the principal (their own turn); None when not known.
+        untrusted: The request that the call answers holds text that nobody here vouches for; None
+            when not known.
+        in_message: The call holds nothing but what the principal wrote themselves in this turn;
+            None when not known.
     """
 
     principal: Principal
@@ -67,6 +71,8 @@ class Query(Value):
     arguments: Mapping[str, object] | None = None
     direct: bool | None = None
     own: bool | None = None
+    untrusted: bool | None = None
+    in_message: bool | None = None
 
 
 Test = Callable[[Query], bool]
@@ -157,6 +163,18 @@ def own(value: object) -> Test:
     return lambda query: _known(query.own, "owner") is wanted
 
 
+def untrusted(value: object) -> Test:
+    """Whether the turn holds text that nobody here vouches for, such as a page: `true` or `false`."""
+    wanted = _yes_or_no(value)
+    return lambda query: _known(query.untrusted, "origin") is wanted
+
+
+def in_message(value: object) -> Test:
+    """Whether the person's own message holds all of the call's arguments: `true` or `false`."""
+    wanted = _yes_or_no(value)
+    return lambda query: _known(query.in_message, "message") is wanted
+
+
 CONDITIONS: Mapping[str, Condition] = {
     "effects_within": effects_within,
     "effects_any_of": effects_any_of,
@@ -168,6 +186,8 @@ CONDITIONS: Mapping[str, Condition] = {
     "argument_equals": argument_equals,
     "channel_is_direct": channel_is_direct,
     "own": own,
+    "untrusted": untrusted,
+    "in_message": in_message,
 }
 
 

@@ -3,12 +3,12 @@
 For each call, one after the other in request order (K3):
 
     parse JSON → [transform hooks] → schema → resources → freeze and hash → PROPOSED
-    → people → protection → policy → grants → [shield] → [taint] → verdict → EVALUATED
+    → people → protection → policy (with taint) → grants → [shield] → verdict → EVALUATED
 
 Before a run: the hash is recomputed (S3-25), the tool is still there, [guard hooks], the resources
-are resolved again and compared, protection and policy are asked again, [snapshot], [taint]. Steps
-in brackets have no room yet and go exactly there. Nothing here commits: what has to be durable is
-returned, and the caller writes it in the one commit `gated`.
+are resolved again and compared, protection and policy are asked again, with the taint of by then,
+[snapshot]. Steps in brackets have no room yet and go exactly there. Nothing here commits: what has
+to be durable is returned, and the caller writes it in the one commit `gated`.
 """
 
 import asyncio
@@ -39,6 +39,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.reasons import reasons_of
 from zeroclaw.gate.refusal import NAME_CHARS, Refusals, invalid_arguments, unknown_tool
 from zeroclaw.gate.ruling import Ruling, permits, rule
+from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
     Allowed,
     Asked,
@@ -76,10 +77,12 @@ class _Ready(Value):
 
     Attributes:
         unresolved: Why its resources are unknown, empty when they are known.
+        written: Its arguments as the model wrote them; JSON.
     """
 
     tool: Tool
     action: Action
+    written: str
     unresolved: str = ""
 
 
@@ -137,7 +140,12 @@ class Gate:
         )
 
     async def recheck(
-        self, frozen: Frozen, setting: Setting, approval: Approval | None = None
+        self,
+        frozen: Frozen,
+        setting: Setting,
+        approval: Approval | None = None,
+        *,
+        written: str | None = None,
     ) -> Cleared | Stopped:
         """Check a call for the last time, immediately before it runs.
 
@@ -145,6 +153,7 @@ class Gate:
             frozen: As it was gated.
             setting: As of now, with the grants of now.
             approval: The one that let it through, as it stands in the store; None for none.
+            written: Its arguments as the model wrote them; None for as they were frozen.
         """
         action = frozen.action
         if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
@@ -155,14 +164,19 @@ class Gate:
         resources, unresolved = await self._resolve(tool, action.arguments, setting.context)
         if resources != action.resources:
             return Stopped(reason="what it would touch has changed since", by="resources")
-        ready = _Ready(tool=tool, action=action, unresolved=unresolved)
+        ready = _Ready(
+            tool=tool,
+            action=action,
+            written=action.canonical_arguments if written is None else written,
+            unresolved=unresolved,
+        )
         query = self._query(ready, setting, self._clock.now())
         ruled = self._rule(ready, setting, query)
         approved = approval is not None and approval.state == "approved"
         effect, why = ruled.decision.effect, ruled.decision.why
         if effect == "allow" or (effect == "ask" and approved):
             may = permits(query, ruled, policy=self._policy(), protected=self._protected)
-            return Cleared(tool=tool, permits=may)
+            return Cleared(tool=tool, permits=may, in_message=query.in_message is True)
         reason = f"it needs approval by now: {why}" if effect == "ask" else why
         return Stopped(reason=reason, by=ruled.by)
 
@@ -214,7 +228,7 @@ class Gate:
             return invalid_arguments(name, action)
         resources, unresolved = await self._resolve(tool, action.arguments, context)
         action = replace(action, resources=resources)
-        return _Ready(tool=tool, action=action, unresolved=unresolved)
+        return _Ready(tool=tool, action=action, written=case.call.arguments, unresolved=unresolved)
 
     async def _resolve(
         self, tool: Tool, arguments: Arguments, context: ToolContext
@@ -232,6 +246,8 @@ class Gate:
             facts=facts_of(ready.tool.spec),
             arguments=action.arguments,
             direct=setting.direct,
+            untrusted=bool(setting.taint.sources),
+            in_message=_is_in_message(ready, setting.taint),
         )
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
@@ -266,7 +282,7 @@ class Gate:
             summary=self._redactor.redact(summary),
             arguments=self._redactor.redact(whole),
             why=decision.why,
-            reasons=reasons_of(self._policy(), decision),
+            reasons=reasons_of(self._policy(), decision, case.setting.taint.sources),
             card=case.card,
             order=case.order,
             deadline_at=at + timedelta(seconds=settings.approval_timeout_s),
@@ -312,6 +328,13 @@ async def resolve_resources(
     if isinstance(spelled, Raised):
         return None, "what it said has no UTF-8"
     return spelled, ""
+
+
+def _is_in_message(ready: _Ready, taint: Taint) -> bool:
+    written, spec = call_now(lambda: parse_arguments(ready.written)), ready.tool.spec
+    return not isinstance(written, Raised) and taint.is_in_message(
+        written, spec.parameters, facts_of(spec)
+    )
 
 
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:

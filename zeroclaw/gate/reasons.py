@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from zeroclaw import sentences
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import Decision, PolicySet
+from zeroclaw.gate.taint import Source, in_words
 from zeroclaw.language import Language, Sentence
 from zeroclaw.value import Value
 
@@ -19,6 +20,7 @@ SHIPPED: Mapping[str, Sentence] = {
     "supervised.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
     "supervised.undeclared": sentences.IT_IS_UNDECLARED,
     "full.undeclared": sentences.IT_IS_UNDECLARED,
+    "full.untrusted": sentences.IT_IS_UNTRUSTED,
 }
 """What shipped statements say that people read in chats, by their ids."""
 
@@ -29,16 +31,24 @@ class Reason(Value):
     Attributes:
         statement: Its id.
         note: What it says of itself, empty for nothing.
+        sources: Of the untrusted text, where the statement asks about that.
     """
 
     statement: str
     note: str = ""
+    sources: tuple[Source, ...] = ()
 
 
-def reasons_of(policy: PolicySet, decision: Decision) -> tuple[Reason, ...]:
-    """Return the statements that made a decision of this policy."""
+def reasons_of(
+    policy: PolicySet, decision: Decision, sources: tuple[Source, ...] = ()
+) -> tuple[Reason, ...]:
+    """Return the statements that made a decision of this policy, about text from these sources."""
     return tuple(
-        Reason(statement=one.id, note=one.note)
+        Reason(
+            statement=one.id,
+            note=one.note,
+            sources=sources if "untrusted" in one.when else (),
+        )
         for one in policy.statements
         if one.id in decision.statements
     )
@@ -72,4 +82,5 @@ def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
 def _note(reason: Reason, language: Language) -> str:
     shipped = SHIPPED.get(reason.statement)
     said = reason.note if shipped is None else shipped.to(language)
-    return f": {said}" if said else ""
+    came = f" ({in_words(reason.sources, language)})" if reason.sources else ""
+    return f": {said}{came}" if said or came else ""

@@ -77,8 +77,13 @@ def approver_statement(approvers: tuple[str, ...]) -> Statement:
     )
 
 
-def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
-    """Return all that the key `autonomy` stands for (S2-08, S2-12, K26)."""
+def autonomy_statements(
+    autonomy: Autonomy, *, ask_when_untrusted: bool = True
+) -> tuple[Statement, ...]:
+    """Return all that the keys `autonomy` and `policy.ask_when_untrusted` stand for.
+
+    (S2-08, S2-12, K26)
+    """
     match autonomy:
         case "readonly":
             return (_reads("readonly"), _to_groups("readonly"))
@@ -115,6 +120,7 @@ def autonomy_statements(autonomy: Autonomy) -> tuple[Statement, ...]:
                     note="every tool that declares what it does may run",
                 ),
                 _undeclared("full"),
+                *((_UNTRUSTED,) if ask_when_untrusted else ()),
             )
         case _:
             assert_never(autonomy)
@@ -141,6 +147,16 @@ def _to_groups(autonomy: Autonomy) -> Statement:
         when={"channel_is_direct": False},
         note=sentences.EVERYBODY_HERE_GETS_IT.en,
     )
+
+
+_UNTRUSTED = Statement(
+    id="full.untrusted",
+    effect="ask",
+    principals=_ANYONE,
+    actions=_ALL_TOOLS,
+    when={"effects_any_of": ["network", "exec"], "untrusted": True, "in_message": False},
+    note=sentences.IT_IS_UNTRUSTED.en,
+)
 
 
 def _undeclared(autonomy: Autonomy) -> Statement:
@@ -183,6 +199,8 @@ def assemble(
     halt: Statement | None = None,
     approvers: tuple[str, ...] = _OPERATOR,
     revoked: frozenset[str] = frozenset(),
+    *,
+    ask_when_untrusted: bool = True,
 ) -> PolicySet:
     """Return the whole policy in force.
 
@@ -191,5 +209,6 @@ def assemble(
     """
     halted = () if halt is None else (halt,)
     out = (revoked_statement(revoked),) if revoked else ()
-    shipped = (*BASE, approver_statement(approvers), *autonomy_statements(autonomy))
+    of_autonomy = autonomy_statements(autonomy, ask_when_untrusted=ask_when_untrusted)
+    shipped = (*BASE, approver_statement(approvers), *of_autonomy)
     return PolicySet((*shipped, *configured, *halted, *out))

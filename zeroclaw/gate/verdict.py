@@ -8,6 +8,7 @@ from zeroclaw.gate.action import Frozen
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.audit import Entry
 from zeroclaw.gate.grant import Grant
+from zeroclaw.gate.taint import Taint
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Write
 from zeroclaw.tool import Tool, ToolContext, ToolSpec
@@ -40,6 +41,7 @@ class Setting(Value):
         grants: All of the conversation; ended ones are passed over.
         known: Who the principal is by now; roles come and go. None for as the turn began.
         out: Who put the principal out since, empty for nobody.
+        taint: Where the text of the turn came from, by now.
     """
 
     context: ToolContext
@@ -48,6 +50,7 @@ class Setting(Value):
     grants: tuple[Grant, ...] = ()
     known: Principal | None = None
     out: str = ""
+    taint: Taint = Taint()
 
 
 class Refusal(Value):
@@ -118,10 +121,12 @@ class Cleared(Value):
 
     Attributes:
         permits: What of a directory that it walks the run may touch, see `ToolContext.permits`.
+        in_message: As in `Query`.
     """
 
     tool: Tool
     permits: Callable[[str], bool]
+    in_message: bool
 
 
 class Stopped(Value):

@@ -40,7 +40,7 @@ from zeroclaw.inbound.joining import Joining, Sequel
 from zeroclaw.inbound.overdue import Overdue
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.runs import piece_of, words
+from zeroclaw.inbound.runs import own_words, piece_of, words
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.turnstile import Passage, Turnstile
 from zeroclaw.record import encode
@@ -263,7 +263,8 @@ class Door:
     async def _plan(self, envelope: Envelope, principal: Principal) -> Plan | None:
         match envelope.body:
             case Said(text=text):
-                return await self._queue(envelope, principal, self._ask(text, envelope))
+                ask = self._ask(text, own_words(envelope), envelope)
+                return await self._queue(envelope, principal, ask)
             case Command() as command:
                 # Made before the reply's, so that the two are read back in their order.
                 id_ = self._ids.ulid()
@@ -275,8 +276,8 @@ class Door:
                 return self._without_files(envelope, principal, plan)
             case Pressed() as pressed:
                 return await self._answers.press(pressed, principal, self._clock.now())
-            case Edited(message=message, text=text):
-                return await self._changes.edited(envelope, principal, message, text)
+            case Edited() as edited:
+                return await self._changes.edited(envelope, principal, edited)
             case Deleted(message=message):
                 return await self._changes.deleted(envelope, principal, message)
             case Moved(to=to):
@@ -285,7 +286,7 @@ class Door:
                 self._log("membership_changed", channel=envelope.address.channel, present=present)
                 return None
 
-    def _ask(self, text: str, envelope: Envelope, *, files: int = 0) -> Ask:
+    def _ask(self, text: str, own: str, envelope: Envelope, *, files: int = 0) -> Ask:
         """Record what came with a message; what their senders call files is cut to a name's length.
 
         `files` came with its other pieces.
@@ -294,13 +295,15 @@ class Door:
             replace(one, name=one.name[:LONGEST_NAME], media_type=one.media_type[:LONGEST_NAME])
             for one in envelope.attachments[: max(self._most_files - files, 0)]
         )
-        return Ask(text=text, attachments=taken, not_taken=len(envelope.attachments) - len(taken))
+        left = len(envelope.attachments) - len(taken)
+        return Ask(text=text, own=own, attachments=taken, not_taken=left)
 
     def _joined(self, envelope: Envelope, principal: Principal, sequel: Sequel) -> Plan:
         """Let an event wait with the message that it is the rest of."""
         last, run = sequel.last, sequel.run
         busy = last.content.while_busy if isinstance(last.content, Ask) else "queue"
-        ask = self._ask(words(envelope) or "", envelope, files=run.files)
+        said = words(envelope) or ""
+        ask = self._ask(said, own_words(envelope), envelope, files=run.files)
         piece = piece_of(run.id, envelope.continues) or Piece(run=run.id, group=run.group)
         item = self._item(
             envelope,

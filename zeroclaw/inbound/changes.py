@@ -4,7 +4,7 @@ What still waits is changed in its place; what a turn has taken gets a control i
 """
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.envelope import Envelope, ItemId, Principal
+from zeroclaw.envelope import Edited, Envelope, ItemId, Principal
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Row, RowKind, Store
 from zeroclaw.turn.inbox import (
@@ -34,19 +34,20 @@ class Changes:
         self._clock = clock
         self._ids = ids
 
-    async def edited(
-        self, envelope: Envelope, principal: Principal, message: str, text: str
-    ) -> Plan | None:
+    async def edited(self, envelope: Envelope, principal: Principal, edited: Edited) -> Plan | None:
         """Replace what still waits; None for a message that nobody took."""
-        row = await self._original(envelope, message)
+        text, own = edited.text, edited.text if edited.own is None else edited.own
+        row = await self._original(envelope, edited.message)
         if row is None:
             return None
         item = item_of(row)
         if row.state == "queued" and isinstance(item.content, Ask):
-            changed = replace(item, content=replace(item.content, text=text))
+            changed = replace(item, content=replace(item.content, text=text, own=own))
             write = item_put(changed, "queued", expect=row.version)
             return Plan(conversation=item.conversation, writes=(write,))
-        return self._late(envelope, principal, item, Amend(message=message, text=text))
+        return self._late(
+            envelope, principal, item, Amend(message=edited.message, text=text, own=own)
+        )
 
     async def deleted(self, envelope: Envelope, principal: Principal, message: str) -> Plan | None:
         """Withdraw what still waits; None for a message that nobody took."""

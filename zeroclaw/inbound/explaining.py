@@ -125,6 +125,8 @@ class Explainer(Value):
             arguments={},
             direct=True,
             own=True,
+            untrusted=False,
+            in_message=False,
         )
         if tool is None:
             known = ", ".join(f"`{other}`" for other in self.tools) or "none"
@@ -155,6 +157,9 @@ class Explainer(Value):
         )
         if ruling.decision.effect == "ask":
             notes.append("a grant that holds in the conversation would let it run unasked")
+        decision = policy.decide(replace(query, untrusted=True))
+        if ruling.decision.effect == "allow" and decision.effect != "allow":
+            notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.why}")
         return Explained(
             query=query, ruling=ruling, considered=policy.explain(query), notes=tuple(notes)
         )

@@ -129,6 +129,16 @@ def words(envelope: Envelope) -> str | None:
             return None
 
 
+def own_words(envelope: Envelope) -> str:
+    """Return what the sender of such an event wrote themselves."""
+    match envelope.body:
+        case Said(text=text, own=own):
+            return text if own is None else own
+        case _:
+            # Before a command's slash stands what it quotes, if it does.
+            return envelope.verbatim if envelope.verbatim.startswith("/") else ""
+
+
 def _is_cut(before: datetime | None, after: datetime | None) -> bool:
     return before is not None and after is not None and abs(after - before) <= CUT_WITHIN
 

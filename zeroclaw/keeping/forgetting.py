@@ -63,6 +63,7 @@ _WHOLE = (
     RowKind.NOTE,
     RowKind.RESULT,
     RowKind.ATTACHMENT,
+    RowKind.WORKSPACE,
 )
 _THEIRS = (
     RowKind.ATTACHMENT,

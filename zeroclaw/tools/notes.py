@@ -46,6 +46,7 @@ class Note(Value):
         by: Who said it, as the chat shows them.
         at: When; aware.
         conversation: Where it was said.
+        trusted: The turn that kept it held no text that nobody here vouches for.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Note(Value):
     by: str
     at: datetime
     conversation: ConversationId
+    trusted: bool = False
 
 
 class Kept(Value):
@@ -280,7 +282,12 @@ class _Notes:
             raise ToolFailed(message)
         by = context.principal.display or context.principal.id
         note = Note(
-            number=0, text=text, by=by, at=context.clock.now(), conversation=context.conversation
+            number=0,
+            text=text,
+            by=by,
+            at=context.clock.now(),
+            conversation=context.conversation,
+            trusted=not context.untrusted,
         )
         kept = await self._settings.store.add(owner, note, most=self._settings.max_notes)
         if kept == "full":
@@ -307,14 +314,18 @@ class _Notes:
         head = f"{many} with every word, newest first" if asked.words else f"{many}, newest first"
         more = len(found) - len(lines)
         tail = [f"[{more:,} more: ask with more words]"] if more else []
-        return ToolOutput(text="\n".join([f"{head}:", *lines, *tail]))
+        return ToolOutput(
+            text="\n".join([f"{head}:", *lines, *tail]),
+            untrusted=not all(note.trusted for note in found[: len(lines)]),
+        )
 
     async def forget(self, asked: ForgetArguments, owner: str, _: ToolContext) -> ToolOutput:
         """Remove a note of this owner; another's looks as if it didn't exist."""
         gone = await self._settings.store.forget(owner, asked.number)
         if gone is None:
             return ToolOutput(text=f"there is no note {asked.number} here", is_error=True)
-        return ToolOutput(text=f"forgot note {gone.number}: {quoted(gone.text)}")
+        said = f"forgot note {gone.number}: {quoted(gone.text)}"
+        return ToolOutput(text=said, untrusted=not gone.trusted)
 
     async def _full(self, owner: str) -> str:
         every = await self._settings.store.all(owner)

@@ -36,6 +36,10 @@ class ResultsStore(Protocol):
         """Return the whole text, None when it was never kept or is gone."""
         ...
 
+    async def is_trusted(self, conversation: ConversationId, name: str, /) -> bool:
+        """Tell whether its text was known to hold no untrusted text when it was kept."""
+        ...
+
 
 class ResultsSettings(Value):
     """Where results are kept, and how much of one is read at once.
@@ -123,7 +127,10 @@ class ReadResult:
         if asked.offset and asked.offset >= len(text):
             told = f"offset: {asked.offset} is past the end of {counted(len(text), 'character')}"
             return ToolOutput(text=told, is_error=True)
-        return ToolOutput(text=found(text, asked) if asked.word else piece(text, asked))
+        return ToolOutput(
+            text=found(text, asked) if asked.word else piece(text, asked),
+            untrusted=not await self._settings.store.is_trusted(context.conversation, asked.id),
+        )
 
 
 def piece(text: str, asked: ReadArguments) -> str:

@@ -21,6 +21,7 @@ from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.envelope import Attachment
 from zeroclaw.errors import Conflict
+from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.readers.formats import recognise
 from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store, find_all
 from zeroclaw.tools import counted
@@ -30,7 +31,7 @@ from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.inbox import Ask, Item, Stop, item_of
 from zeroclaw.turn.listing import is_unheard, with_files
-from zeroclaw.turn.pieces import messages, run_of, whole_text
+from zeroclaw.turn.pieces import messages, origins, own_text, run_of, whole_text
 from zeroclaw.value import Value, replace
 
 TRIES = 5
@@ -48,10 +49,14 @@ class Told(Value):
         texts: One of each message, in their order.
         unheard: How much of it is for ears, which nobody here has; without words or anything else
             it is all.
+        own: What their writer wrote in each themselves.
+        untrusted: Where untrusted text in them came from.
     """
 
     texts: tuple[str, ...]
     unheard: Unheard = "nothing"
+    own: tuple[str, ...] = ()
+    untrusted: tuple[Source, ...] = ()
 
 
 class Missed(Value):
@@ -135,10 +140,13 @@ class Arrivals:
     async def told(self, items: tuple[Item, ...]) -> Told:
         """Return what the model reads of each message of a person, its files listed."""
         found = [await self._told(message) for message in messages(items)]
-        texts = tuple(text for one in found for text in one.texts)
-        if all(one.unheard == found[0].unheard for one in found):
-            return replace(found[0], texts=texts)
-        return Told(texts=texts, unheard="some")
+        alike = all(one.unheard == found[0].unheard for one in found)
+        return Told(
+            texts=tuple(text for one in found for text in one.texts),
+            unheard=found[0].unheard if alike else "some",
+            own=tuple(text for one in found for text in one.own),
+            untrusted=joined((), (source for one in found for source in one.untrusted)),
+        )
 
     async def _told(self, message: tuple[Item, ...]) -> Told:
         asks = [one.content for one in message if isinstance(one.content, Ask)]
@@ -155,7 +163,13 @@ class Arrivals:
         if files and all(map(is_unheard, files)) and not words.strip() and not not_taken:
             unheard = "all"
         text = with_files(words, files, not_taken=not_taken, reader=self._reader)
-        return Told(texts=(text,), unheard=unheard)
+        brought = (named("attachment", one.attachment.name) for one in files)
+        return Told(
+            texts=(text,),
+            unheard=unheard,
+            own=(own_text(asks),),
+            untrusted=joined(origins(asks), brought),
+        )
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:
         rows = find_all(self._store, RowKind.ATTACHMENT, place=item.id)

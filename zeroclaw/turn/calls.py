@@ -7,16 +7,20 @@ back to the turn, which writes it down before it goes on.
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from zeroclaw.envelope import ActionId, Address, ApprovalId
-from zeroclaw.foreign import Raised, call
+from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.action import Frozen, from_row
 from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.conditions import facts_of
+from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
+from zeroclaw.message import ToolCall
 from zeroclaw.record import encode
-from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, find_all
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, Write, find_all
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
@@ -25,6 +29,9 @@ from zeroclaw.turn.results import Settled, TimedOut
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.value import Value, replace
 
+REDACTED_CHARS = 2_000
+"""Of a call's own line that are looked through for secrets; a card names fewer."""
+
 
 class Checked(Value):
     """A call after its last check.
@@ -32,10 +39,12 @@ class Checked(Value):
     Attributes:
         verdict: Whether it may run.
         frozen: The call.
+        writes: What is recorded with its start.
     """
 
     frozen: Frozen
     verdict: Cleared | Stopped
+    writes: tuple[Write, ...] = ()
 
 
 class Calls:
@@ -53,21 +62,38 @@ class Calls:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
         conversation = self._desk.conversation
         rows = find_all(self._rooms.store, RowKind.GRANT, conversation=conversation)
+        workspace = await self._rooms.workspace(conversation)
+        taint = await self._taint(workspace)
         return Setting(
             context=ToolContext(
                 conversation=conversation,
                 principal=self._opened.principal,
                 address=self._address,
-                workspace=await self._rooms.workspace(conversation),
+                workspace=workspace,
                 clock=self._rooms.clock,
                 spawned=lambda spawned: self._spawned(action, spawned),
                 max_file_bytes=self._rooms.max_file_bytes(self._address),
+                untrusted=bool(taint.sources),
             ),
             turn=self._opened.turn,
             direct=self._address.direct,
             grants=tuple([grants.decode(row.body) async for row in rows]),
             known=self._rooms.known(self._opened.principal),
             out=self._rooms.revoked(self._opened.principal),
+            taint=taint,
+        )
+
+    async def _taint(self, workspace: Path) -> Taint:
+        """Return where the text came from that the model has read, or is about to."""
+        history = self._desk.history
+        changed = await self._rooms.store.find(
+            RowKind.WORKSPACE, place=await _place_of(workspace), limit=1
+        )
+        return Taint(
+            sources=history.untrusted,
+            words=() if history.turn is None else history.turn.own,
+            typed=self._opened.call is not None,
+            is_workspace_changed=bool(changed),
         )
 
     async def frozen(self, action: ActionId) -> Frozen:
@@ -78,19 +104,42 @@ class Calls:
             raise LookupError(message)
         return from_row(row.body)
 
-    async def check(self, action: ActionId, approval: ApprovalId | None) -> Checked:
-        """Check a call for the last time; `approval` is the question that let it through."""
+    async def check(
+        self, action: ActionId, written: ToolCall, approval: ApprovalId | None
+    ) -> Checked:
+        """Check a call for the last time.
+
+        Args:
+            action: Which.
+            written: As the model wrote it.
+            approval: The question that let it through, None for none.
+        """
         frozen = await self.frozen(action)
         setting = await self.setting(action)
-        verdict = await self._rooms.gate.recheck(frozen, setting, await self._approval(approval))
-        if isinstance(verdict, Cleared):
-            self._cleared[action] = (frozen, verdict)
-        return Checked(frozen=frozen, verdict=verdict)
+        verdict = await self._rooms.gate.recheck(
+            frozen, setting, await self._approval(approval), written=written.arguments
+        )
+        if not isinstance(verdict, Cleared):
+            return Checked(frozen=frozen, verdict=verdict)
+        self._cleared[action] = (frozen, verdict)
+        facts, own = facts_of(verdict.tool.spec), verdict.in_message
+        if not changes_workspace(facts, setting.taint, is_in_message=own):
+            return Checked(frozen=frozen, verdict=verdict)
+        # Before it does anything: a kill in the middle leaves files that are known for what they are.
+        changed = Put(
+            kind=RowKind.WORKSPACE,
+            key=self._desk.conversation,
+            body=b"",
+            conversation=self._desk.conversation,
+            place=await _place_of(setting.context.workspace),
+        )
+        return Checked(frozen=frozen, verdict=verdict, writes=(changed,))
 
     async def run(self, action: ActionId) -> Settled:
         """Run a call that was cleared."""
         frozen, cleared = self._cleared[action]
-        context = replace((await self.setting(action)).context, permits=cleared.permits)
+        setting = await self.setting(action)
+        context = replace(setting.context, permits=cleared.permits)
         tool, arguments = cleared.tool, frozen.action.arguments
         returned: ToolOutput | Raised | TimedOut
         try:
@@ -108,7 +157,19 @@ class Calls:
             returned = TimedOut(after_s=tool.spec.timeout_s)
         settled = await self._rooms.results.of_run(frozen.action, returned, self._rooms.clock.now())
         del self._cleared[action]
-        return settled
+        if isinstance(returned, TimedOut):
+            return settled  # its words are all ours
+        return replace(settled, untrusted=self._origins(tool, frozen, returned, setting.taint))
+
+    def _origins(
+        self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
+    ) -> tuple[Source, ...]:
+        """Return where untrusted text in a result came from; a failure may hold foreign words."""
+        line = call_now(lambda: tool.describe(frozen.action.arguments))
+        name = tool.spec.name if isinstance(line, Raised) else line[:REDACTED_CHARS]
+        marked = isinstance(returned, ToolOutput) and returned.untrusted
+        said = self._rooms.redactor.redact(name)
+        return of_result(facts_of(tool.spec), taint, said, marked=marked)
 
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm, as it does not when it has ended."""
@@ -140,3 +201,8 @@ class Calls:
             else Put(kind=RowKind.PROCESS, key=key, body=encode(spawned))
         )
         await self._rooms.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(write,)))
+
+
+async def _place_of(workspace: Path) -> str:
+    """Return a workspace's real path, which conversations may share."""
+    return str(await asyncio.to_thread(workspace.resolve))

@@ -1,12 +1,14 @@
 """The control lane of a conversation: what steers a running turn, and what comes between turns."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from zeroclaw import sentences
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.taint import Source, named
 from zeroclaw.language import Language
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
@@ -28,7 +30,7 @@ from zeroclaw.turn.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.turn.pieces import messages, run_of, whole_text
+from zeroclaw.turn.pieces import messages, origins, own_text, run_of, whole_text
 from zeroclaw.turn.rooms import Rooms
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace
@@ -89,7 +91,12 @@ class Controls:
         now = self._rooms.clock.now()
         held, self._held = self._held, []
         steered = tuple(
-            Steered(user=UserMessage(content=_told(item), note="edited"), item=item.id, at=now)
+            Steered(
+                user=UserMessage(content=_told(item), note="edited"),
+                item=item.id,
+                at=now,
+                untrusted=_origins(item),
+            )
             for item in held
         )
         return steered, tuple(item_put(item, "joined") for item in held)
@@ -115,8 +122,14 @@ class Controls:
                 # Its files are fetched first, or told of, or the rest of it has still to come; so
                 # it starts a turn, or waits for the next look, and nothing overtakes it.
                 break
-            user = UserMessage(content=said_by(message[0], whole_text(asks)))
-            entries.append(Steered(user=user, item=message[0].id, at=now))
+            steered = Steered(
+                user=UserMessage(content=said_by(message[0], whole_text(asks))),
+                item=message[0].id,
+                at=now,
+                own=(own_text(asks),),
+                untrusted=origins(asks),
+            )
+            entries.append(steered)
             writes += (item_put(one, "joined", expect=steers[one.id].version) for one in message)
         return tuple(entries), tuple(writes)
 
@@ -124,7 +137,7 @@ class Controls:
         """Return edits that no batch took as notes of the history, for the turn's end."""
         now = self._rooms.clock.now()
         held, self._held = self._held, []
-        noted = tuple(Noted(text=_told(item), why="edited", at=now) for item in held)
+        noted = tuple(_noted(item, now) for item in held)
         return noted, tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
@@ -187,7 +200,7 @@ class Controls:
                 )
                 return replace(self._answered(item), audited=(entry,))
             case Amend() | Withdraw():
-                noted = Noted(text=_told(item), why="edited", at=self._rooms.clock.now())
+                noted = _noted(item, self._rooms.clock.now())
                 return Happened(
                     point=DurablePoint.HOUSEKEEPING,
                     journal=(noted,),
@@ -253,6 +266,19 @@ def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
     if cause == "new":
         return sentences.FIRST_THAT_ANSWER.to(language, who=who)
     return sentences.ONLY_THEY_MAY_STOP.to(language, who=who)
+
+
+def _noted(item: Item, at: datetime) -> Noted:
+    return Noted(text=_told(item), why="edited", at=at, untrusted=_origins(item))
+
+
+def _origins(item: Item) -> tuple[Source, ...]:
+    """Return where untrusted text in an edited message came from."""
+    match item.content:
+        case Amend(text=text, own=own) if own != text:
+            return (named("quoted"),)
+        case _:
+            return ()
 
 
 def _told(item: Item) -> str:

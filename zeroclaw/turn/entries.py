@@ -14,6 +14,7 @@ from msgspec.json import Decoder
 from zeroclaw import record
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.gate.taint import Source
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from zeroclaw.turn.batch import Fill, Outcome, Verdict
 from zeroclaw.turn.states import NO_USAGE, DoneReason, Limits
@@ -34,6 +35,9 @@ class TurnOpened(Value):
         context_heavy: The turn began with a compaction.
         late_s: For how long its message had waited, 0 when that was not long.
         unheard: Something came with its message that nobody here can listen to.
+        own: What its person wrote themselves, each message of it.
+        untrusted: Where untrusted text in its first request came from, the history's included;
+            None where an older release wrote the entry, which did not know.
     """
 
     turn: TurnId
@@ -48,6 +52,8 @@ class TurnOpened(Value):
     context_heavy: bool = False
     late_s: float = 0.0
     unheard: bool = False
+    own: tuple[str, ...] = ()
+    untrusted: tuple[Source, ...] | None = None
 
 
 class AssistantReceived(Value):
@@ -100,6 +106,7 @@ class CallFinished(Value):
     Attributes:
         receipt: The token at the end of the result, empty for none.
         usage: Of a sub-agent.
+        untrusted: Where untrusted text in the result came from.
     """
 
     action: ActionId
@@ -108,6 +115,7 @@ class CallFinished(Value):
     at: datetime
     receipt: str = ""
     usage: Usage = NO_USAGE
+    untrusted: tuple[Source, ...] = ()
 
 
 class BatchAppended(Value):
@@ -118,11 +126,18 @@ class BatchAppended(Value):
 
 
 class Steered(Value):
-    """The running turn took another message of its person, after a complete batch."""
+    """The running turn took another message of its person, after a complete batch.
+
+    Attributes:
+        own: As in `TurnOpened`; of an edit empty.
+        untrusted: Where untrusted text in it came from.
+    """
 
     user: UserMessage
     item: ItemId
     at: datetime
+    own: tuple[str, ...] = ()
+    untrusted: tuple[Source, ...] = ()
 
 
 class Compacted(Value):
@@ -170,11 +185,13 @@ class Noted(Value):
     Attributes:
         text: What the model reads.
         why: Why the runtime wrote it; never empty.
+        untrusted: Where untrusted text in it came from.
     """
 
     text: str
     why: str
     at: datetime
+    untrusted: tuple[Source, ...] = ()
 
 
 Entry = (

@@ -49,6 +49,7 @@ class Ask(Value):
         attachments: What came with them, to be fetched before their turn starts.
         not_taken: How many more came that were too many.
         piece: None for a message that is whole.
+        own: The words of it that they wrote themselves; None where an older release kept none.
     """
 
     text: str
@@ -56,6 +57,7 @@ class Ask(Value):
     attachments: tuple[Attachment, ...] = ()
     not_taken: int = 0
     piece: Piece | None = None
+    own: str | None = None
 
 
 class UseTool(Value):
@@ -116,10 +118,15 @@ class Answer(Value):
 
 
 class Amend(Value):
-    """A message whose turn had begun was edited."""
+    """A message whose turn had begun was edited.
+
+    Attributes:
+        own: As in `Ask`.
+    """
 
     message: str
     text: str
+    own: str | None = None
 
 
 class Withdraw(Value):

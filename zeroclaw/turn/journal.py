@@ -10,6 +10,7 @@ from functools import reduce
 from typing import cast
 
 from zeroclaw import record, sentences
+from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Fill, closed
@@ -28,11 +29,13 @@ class OpenTurn(Value):
         opened: How it began.
         state: Where it stands; hand it to `machine.resume` after a restart.
         resumed: Restarts since the newest entry that brought it further.
+        own: What its person has written themselves, each message of the turn.
     """
 
     opened: entries.TurnOpened
     state: State
     resumed: int = 0
+    own: tuple[str, ...] = ()
 
 
 class History(Value):
@@ -47,6 +50,8 @@ class History(Value):
         retry: How the newest failed or stopped turn began, for `/retry`; None after it was
             retried with success.
         receipts: All of them, oldest first.
+        untrusted: Where untrusted text came from that is in the messages, or was when an answer
+            among them was written; the newest, empty only for none.
     """
 
     messages: tuple[Message, ...] = ()
@@ -55,6 +60,7 @@ class History(Value):
     waiting: tuple[UserMessage, ...] = ()
     retry: entries.TurnOpened | None = None
     receipts: tuple[Issued, ...] = ()
+    untrusted: tuple[Source, ...] = ()
 
 
 def fold(journal: Iterable[Entry]) -> History:
@@ -64,6 +70,8 @@ def fold(journal: Iterable[Entry]) -> History:
 
 def extend(history: History, entry: Entry) -> History:
     """Return what the history comes to with one more entry."""
+    if new := _untrusted(entry):
+        history = replace(history, untrusted=joined(history.untrusted, new))
     match entry:
         case entries.TurnOpened():
             return _opened(_abandoned(history), entry)
@@ -114,7 +122,7 @@ def _opened(history: History, entry: entries.TurnOpened) -> History:
     first: tuple[Message, ...] = (entry.user,)
     if entry.call is not None:
         first = (entry.user, AssistantMessage(tool_calls=(entry.call,), mark="runtime"))
-    turn = OpenTurn(opened=entry, state=begun(entry)[0])
+    turn = OpenTurn(opened=entry, state=begun(entry)[0], own=entry.own)
     return replace(history, messages=history.messages + first, turn=turn)
 
 
@@ -130,6 +138,9 @@ def _within(history: History, turn: OpenTurn, entry: Entry) -> History:
         receipts=history.receipts + issued(turn.state, entry),
     )
     match entry:
+        case entries.Steered():
+            whole = (*turn.own, *entry.own)
+            return replace(after, turn=replace(turn, state=state, resumed=resumed, own=whole))
         case entries.Compacted():
             kept = _kept(after.messages, entry.kept)
             return replace(after, messages=kept, summary=entry.summary)
@@ -182,6 +193,22 @@ def _noted(history: History, note: UserMessage) -> History:
     if history.turn is None:
         return _joined(history, (note,))
     return replace(history, waiting=(*history.waiting, note))
+
+
+def _untrusted(entry: Entry) -> tuple[Source, ...]:
+    """Return where untrusted text came from that an entry brings."""
+    match entry:
+        case entries.TurnOpened(untrusted=None):
+            return (named("earlier"),)
+        case (
+            entries.TurnOpened(untrusted=tuple() as sources)
+            | entries.CallFinished(untrusted=sources)
+            | entries.Steered(untrusted=sources)
+            | entries.Noted(untrusted=sources)
+        ):
+            return sources
+        case _:
+            return ()
 
 
 def _joined(history: History, messages: tuple[Message, ...]) -> History:

@@ -22,11 +22,13 @@ class KeptResult(Value):
         digest: Of the blob.
         at: When the call ended.
         turn: Whose call it was, of equal outputs the newest; None where that was not noted.
+        trusted: It holds no untrusted text.
     """
 
     digest: str
     at: datetime
     turn: TurnId | None = None
+    trusted: bool = False
 
 
 def id_of(blob: PutBlob) -> str:
@@ -35,13 +37,18 @@ def id_of(blob: PutBlob) -> str:
 
 
 def kept_put(
-    conversation: ConversationId, blob: PutBlob, at: datetime, turn: TurnId | None = None
+    conversation: ConversationId,
+    blob: PutBlob,
+    at: datetime,
+    turn: TurnId | None = None,
+    *,
+    trusted: bool = False,
 ) -> Put:
     """Return the write that lets a conversation read a blob."""
     return Put(
         kind=RowKind.RESULT,
         key=_key(conversation, id_of(blob)),
-        body=encode(KeptResult(digest=blob.digest, at=at, turn=turn)),
+        body=encode(KeptResult(digest=blob.digest, at=at, turn=turn, trusted=trusted)),
         conversation=conversation,
     )
 
@@ -62,6 +69,11 @@ class KeptResults:
         row = await self._store.get(RowKind.RESULT, _key(conversation, name))
         body = None if row is None else await self._store.blob(decode(KeptResult, row.body).digest)
         return None if body is None else body.decode()
+
+    async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
+        """Tell whether it was known to hold no untrusted text when it was kept."""
+        row = await self._store.get(RowKind.RESULT, _key(conversation, name))
+        return row is not None and decode(KeptResult, row.body).trusted
 
 
 def _key(conversation: ConversationId, name: str) -> str:

@@ -197,7 +197,7 @@ class Performing:
 
     async def check(self, action: ActionId, call: ToolCall, approval: ApprovalId | None) -> None:
         """Check a call for the last time; that it starts is on record before it does."""
-        checked = await self.calls.check(action, approval)
+        checked = await self.calls.check(action, call, approval)
         now = self._rooms.clock.now()
         if isinstance(checked.verdict, Stopped):
             reason = f"`{call.name}` did not run: {checked.verdict.reason}"
@@ -209,6 +209,7 @@ class Performing:
                 event=CallCleared(action=action),
                 point=DurablePoint.CALL_STARTED,
                 journal=(entries.CallStarted(action=action, at=now),),
+                writes=checked.writes,
             )
         )
 
@@ -271,11 +272,14 @@ class Performing:
             outcome=settled.outcome,
             at=settled.audited.at,
             receipt=settled.receipt,
+            untrusted=settled.untrusted,
         )
         kept: tuple[Write, ...] = ()
         if settled.blob is not None:
             here, turn = self._desk.conversation, self._opened.turn
-            kept = (settled.blob, kept_put(here, settled.blob, finished.at, turn))
+            trusted = not settled.untrusted
+            row = kept_put(here, settled.blob, finished.at, turn, trusted=trusted)
+            kept = (settled.blob, row)
         sent = files_out.writes(
             settled.files,
             conversation=self._desk.conversation,

@@ -18,7 +18,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from zeroclaw.gate.taint import Source, named
 from zeroclaw.turn.inbox import Ask, Item, Piece
+from zeroclaw.value import replace
 
 _PARAGRAPH, _LINE, _WORD = "\n\n", "\n", " "
 _STOPS = ".!?…"
@@ -57,6 +59,22 @@ def whole_text(pieces: Sequence[Ask]) -> str:
         room = before.piece.room if before.piece is not None else 0
         text += seam(said, after, room=room) + after
     return text
+
+
+def own_text(pieces: Sequence[Ask]) -> str:
+    """Return what the sender of a message wrote in it themselves; its pieces in order."""
+    return whole_text([_own(one) for one in pieces])
+
+
+def origins(pieces: Sequence[Ask]) -> tuple[Source, ...]:
+    """Return where untrusted text in a message came from, its files aside."""
+    is_theirs = all(one.own == one.text for one in pieces)
+    return () if is_theirs else (named("quoted"),)
+
+
+def _own(one: Ask) -> Ask:
+    piece = None if one.piece is None else replace(one.piece, lead="")
+    return replace(one, text=one.own or "", piece=piece)
 
 
 def seam(before: str, after: str, *, room: int) -> str:

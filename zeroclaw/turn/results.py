@@ -17,6 +17,7 @@ from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import Action, action_hash
 from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.refusal import encodable
+from zeroclaw.gate.taint import Source
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redaction, Redactor
@@ -61,6 +62,7 @@ class Settled(Value):
         receipt: The token at the end of the result.
         blob: The whole redacted output where it was capped, None where it fits.
         files: What goes to the chat with it.
+        untrusted: Where untrusted text in it came from.
     """
 
     result: ToolMessage
@@ -69,6 +71,7 @@ class Settled(Value):
     audited: audit.Entry
     blob: PutBlob | None = None
     files: tuple[ToolFile, ...] = ()
+    untrusted: tuple[Source, ...] = ()
 
 
 class Results:

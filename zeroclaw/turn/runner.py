@@ -17,6 +17,7 @@ from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.reasons import why_refused
+from zeroclaw.gate.taint import joined
 from zeroclaw.language import Says
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
@@ -181,6 +182,8 @@ class Runner:
             limits=rooms.limits(),
             at=now,
             late_s=lateness.late_s(item, now),
+            # What the history holds is named again: its oldest entries go, and answers stay.
+            untrusted=joined(desk.history.untrusted, told.untrusted),
         )
         match item.content:
             case Ask():
@@ -188,6 +191,7 @@ class Runner:
                 return replace(
                     opened,
                     user=UserMessage(content=said),
+                    own=told.own,
                     kind="unheard" if told.unheard == "all" else "chat",
                     unheard=told.unheard != "nothing",
                 )
@@ -208,6 +212,8 @@ class Runner:
                     kind="retry",
                     call=before.call,
                     unheard=before.unheard,
+                    # In a group anybody may ask for it; the words are their writer's own.
+                    own=before.own if before.principal.id == item.principal.id else (),
                 )
             case _:
                 message = f"the item `{item.id}` starts no turn"

@@ -9,6 +9,7 @@ import pytest
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import CONDITIONS, EFFECTS, Query, ToolFacts, facts_of
 from zeroclaw.tool import Effect, Risk, ToolSpec
+from zeroclaw.value import replace
 
 # A Saturday.
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
@@ -98,6 +99,10 @@ def test_a_tool_that_declares_nothing_counts_as_the_worst() -> None:
         ("channel_is_direct", True, query(direct=False), False),
         ("own", True, query(own=True), True),
         ("own", False, query(own=True), False),
+        ("untrusted", True, replace(query(), untrusted=True), True),
+        ("untrusted", True, replace(query(), untrusted=False), False),
+        ("in_message", False, replace(query(), in_message=False), True),
+        ("in_message", False, replace(query(), in_message=True), False),
     ],
 )  # fmt: skip
 def test_when_a_condition_holds(name: str, value: object, asked: Query, holds: bool) -> None:
@@ -133,6 +138,8 @@ TABLE = "must be a table of argument names and their values"
         ("risk_at_least", 2, RISK_NAME),
         ("declared", 1, TRUTH),
         ("declared", "true", TRUTH),
+        ("untrusted", 1, TRUTH),
+        ("in_message", "no", TRUTH),
         ("hour_between", 9, HOURS),
         ("hour_between", [9], HOURS),
         ("hour_between", [9, 9], HOURS),

@@ -7,7 +7,9 @@ from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.policy import Decision
 from zeroclaw.gate.shipped import BASE, Autonomy, assemble, autonomy_statements, halt_statement
+from zeroclaw.gate.statement import Statement
 from zeroclaw.tool import Effect, Risk
+from zeroclaw.value import replace
 
 
 def facts(effects: set[Effect], risk: Risk = "low") -> ToolFacts:
@@ -48,8 +50,39 @@ def test_what_each_autonomy_does_with_a_tool(
     autonomy: Autonomy, tool: ToolFacts, expected: str
 ) -> None:
     """Autonomy is nothing but statements (S2-08, S2-11, S2-12, K26)."""
-    ask = query("tool:any", principal=BOB, facts=tool)
+    ask = replace(query("tool:any", principal=BOB, facts=tool), untrusted=False, in_message=False)
     assert assemble(autonomy).decide(ask).effect == expected
+
+
+@pytest.mark.parametrize(
+    ("tool", "untrusted", "in_message", "expected"),
+    [
+        (RUNS, True, False, "ask"),
+        (RUNS, True, True, "allow"),
+        (RUNS, False, False, "allow"),
+        (RUNS, None, None, "ask"),
+        (ASKS_A_HOST, True, False, "ask"),
+        (ASKS_A_HOST, True, True, "allow"),
+        (WRITES, True, False, "allow"),
+        (READS, True, False, "allow"),
+    ],
+)
+def test_full_asks_where_a_page_may_be_speaking(
+    tool: ToolFacts, untrusted: bool | None, in_message: bool | None, expected: str
+) -> None:
+    """Before what acts or sends data out, unless its person dictated it; not known counts as yes."""
+    ask = replace(
+        query("tool:any", principal=BOB, facts=tool), untrusted=untrusted, in_message=in_message
+    )
+    assert assemble("full").decide(ask).effect == expected
+    assert assemble("full", ask_when_untrusted=False).decide(ask).effect == "allow"
+
+
+def test_an_allow_of_an_operator_does_not_outweigh_it() -> None:
+    """Ask beats allow; who wants it otherwise turns the key off."""
+    mine = Statement(id="mine", effect="allow", principals=("anyone",), actions=("tool:*",))
+    ask = replace(query("tool:any", principal=BOB, facts=RUNS), untrusted=True, in_message=False)
+    assert assemble("full", (mine,)).decide(ask).statements == ("full.untrusted",)
 
 
 @pytest.mark.parametrize("autonomy", ["readonly", "supervised", "full"])

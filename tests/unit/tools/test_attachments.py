@@ -82,7 +82,8 @@ async def test_text_is_read_whatever_its_encoding(content: bytes, encoding: str)
     size = len(content)
     assert output == ToolOutput(
         text=f"attachment 1 `a.txt`, text, {size} bytes; {encoding}; characters 0 to 8 of 8; "
-        "this is the end:\ngrößer €"
+        "this is the end:\ngrößer €",
+        untrusted=True,
     )
 
 
@@ -183,6 +184,7 @@ async def test_a_pdf_is_read_page_by_page() -> None:
         text=f"attachment 1 `book.pdf`, PDF, {len(content):,} bytes: page: 3 is past the end, it "
         "has 2 pages",
         is_error=True,
+        untrusted=True,
     )
 
 
@@ -301,7 +303,7 @@ async def test_what_cannot_be_read_is_told(name: str, content: bytes | None, tol
     """In a sentence, without starting anything."""
     reading = tool(Kept(**{name: content}))
     output = await reading.run({"id": 1}, CONTEXT)
-    assert output == ToolOutput(text=f"attachment 1 {told}", is_error=True)
+    assert output == ToolOutput(text=f"attachment 1 {told}", is_error=True, untrusted=True)
 
 
 @pytest.mark.slow

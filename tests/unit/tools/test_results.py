@@ -27,6 +27,9 @@ class Shelf:
     async def has(self, conversation: ConversationId, name: str) -> bool:
         return (conversation, name) in {*self.texts, *self.gone}
 
+    async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
+        return True
+
     async def text(self, conversation: ConversationId, name: str) -> str | None:
         return self.texts.get((conversation, name))
 

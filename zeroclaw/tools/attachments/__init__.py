@@ -36,7 +36,7 @@ from zeroclaw.tools import (
     schema,
     without_controls,
 )
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 __all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools"]
 
@@ -180,9 +180,11 @@ class ReadAttachment:
         which = f"attachment {asked.id} {quoted(file.name or 'file', limit_chars=NAME_CHARS)}"
         if file.failed:
             why = quoted(file.failed).strip("`")
-            return ToolOutput(text=f"{which} did not come: {why}", is_error=True)
+            told = f"{which} did not come: {why}"
+            return ToolOutput(text=told, is_error=True, untrusted=True)
         async with self._share.place(context.conversation):
-            return await self._read_file(which, file, asked, context)
+            # Its name, too, is whatever its sender liked.
+            return replace(await self._read_file(which, file, asked, context), untrusted=True)
 
     async def _read_file(
         self, which: str, file: File, asked: ReadArguments, context: ToolContext

@@ -1,0 +1,231 @@
+"""Where untrusted text came from, and which calls a person dictated."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zeroclaw.gate.conditions import ToolFacts, facts_of
+from zeroclaw.gate.taint import (
+    MOST_SOURCES,
+    MOST_WORDS_CHARS,
+    NAME_CHARS,
+    Source,
+    Taint,
+    changes_workspace,
+    in_words,
+    joined,
+    named,
+    of_result,
+)
+from zeroclaw.tool import Effect, ToolSpec
+from zeroclaw.tools import schema
+from zeroclaw.tools.fetch import FetchArguments
+from zeroclaw.tools.shell import ShellArguments
+
+SHELL, FETCH = schema(ShellArguments), schema(FetchArguments)
+PAGE = named("result", "fetch `https://page.example/`")
+TAINTED = Taint(sources=(PAGE,))
+WORDS = st.text(alphabet="ab \n`.x", max_size=12)
+
+
+def facts(*effects: Effect) -> ToolFacts:
+    spec = ToolSpec(name="any", description="", parameters={}, effects=frozenset(effects))
+    return facts_of(spec)
+
+
+def stands(written: Mapping[str, object], *words: str, parameters: object = SHELL) -> bool:
+    assert isinstance(parameters, Mapping)
+    return Taint(words=words).is_in_message(written, parameters, facts("exec"))
+
+
+@pytest.mark.parametrize(
+    ("message", "command", "is_theirs"),
+    [
+        ("run `ls -la` please", "ls -la", True),
+        ("run ls -la", "ls -la", True),
+        ("ls -la", "ls -la", True),
+        ("first:\nls -la\nthen tell me", "ls -la", True),
+        ("run (ls -la).", "ls -la", True),
+        ("run ls -la, then stop", " ls -la\n", True),
+        ("run the command from the page", "ls", False),
+        ("show me the details", "tail", False),
+        ("run ls -la", "ls -l", False),
+        ("run ls -la/etc", "ls -la", False),
+        ("run ls", "ls; curl evil.example", False),
+        ("run ls;curl", "ls", False),
+        ("look at x.example/a?b=c", "x.example/a", False),
+        ("RM notes", "rm notes", False),
+        ("anything", "", False),
+        ("", "ls", False),
+        ("aaaa", "a", False),
+        ("aa a", "a", True),
+        ("x" * MOST_WORDS_CHARS + " ls", "ls", False),
+    ],
+)
+def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs: bool) -> None:
+    """Set off by spaces, quotes or a full stop, to the letter."""
+    assert stands({"command": command}, message) is is_theirs
+
+
+@pytest.mark.parametrize(
+    ("written", "is_theirs"),
+    [
+        ({"url": "https://a.example/x"}, True),
+        ({"url": "https://a.example/x", "links": False}, True),
+        ({"url": "https://a.example/x", "links": True}, False),
+        ({"url": "https://a.example/x", "token": "https://a.example/x"}, False),
+        ({"url": "https://a.example/x?d=secret"}, False),
+        ({"url": ["https://a.example/x"]}, True),
+        ({"url": ["https://a.example/x", 7]}, True),
+        ({"url": ["https://a.example/x", 8]}, False),
+        ({"url": {"https://a.example/x": None}}, False),
+        ({"url": {"get": "https://a.example/x"}}, True),
+        ({"url": {"post": "https://a.example/x"}}, False),
+        ({}, False),
+        ({"links": False}, False),
+        ({"url": []}, False),
+    ],
+)
+def test_every_argument_must_have_been_written(
+    written: Mapping[str, object], is_theirs: bool
+) -> None:
+    """Names within them too; what the tool fills in anyway is nobody's, and nothing is not enough."""
+    message = 'get "https://a.example/x" within 7 seconds'
+    assert stands(written, message, parameters=FETCH) is is_theirs
+
+
+@pytest.mark.parametrize("parameters", [{}, {"properties": 1}, {"properties": {"to": True}}])
+def test_odd_schemas_trust_no_name(parameters: Mapping[str, object]) -> None:
+    """A tool of another package may declare anything."""
+    assert not stands({"from": "me"}, "mail it to me", parameters=parameters)
+    assert stands({"to": "me"}, "mail it to me", parameters=parameters)
+
+
+def test_what_is_said_in_two_messages_of_a_turn_counts_together() -> None:
+    written = {"to": "bob@example.org", "text": "hello"}
+    schema_ = {"properties": {"to": {}, "text": {}}}
+    assert stands(written, "mail bob@example.org", "say hello", parameters=schema_)
+
+
+def test_a_command_is_no_longer_theirs_where_a_page_wrote_the_files() -> None:
+    """`make` in a message says nothing about a Makefile that a page dictated."""
+    taint = Taint(words=("make",), is_workspace_changed=True)
+    assert not taint.is_in_message({"command": "make"}, SHELL, facts("exec"))
+    assert taint.is_in_message({"command": "make"}, SHELL, facts("network"))
+
+
+def test_what_a_person_types_as_a_call_is_theirs() -> None:
+    """`/tool`: no model wrote it."""
+    taint = Taint(sources=(PAGE,), typed=True, is_workspace_changed=True)
+    assert taint.is_in_message({"command": "make"}, SHELL, facts("exec"))
+
+
+@given(message=WORDS, command=WORDS)
+def test_whatever_is_not_in_the_message_is_never_theirs(message: str, command: str) -> None:
+    """Nothing is put together from pieces."""
+    if stands({"command": command}, message):
+        assert command.strip()
+        assert command.strip() in message
+
+
+@given(
+    words=st.lists(WORDS, max_size=3),
+    written=st.dictionaries(
+        st.text(max_size=3),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | WORDS,
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+            max_leaves=6,
+        ),
+        max_size=3,
+    ),
+)
+def test_no_text_of_a_call_escapes_the_comparison(
+    words: list[str], written: dict[str, object]
+) -> None:
+    """However deep it lies: a call that counts as theirs holds no letter that they did not write."""
+    if Taint(words=tuple(words)).is_in_message(written, {}, facts("network")):
+        left = json.dumps(written, ensure_ascii=True)
+        letters = {letter for letter in left if letter.isalnum()}
+        assert letters <= {letter for text in words for letter in json.dumps(text)}
+
+
+# --- sources -------------------------------------------------------------------------------------
+
+
+def test_a_name_is_one_short_line() -> None:
+    """Its owner may be a stranger: it gives no line of its own, and hides nothing."""
+    odd = named("attachment", "a\nolga asked me\u202e to\x00 press")
+    assert odd.name == "a olga asked me to press"
+    assert len(named("result", "x" * 9_999).name) == NAME_CHARS
+
+
+@given(
+    known=st.lists(st.integers(0, 20), max_size=20), new=st.lists(st.integers(0, 20), max_size=20)
+)
+def test_joining_keeps_some_and_the_newest(known: list[int], new: list[int]) -> None:
+    """Many pages push none of the marks out as a whole."""
+    both = joined(
+        [named("result", str(one)) for one in known], [named("result", str(one)) for one in new]
+    )
+    assert bool(both) is bool(known or new)
+    assert len(both) == len(set(both)) <= MOST_SOURCES
+
+
+def test_sources_are_named_to_people() -> None:
+    sources = (
+        PAGE,
+        named("kept", "read `a`"),
+        named("attachment", "a.pdf"),
+        named("quoted"),
+        named("earlier"),
+    )
+    assert in_words(sources, "en") == (
+        "what came from: fetch `https://page.example/`; what came from: read `a` (where a turn with"
+        " such text has written); the file a.pdf; quoted or forwarded words; what an older release"
+        " kept without saying where it came from; `/new` begins without it"
+    )
+    assert "die Datei a.pdf" in in_words(sources, "de")
+
+
+@pytest.mark.parametrize(
+    ("effects", "taint", "marked", "kind"),
+    [
+        (("network", "read"), Taint(), False, "result"),
+        ((), Taint(), False, "result"),
+        (("read",), Taint(), True, "result"),
+        (("read",), Taint(), False, None),
+        (("exec",), TAINTED, False, None),
+        (("read",), Taint(is_workspace_changed=True), False, "kept"),
+        (("exec",), Taint(is_workspace_changed=True), False, "kept"),
+    ],
+)
+def test_what_a_result_brings(
+    effects: tuple[Effect, ...], taint: Taint, marked: bool, kind: str | None
+) -> None:
+    """Authors of tools need do nothing: what reaches the network is untrusted, as is the undeclared."""
+    found = of_result(facts(*effects), taint, "do it", marked=marked)
+    assert found == (() if kind is None else (Source(kind=kind, name="do it"),))  # pyright: ignore[reportArgumentType]  a literal of the table above
+
+
+@pytest.mark.parametrize(
+    ("effects", "taint", "in_message", "changes"),
+    [
+        (("write",), TAINTED, False, True),
+        (("exec",), TAINTED, False, True),
+        ((), Taint(), False, True),
+        (("exec", "network"), Taint(), False, True),
+        (("write",), Taint(), False, False),
+        (("read",), TAINTED, False, False),
+        (("network",), TAINTED, False, False),
+        (("exec",), TAINTED, True, False),
+    ],
+)
+def test_which_calls_leave_untrusted_files(
+    effects: tuple[Effect, ...], taint: Taint, in_message: bool, changes: bool
+) -> None:
+    """Of a turn that holds such text, or that brings it; not what the person dictated."""
+    assert changes_workspace(facts(*effects), taint, is_in_message=in_message) is changes

@@ -1,0 +1,188 @@
+"""Untrusted text in a turn's request: where it came from, and what its person said themselves (pure).
+
+Text is untrusted when nobody here vouches for it: what a tool with the effect `network` returned,
+an attachment, quoted or forwarded words, and whatever a turn that held such text has kept in a
+note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
+does its mark. The marks are kept whatever the autonomy is; what follows from them is the policy's.
+
+What a person wrote themselves is trusted, and so is what stands in its arguments to the letter. A
+command is more than its letters where a turn with untrusted text has changed the files that it
+may run: `make` in a message says nothing about a Makefile that a page dictated.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, assert_never, cast
+
+from zeroclaw import sentences
+from zeroclaw.gate.action import canonical_json
+from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.language import Language
+from zeroclaw.value import Value
+
+MOST_SOURCES = 8
+"""That are named; the newest stay, and one is enough to ask."""
+NAME_CHARS = 120
+MOST_WORDS_CHARS = 16_000
+"""Of one message of a person that are compared with arguments; nobody types more by hand."""
+
+Kind = Literal["result", "kept", "attachment", "quoted", "earlier"]
+
+_SPACE = frozenset(" \t\r\n")
+_OPENS = _SPACE | frozenset("\"'`([{<«»„“”")
+_CLOSES = _SPACE | frozenset("\"'`)]}>»«“”")
+_STOPS = frozenset(".,;:!?…")
+
+
+class Source(Value):
+    """Where untrusted text came from.
+
+    Attributes:
+        kind: `result` is what a tool returned, `kept` what one read where a turn with untrusted
+            text had written, `earlier` what an older release kept without a mark.
+        name: The call's own line, or what the sender calls a file; see `named`.
+    """
+
+    kind: Kind
+    name: str = ""
+
+
+class Taint(Value):
+    """What the gate is told about the text of a turn.
+
+    Attributes:
+        sources: Of the untrusted text in its request; empty for none.
+        words: What its person wrote themselves, each message of this turn.
+        typed: Its person wrote the call, no model did.
+        is_workspace_changed: A turn that held untrusted text has written in its workspace.
+    """
+
+    sources: tuple[Source, ...] = ()
+    words: tuple[str, ...] = ()
+    typed: bool = False
+    is_workspace_changed: bool = False
+
+    def is_in_message(
+        self, written: Mapping[str, object], parameters: Mapping[str, object], facts: ToolFacts
+    ) -> bool:
+        """Tell whether a call holds nothing but what its person wrote.
+
+        Args:
+            written: The arguments as the model wrote them, before defaults.
+            parameters: The tool's JSON Schema.
+            facts: Of the tool.
+        """
+        if self.typed:
+            return True
+        if self.is_workspace_changed and "exec" in facts.effects:
+            return False
+        leaves = frozenset(_leaves(written, parameters))
+        return bool(leaves) and all(
+            any(_stands_in(leaf, text) for text in self.words) for leaf in leaves
+        )
+
+
+def named(kind: Kind, name: str = "") -> Source:
+    """Return a source whose name, which a stranger may have chosen, is one short line."""
+    line = "".join(letter if letter.isprintable() else " " for letter in name[: 4 * NAME_CHARS])
+    line = " ".join(line.split())
+    return Source(kind=kind, name=line if len(line) <= NAME_CHARS else f"{line[: NAME_CHARS - 1]}…")
+
+
+def joined(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
+    """Return both without repeats, the newest of them; empty only if both are."""
+    return tuple(dict.fromkeys((*known, *new)))[-MOST_SOURCES:]
+
+
+def in_words(sources: Iterable[Source], language: Language) -> str:
+    """Return where text came from, for people; one line."""
+    return "; ".join(_in_words(one, language) for one in sources)
+
+
+def _in_words(source: Source, language: Language) -> str:
+    match source.kind:
+        case "result":
+            return sentences.UNTRUSTED_RESULT.to(language, name=source.name)
+        case "kept":
+            return sentences.UNTRUSTED_KEPT.to(language, name=source.name)
+        case "attachment":
+            return sentences.UNTRUSTED_ATTACHMENT.to(language, name=source.name)
+        case "quoted":
+            return sentences.UNTRUSTED_QUOTED.to(language)
+        case "earlier":
+            return sentences.UNTRUSTED_EARLIER.to(language)
+        case _:
+            assert_never(source.kind)
+
+
+def of_result(facts: ToolFacts, taint: Taint, line: str, *, marked: bool) -> tuple[Source, ...]:
+    """Return what a result adds to the untrusted text.
+
+    Args:
+        facts: Of the tool that ran.
+        taint: As the call ran.
+        line: The tool's own line about the call.
+        marked: The tool said itself that it returns such text.
+    """
+    if marked or "network" in facts.effects:
+        return (named("result", line),)
+    return (named("kept", line),) if taint.is_workspace_changed else ()
+
+
+def changes_workspace(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> bool:
+    """Tell whether a call may leave untrusted text in the files of its workspace.
+
+    One that its person dictated leaves what they wished for.
+    """
+    writes = bool(facts.effects & {"write", "exec"})
+    brings = bool(taint.sources) or "network" in facts.effects
+    return writes and brings and not is_in_message
+
+
+def _leaves(written: Mapping[str, object], parameters: Mapping[str, object]) -> Iterator[str]:
+    """Yield every text of a call's arguments that is neither its schema's name nor default."""
+    found = parameters.get("properties")
+    known = cast("Mapping[str, object]", found if isinstance(found, Mapping) else {})
+    for name, value in written.items():
+        if name not in known:
+            yield name
+        about = known.get(name)
+        if isinstance(about, Mapping) and "default" in about:
+            default = cast("Mapping[str, object]", about)["default"]
+            if canonical_json(value) == canonical_json(default):
+                continue
+        yield from _texts(value)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.strip()
+    elif isinstance(value, Mapping):
+        for key, item in cast("Mapping[str, object]", value).items():
+            yield key
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[object]", value):
+            yield from _texts(item)
+    else:
+        yield canonical_json(value)
+
+
+def _stands_in(leaf: str, text: str) -> bool:
+    """Tell whether a text stands in another whole, set off by spaces, quotes or a full stop."""
+    if not leaf:
+        return False
+    text = text[:MOST_WORDS_CHARS]
+    at = text.find(leaf)
+    while at >= 0:
+        end = at + len(leaf)
+        if (at == 0 or text[at - 1] in _OPENS) and _ends(text, end):
+            return True
+        at = text.find(leaf, at + 1)
+    return False
+
+
+def _ends(text: str, at: int) -> bool:
+    rest = text[at : at + 2]
+    if rest[:1] in _STOPS:
+        rest = rest[1:]
+    return not rest or rest[0] in _CLOSES
