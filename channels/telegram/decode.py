@@ -194,10 +194,10 @@ def _taken(event: Json, address: Address, sender: Sender, key: str, body: Body) 
 
 def _said(message: Json, said: str, me: Me) -> Said:
     """Return a message; of one that its sender did not write nothing is their own."""
-    own = _without_call(said, me)
+    whole, own = _composed(message, said, me), _without_call(said, me)
     if stands_alone(message) or (said == thing(message) and is_of_others(message)):
         own = ""
-    return Said(text=_composed(message, said, me), own=own)
+    return Said(text=whole, own=None if own == whole else own)
 
 
 def _composed(message: Json, said: str, me: Me) -> str:

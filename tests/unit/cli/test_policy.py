@@ -86,6 +86,35 @@ def test_show_is_whole_for_machines(config: str) -> None:
 WRITE = ("--tool", "write_file", "--args", '{"path": "notes.txt", "content": "x"}')
 
 
+def test_show_prints_what_full_asks_about_untrusted_text(config: str, tmp_path: Path) -> None:
+    """A statement like all others, and gone with its key."""
+    _, out, _ = policy("show", "--config", config)
+    assert "full.untrusted" in out
+    assert "untrusted = True, in_message = False" in out
+    off = tmp_path / "off.toml"
+    off.write_text("[policy]\nask_when_untrusted = false\n", encoding="utf-8")
+    _, out, _ = policy("show", "--config", str(off))
+    assert "full.untrusted" not in out
+
+
+def test_explain_says_what_untrusted_text_would_change(tmp_path: Path) -> None:
+    """Without it the call runs; with it the statement asks."""
+    full = tmp_path / "full.toml"
+    full.write_text('autonomy = "full"\n', encoding="utf-8")
+    told = explained(
+        str(full),
+        "--who",
+        "operator",
+        "--tool",
+        "fetch",
+        "--args",
+        '{"url": "https://example.org/"}',
+    )
+    assert told["effect"] == "allow"
+    [note] = list_of(told["notes"])
+    assert str(note).startswith("in a turn that holds untrusted text: ask, `full.untrusted` asks")
+
+
 def test_explain_asks_the_tool_what_it_would_touch(config: str) -> None:
     """Deny beats ask beats allow, with the statements that made it and all the others (S2-20)."""
     told = explained(config, "--who", "person:ann", *WRITE)

@@ -36,8 +36,9 @@ def facts(*effects: Effect) -> ToolFacts:
     return facts_of(spec)
 
 
-def stands(written: Mapping[str, object], *words: str, parameters: object = SHELL) -> bool:
-    assert isinstance(parameters, Mapping)
+def stands(
+    written: Mapping[str, object], *words: str, parameters: Mapping[str, object] = SHELL
+) -> bool:
     return Taint(words=words).is_in_message(written, parameters, facts("exec"))
 
 
@@ -106,7 +107,7 @@ def test_odd_schemas_trust_no_name(parameters: Mapping[str, object]) -> None:
 
 def test_what_is_said_in_two_messages_of_a_turn_counts_together() -> None:
     written = {"to": "bob@example.org", "text": "hello"}
-    schema_ = {"properties": {"to": {}, "text": {}}}
+    schema_: Mapping[str, object] = {"properties": {"to": True, "text": True}}
     assert stands(written, "mail bob@example.org", "say hello", parameters=schema_)
 
 
