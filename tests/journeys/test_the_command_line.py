@@ -8,7 +8,7 @@ import pytest
 
 from tests.journeys.daemon_process import PROGRAM
 from tests.journeys.test_receipts import FORGED, true_receipt
-from tests.journeys.world import World, world
+from tests.journeys.world import KNOWN_SECRET, World, world
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +26,60 @@ async def zeroclaw(here: World, *arguments: str, given: str = "") -> tuple[int, 
     out, err = await process.communicate(given.encode())
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
+
+
+SECRETS = ("JOURNEY_MODEL_KEY", "JOURNEY_SIGNING_SECRET")
+
+
+async def without_secrets(here: World, *arguments: str) -> tuple[int, str, str]:
+    """Run a command in a shell that lacks what only the daemon's environment holds."""
+    mine = here.daemon.environment
+    process = await asyncio.create_subprocess_exec(
+        *(PROGRAM, *arguments, "--config", str(here.config)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={name: value for name, value in mine.items() if name not in SECRETS},
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_commands_do_what_they_can_without_the_daemons_secrets(tmp_path: Path) -> None:
+    """A service has them in an environment file; whoever looks after it has not (P8, P10)."""
+    async with world(tmp_path) as here:
+        await here.say("ann", f"the words are {KNOWN_SECRET}")
+        await here.until(lambda: here.chat("ann").answers)
+        code, out, err = await without_secrets(here, "export", "ann")
+        assert (code, err, "the words are" in out, KNOWN_SECRET in out) == (0, "", True, False)
+        code, out, err = await without_secrets(here, "doctor")
+        assert (code, err) == (0, "")
+        assert "provider.api_key is not known in this shell; the running daemon has it" in out
+        code, out, err = await without_secrets(here, "check-config")
+        assert (code, err) == (0, "")
+        assert "provider.api_key: not known in this shell; the running daemon has it" in out
+        for words in (
+            ("status",),
+            ("grants", "list"),
+            ("pair", "list"),
+            ("policy", "show"),
+            ("policy", "explain", "--tool", "shell"),
+            ("models", "list"),
+            ("config", "get", "provider.model"),
+            ("reload",),
+            ("backup", str(tmp_path / "copy")),
+            ("halt",),
+            ("resume",),
+        ):
+            code, _, err = await without_secrets(here, *words)
+            assert (words, code, err) == (words, 0, "")
+    code, out, err = await without_secrets(here, "doctor")
+    assert (code, "fail  secrets        provider.api_key: environment variable" in out) == (1, True)
+    code, out, err = await without_secrets(here, "export", "ann")
+    assert (code, "the words are" in out) == (0, True)
+    assert err.startswith("zeroclaw: provider.api_key: environment variable `JOURNEY_MODEL_KEY`")
+    assert (await without_secrets(here, "check-config"))[0] == 2
 
 
 async def test_status_of_a_running_daemon(tmp_path: Path) -> None:

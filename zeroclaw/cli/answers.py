@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from zeroclaw.errors import Refused
-from zeroclaw.host.control import request
+from zeroclaw.host.control import Unreachable, request
 
 
 class DaemonRefused(Refused):
@@ -26,6 +27,15 @@ async def answer(place: Path, line: Mapping[str, object]) -> Mapping[str, object
     if "error" in told:
         raise DaemonRefused(str(told["error"]))
     return told
+
+
+async def held_by_daemon(place: Path) -> frozenset[str]:
+    """Return the key paths of the secrets that the running daemon has; empty where none runs."""
+    try:
+        held = (await answer(place, {"call": "errors"})).get("secrets")
+    except (Unreachable, DaemonRefused):
+        return frozenset()
+    return frozenset(map(str, cast("list[object]", held) if isinstance(held, list) else ()))
 
 
 async def change(place: Path, call: str, *words: str) -> str:

@@ -1,5 +1,6 @@
 """`zeroclaw check-config`: every fault of the configuration, before the daemon meets it."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -14,18 +15,27 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     """Find every fault of the configuration.
 
     Checks the file's form, every key of it and of the installed channels, the policy's statements,
-    and whether each secret is where the configuration says. Prints one line for each fault, and
-    exits with 2 when there is one. Starts nothing and changes nothing.
+    and whether each secret is where the configuration says, here or for the running daemon. Prints
+    one line for each fault, and exits with 2 when there is one. Starts nothing, changes nothing.
     """
+    from zeroclaw.cli.answers import held_by_daemon
     from zeroclaw.cli.faults import faults_in
     from zeroclaw.cli.loading import in_file, load
+    from zeroclaw.daemon.checked import missing_secrets
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.places import read_config
 
     path = config_place(config)
-    faults = faults_in(read_config(path), environment=os.environ)
-    if faults:
+    text = read_config(path)
+    if faults_in(text, environment=os.environ, needs_secrets=False):
+        raise ConfigError(in_file(path, faults_in(text, environment=os.environ)))
+    loaded = load(config, data_dir)
+    places = loaded.places
+    missing = missing_secrets(loaded.config, os.environ)
+    held = asyncio.run(held_by_daemon(places.data)) if missing else frozenset[str]()
+    if faults := tuple(fault for key, fault in missing.items() if key not in held):
         raise ConfigError(in_file(path, faults))
-    places = load(config, data_dir).places
+    for key in missing:
+        click.echo(f"{key}: not known in this shell; the running daemon has it")
     click.echo(f"{path or 'the built-in defaults'}: no faults")
     click.echo(f"data in {places.data}, workspaces in {places.workspaces}")

@@ -3,12 +3,17 @@
 import asyncio
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 import click
 
 from zeroclaw.cli.options import with_places
 from zeroclaw.errors import Refused
+
+_PIECE_CHARS = 80_000
+"""Of a line to the daemon, which holds 1 MiB: a character takes up to twelve bytes as JSON."""
 
 
 class NotExported(Refused):
@@ -32,8 +37,8 @@ def command(
 
     WHOSE is a conversation's id, a person's name in the configuration, or a sender such as
     telegram:7. Of a person come the conversations that they alone read, whole, and of all others
-    what they said there and what came of it. Secrets are redacted as in chats. Works with and
-    without a running daemon.
+    what they said there and what came of it. Secrets are redacted as in chats; those that only the running
+    daemon knows, by it. Works with and without a running daemon.
     """
     text = asyncio.run(_exported(whose, config, data_dir, as_page=as_page))
     if to is None:
@@ -47,22 +52,75 @@ async def _exported(
     whose: str, config: Path | None, data_dir: Path | None, *, as_page: bool
 ) -> str:
     # The configuration is loaded whole, because it knows which secrets there are.
+    from zeroclaw.cli.answers import held_by_daemon
     from zeroclaw.cli.loading import load
     from zeroclaw.cli.starting import start_of
+    from zeroclaw.daemon.checked import missing_secrets
     from zeroclaw.keeping.collect import collect
     from zeroclaw.keeping.export import lines
     from zeroclaw.keeping.page import page
     from zeroclaw.stores.sqlite.reading import open_for_looking
+    from zeroclaw.value import replace
 
-    start = await asyncio.to_thread(lambda: start_of(load(config, data_dir), os.environ))
-    async with open_for_looking(start.places.data) as kept:
+    start = await asyncio.to_thread(
+        lambda: start_of(load(config, data_dir), os.environ, needs_secrets=False)
+    )
+    place = start.places.data
+    async with open_for_looking(place) as kept:
         found = lines(await collect(kept, whose), start.checked.redactor.redact)
+    missing = await asyncio.to_thread(missing_secrets, start.config, os.environ)
+    for key in sorted(missing.keys() - (await held_by_daemon(place) if missing else ())):
+        line = f"zeroclaw: {missing[key]}; where somebody wrote it, it is not redacted"
+        click.echo(line, err=True)
+    if found:
+        texts = tuple(text for line in found for text in (line.by, line.text))
+        told = iter(await _redacted_there(place, texts))
+        found = tuple(replace(line, by=next(told), text=next(told)) for line in found)
     if not found:
         message = f"nothing is kept of `{whose}`; name a conversation, a person or a sender"
         raise NotExported(message)
     if as_page:
         return page(f"zeroclaw: {whose}", found)
     return "".join(f"{json.dumps(line.as_json(), ensure_ascii=False)}\n" for line in found)
+
+
+async def _redacted_there(place: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Let a running daemon redact as well: its environment may hold secrets that this one doesn't.
+
+    Returns the texts as they were where none runs, or an older one.
+    """
+    from zeroclaw.cli.answers import DaemonRefused, answer
+    from zeroclaw.host.control import Unreachable
+
+    cut = [list(_pieces(text)) for text in texts]
+    redacted: list[str] = []
+    try:
+        for batch in _batches(piece for pieces in cut for piece in pieces):
+            told = (await answer(place, {"call": "redact", "texts": batch})).get("texts")
+            redacted += map(str, cast("list[object]", told) if isinstance(told, list) else ())
+    except (Unreachable, DaemonRefused):
+        return texts
+    rest = iter(redacted)
+    return tuple("".join(next(rest) for _ in pieces) for pieces in cut)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a long text behind blanks, which few secrets hold, so that a line to the daemon fits."""
+    while len(text) > _PIECE_CHARS:
+        cut = text.rfind(" ", 0, _PIECE_CHARS) + 1 or _PIECE_CHARS
+        yield text[:cut]
+        text = text[cut:]
+    yield text
+
+
+def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for piece in pieces:
+        if batch and sum(map(len, batch)) + len(piece) > _PIECE_CHARS:
+            yield batch
+            batch = []
+        batch.append(piece)
+    yield batch
 
 
 def _write(to: Path, text: str) -> None:

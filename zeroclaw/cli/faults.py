@@ -14,12 +14,15 @@ from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError
 
 
-def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
+def faults_in(
+    text: str, *, environment: Mapping[str, str], needs_secrets: bool = True
+) -> tuple[str, ...]:
     """Return one line for each fault, `key.path: what is wrong, what is allowed`; none is good.
 
     Args:
         text: The whole TOML.
         environment: `os.environ`, for references to secrets.
+        needs_secrets: See `check`.
     """
     try:
         table = cast("dict[str, object]", tomllib.loads(text))
@@ -28,7 +31,7 @@ def faults_in(text: str, *, environment: Mapping[str, str]) -> tuple[str, ...]:
     faults: list[str] = []
     config = _readable(table, faults)
     try:
-        check(config, environment)
+        check(config, environment, needs_secrets=needs_secrets)
     except ConfigError as error:
         faults += error.faults
     return tuple(faults)

@@ -1,10 +1,11 @@
 """What `zeroclaw doctor` found: the facts that are judged."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
 from zeroclaw.keeping.standing import Standing
-from zeroclaw.value import Value
+from zeroclaw.value import Value, field
 
 Verdict = Literal["ok", "warn", "fail"]
 
@@ -94,6 +95,7 @@ class DaemonSeen(Value):
         channels: By what it serves.
         sandbox: Why it has no shell; empty when it has one, or none was asked for.
         troubles: The newest last; None when it is too old to tell.
+        secrets: The key paths of those that it has.
         model: What the model failed with last; None when it answered since, or was not asked.
     """
 
@@ -102,6 +104,7 @@ class DaemonSeen(Value):
     sandbox: str = ""
     troubles: tuple[Trouble, ...] | None = ()
     model: ModelSeen | None = None
+    secrets: frozenset[str] = frozenset()
 
 
 class DiskSeen(Value):
@@ -144,6 +147,7 @@ class Facts(Value):
         versions: What runs here.
         store: What is stored, or why it can't be read; None before the first start.
         accounts: Of the channels that offer a check.
+        missing: The faults of secrets that are not there for this shell, by key path.
     """
 
     now: datetime
@@ -157,3 +161,4 @@ class Facts(Value):
     versions: Versions
     store: Standing | str | None
     accounts: tuple[AccountSeen, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])

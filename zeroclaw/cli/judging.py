@@ -56,6 +56,7 @@ def judge(facts: Facts) -> tuple[Line, ...]:
     return (
         *_configuration(facts.configured),
         *_daemon(facts),
+        *_secrets(facts),
         *_halt(facts),
         *_provider(facts.provider),
         *_model(facts),
@@ -104,6 +105,18 @@ def _daemon(facts: Facts) -> Iterator[Line]:
         )
     else:
         yield Line(check="daemon", verdict="ok", text="running")
+
+
+def _secrets(facts: Facts) -> Iterator[Line]:
+    """Tell of secrets that this shell does not know, which is a fault where no daemon has them."""
+    held = facts.daemon.secrets if isinstance(facts.daemon, DaemonSeen) else frozenset[str]()
+    for key, fault in facts.missing.items():
+        if key in held:
+            text = f"{key} is not known in this shell; the running daemon has it"
+            yield Line(check="secrets", verdict="ok", text=text)
+        else:
+            remedy = "if a service starts zeroclaw, see that it has it there"
+            yield Line(check="secrets", verdict="fail", text=fault, remedy=remedy)
 
 
 def _halt(facts: Facts) -> Iterator[Line]:

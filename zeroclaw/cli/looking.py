@@ -34,7 +34,7 @@ from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.cli.starting import start_of
 from zeroclaw.cli.taking import take_model
 from zeroclaw.config import RetentionSettings
-from zeroclaw.daemon.checked import ChannelPart, Checked
+from zeroclaw.daemon.checked import ChannelPart, Checked, missing_secrets
 from zeroclaw.daemon.parts import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
 from zeroclaw.foreign import Raised, call
@@ -59,6 +59,8 @@ _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
 _OTHERS = 0o077
 _UNAUTHORIZED = (401, 403)
+_NONE: Mapping[str, str] = {}
+_NOT_ASKED = "not asked, as its secret is not known in this shell"
 
 
 def look(config: Path | None, data_dir: Path | None, environment: Mapping[str, str]) -> Facts:
@@ -70,6 +72,7 @@ def look(config: Path | None, data_dir: Path | None, environment: Mapping[str, s
         environment: `os.environ`.
     """
     configured, start = _configuration(config, data_dir, environment)
+    missing = _NONE if start is None else missing_secrets(start.config, environment)
     secrets = _secrets_faults(config, environment)
     try:
         data = start.places.data if start is not None else data_place(config, data_dir)
@@ -81,13 +84,17 @@ def look(config: Path | None, data_dir: Path | None, environment: Mapping[str, s
         sqlite=sqlite3.sqlite_version,
         sqlite_fault=has_wal_reset_bug(sqlite3.sqlite_version_info[:3]),
     )
-    return asyncio.run(_look(configured, start, data, secrets, versions))
+    return asyncio.run(
+        _look(configured, start, data, missing=missing, secrets=secrets, versions=versions)
+    )
 
 
 async def _look(
     configured: Configured,
     start: Start | None,
     data: Path | None,
+    *,
+    missing: Mapping[str, str],
     secrets: tuple[str, ...],
     versions: Versions,
 ) -> Facts:
@@ -108,7 +115,7 @@ async def _look(
         configured=configured,
         daemon=daemon,
         enabled=() if start is None else tuple(part.name for part in start.checked.channels),
-        provider=None if start is None else await _provider(start),
+        provider=None if start is None else await _provider(start, missing),
         sandbox=await _sandbox(shell.memory_bytes, network=shell.network)
         if shell is not None and shell.enabled
         else None,
@@ -116,7 +123,8 @@ async def _look(
         loose=loose,
         versions=versions,
         store=store,
-        accounts=() if start is None else await _accounts(start.checked),
+        accounts=() if start is None else await _accounts(start.checked, missing),
+        missing=missing,
     )
 
 
@@ -131,10 +139,12 @@ def _configuration(
     try:
         path = config_place(config)
         place = place if path is None else str(path)
-        if faults := faults_in(read_config(path), environment=environment):
+        text = read_config(path)
+        if faults_in(text, environment=environment, needs_secrets=False):
+            faults = faults_in(text, environment=environment)
             return Configured(place=place, faults=faults), None
         loaded: Loaded = take_model(load(config, data_dir), environment, ask=None).loaded
-        return Configured(place=place), start_of(loaded, environment)
+        return Configured(place=place), start_of(loaded, environment, needs_secrets=False)
     except ConfigError as error:
         return Configured(place=place, faults=error.faults), None
 
@@ -184,6 +194,7 @@ async def _daemon(data: Path) -> DaemonSeen | str:
         sandbox="" if more is None else str(more.get("sandbox", "")),
         troubles=None if more is None else tuple(_troubles(more.get("errors"))),
         model=None if more is None else _model(_table(more.get("model"))),
+        secrets=frozenset() if more is None else _texts(more.get("secrets")),
     )
 
 
@@ -210,6 +221,10 @@ def _troubles(told: object) -> Iterator[Trouble]:
             yield Trouble(at=at, level=str(fact.get("level")), text=str(fact.get("text")))
 
 
+def _texts(value: object) -> frozenset[str]:
+    return frozenset(map(str, cast("list[object]", value) if isinstance(value, list) else ()))
+
+
 def _table(value: object) -> Mapping[str, object]:
     # What comes over the socket is JSON, whose objects have text keys only.
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
@@ -226,9 +241,12 @@ def _time(value: object) -> datetime | None:
 # --- what answers, and what holds commands -------------------------------------------------------
 
 
-async def _provider(start: Start) -> ProviderSeen:
+async def _provider(start: Start, missing: Mapping[str, str]) -> ProviderSeen:
     """Ask for the list of models, or look at the file; never for an answer, which may cost."""
     settings = start.config.provider
+    if any(key.startswith("provider.") for key in missing):
+        name = f"`{settings.model or settings.kind}`"
+        return ProviderSeen(name=name, told=_NOT_ASKED)
     if settings.kind == "openai":
         return await _server(start)
     if settings.kind == "local":
@@ -274,13 +292,16 @@ async def _server(start: Start) -> ProviderSeen:
     return ProviderSeen(name=name, told="it answers")
 
 
-async def _accounts(checked: Checked) -> tuple[AccountSeen, ...]:
+async def _accounts(checked: Checked, missing: Mapping[str, str]) -> tuple[AccountSeen, ...]:
     """Ask the platforms whose channels offer a check, all at once."""
     asked = [part for part in checked.channels if part.manifest.check]
     found: dict[str, AccountSeen] = {}
 
     async def ask(part: ChannelPart) -> None:
-        found[part.name] = await _account(part, checked)
+        if any(key.startswith(f"channels.{part.name}.") for key in missing):
+            found[part.name] = AccountSeen(channel=part.name, told=_NOT_ASKED)
+        else:
+            found[part.name] = await _account(part, checked)
 
     async with asyncio.TaskGroup() as group:
         for part in asked:

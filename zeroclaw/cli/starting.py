@@ -34,18 +34,21 @@ def rereading(
     return reread
 
 
-def start_of(loaded: Loaded, environment: Mapping[str, str]) -> Start:
+def start_of(
+    loaded: Loaded, environment: Mapping[str, str], *, needs_secrets: bool = True
+) -> Start:
     """Check a configuration; blocks on files, a keyring and imports.
 
     Args:
         loaded: As read.
         environment: `os.environ`, for references to secrets.
+        needs_secrets: See `check`.
 
     Raises:
         ConfigError: With every fault, each with the file's name before it.
     """
     try:
-        checked = check(loaded.config, environment)
+        checked = check(loaded.config, environment, needs_secrets=needs_secrets)
     except ConfigError as error:
         raise ConfigError(in_file(loaded.places.config, error.faults)) from error
     return Start(

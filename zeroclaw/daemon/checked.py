@@ -44,34 +44,31 @@ class Checked(Value):
         statements: The policy statements of the configuration.
         channels: Every channel that is switched on.
         provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
-        redactor: Knows every secret.
+        redactor: Knows every secret that is there.
+        held: The key paths of the secrets that are there.
     """
 
     statements: tuple[Statement, ...]
     channels: tuple[ChannelPart, ...]
     provider_secrets: Hidden[Mapping[str, str]]
     redactor: Redactor
+    held: tuple[str, ...] = ()
 
 
-def check(config: Config, environment: Mapping[str, str]) -> Checked:
+def check(config: Config, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Checked:
     """Find every fault of a configuration that parsed; blocks on files, a keyring and imports.
 
     Args:
         config: As parsed.
         environment: `os.environ`, for references to secrets.
+        needs_secrets: A secret that is not there is a fault. It is none to a command that can do
+            without, for the daemon may have an environment of its own; see `missing_secrets`.
 
     Raises:
         ConfigError: With all of them.
     """
     faults: list[str] = []
-    manifests = manifests_of(faults)
-    models = {
-        kind: model
-        for kind, manifest in manifests.items()
-        if (model := _settings_model(manifest, faults)) is not None
-    }
-    settings, more = channel_settings(config, models)
-    faults += more
+    manifests, settings = _settings(config, faults)
     statements: tuple[Statement, ...] = ()
     try:
         statements = configured(config.policy.statement)
@@ -86,7 +83,8 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
         )
     except ConfigError as error:
         faults += error.faults
-    secrets = _secrets(config, settings, environment, faults)
+    secrets, missing = _secrets(config, settings, environment)
+    faults += missing.values() if needs_secrets else ()
     public = {
         name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
         for name, found in settings.items()
@@ -116,7 +114,29 @@ def check(config: Config, environment: Mapping[str, str]) -> Checked:
         ),
         provider_secrets=_below("provider", secrets),
         redactor=Redactor(values_to_redact(secrets.values(), environment)),
+        held=tuple(secrets),
     )
+
+
+def missing_secrets(config: Config, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the faults of the secrets that are needed and not there, by key path; blocks too."""
+    _, settings = _settings(config, [])
+    return _secrets(config, settings, environment)[1]
+
+
+def _settings(
+    config: Config, faults: list[str]
+) -> tuple[Mapping[str, ChannelManifest], Mapping[str, BaseModel]]:
+    """Return every manifest by kind, and the settings of each channel that has no fault."""
+    manifests = manifests_of(faults)
+    models = {
+        kind: model
+        for kind, manifest in manifests.items()
+        if (model := _settings_model(manifest, faults)) is not None
+    }
+    settings, more = channel_settings(config, models)
+    faults += more
+    return manifests, settings
 
 
 def _key_path(channel: str) -> str:
@@ -130,9 +150,8 @@ def _secrets(
     config: Config,
     settings: Mapping[str, BaseModel],
     environment: Mapping[str, str],
-    faults: list[str],
-) -> Mapping[str, Secret]:
-    """Return every secret that is found, by key path.
+) -> tuple[Mapping[str, Secret], Mapping[str, str]]:
+    """Return every secret that is found, by key path, and the faults of the others likewise.
 
     Those of a channel that is switched off may be missing, but are redacted where they stand: the
     reason for switching it off may be that there is no token any more.
@@ -143,8 +162,9 @@ def _secrets(
         into = needed if config.channels[name].enabled else spare
         into |= _references(found, _key_path(name))
     resolved = resolve(needed, environment=environment)
-    faults += resolved.faults
-    return {**resolve(spare, environment=environment).secrets, **resolved.secrets}
+    absent = (key for key in needed if key not in resolved.secrets)
+    missing = dict(zip(absent, resolved.faults, strict=True))
+    return {**resolve(spare, environment=environment).secrets, **resolved.secrets}, missing
 
 
 def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:

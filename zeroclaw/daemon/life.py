@@ -12,6 +12,7 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
+from typing import cast
 
 from zeroclaw import sentences
 from zeroclaw.console.pulse import Pulse
@@ -209,6 +210,7 @@ class Daemon:
         return {
             "status": self._status,
             "errors": self._errors,
+            "redact": self._redact,
             "halt": lambda asked: self._switch(asked, on=True),
             "resume": lambda asked: self._switch(asked, on=False),
             "reload": self._reload,
@@ -231,7 +233,19 @@ class Daemon:
             "at": None if record.at is None else record.at.isoformat(),
             "why": self._parts.start.checked.redactor.redact(record.why),
         }
-        return {"errors": told, "sandbox": self._parts.shell_note, "model": model}
+        return {
+            "errors": told,
+            "sandbox": self._parts.shell_note,
+            "model": model,
+            "secrets": list(self._parts.start.checked.held),
+        }
+
+    async def _redact(self, asked: Mapping[str, object]) -> dict[str, object]:
+        """Redact for a command that does not have the secrets which this process has."""
+        given = asked.get("texts")
+        texts = [str(one) for one in cast("list[object]", given)] if isinstance(given, list) else []
+        redact = self._parts.start.checked.redactor.redact
+        return {"texts": await asyncio.to_thread(lambda: list(map(redact, texts)))}
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")
