@@ -41,7 +41,7 @@ room = "red"
 colour = "warm"
 scope = "person"
 [channels.page]
-kind = "web"
+kind = "telegram"
 """
 
 
@@ -116,6 +116,6 @@ def test_what_waits_for_a_restart_stays_as_it_runs() -> None:
 
     assert [key for key in changed(merged, fresh) if is_live(key)] == []
     assert changed(running, merged) == tuple(key for key in changed(running, fresh) if is_live(key))
-    assert list(merged.channels) == ["chat", "mail"]
+    assert list(merged.channels) == ["web", "terminal", "chat", "mail"]
     assert merged.channels["chat"].own() == {"room": "blue"}
     assert (merged.provider, merged.people) == (running.provider, fresh.people)
