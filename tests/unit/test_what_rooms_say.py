@@ -41,6 +41,7 @@ ELSEWHERE = {
     "gate/policy.py": "`policy explain`",
     "gate/statement.py": "faults of a configuration",
     "gate/shipped.py": "`policy show`",
+    "gate/vocabulary.py": "faults of a configuration",
     "inbound/explaining.py": "`policy explain`",
     "inbound/grant_commands.py:USAGE": "`zeroclaw grants`",
     "inbound/grant_commands.py:_at_console": "`zeroclaw grants`",

@@ -24,8 +24,22 @@ from zeroclaw.inbound.people import People
 from zeroclaw.inbound.switch import read_halt
 from zeroclaw.stores.sqlite.opening import FILE_NAME
 from zeroclaw.stores.sqlite.reading import open_for_looking
+from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, notes
 from zeroclaw.value import replace
+
+
+async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
+    """Return the tools that a daemon would offer here, to be asked only, and why there is no shell."""
+    await asyncio.to_thread(shelves.names, shelves.TOOLS)  # reads every package, once
+    return await open_tools(
+        config,
+        kept=Kept(attachments=_NoFiles(), notes=_NothingKept(), results=_NothingKept()),
+        shielded=Protected(hidden=()),
+        redact=str,
+        version="",
+        stack=stack,
+    )
 
 
 async def explain(
@@ -39,16 +53,8 @@ async def explain(
         ToolArgumentsInvalid: The arguments don't fit the tool.
     """
     config, places = loaded.config, loaded.places
-    await asyncio.to_thread(shelves.names, shelves.TOOLS)  # reads every package, once
     async with AsyncExitStack() as stack:
-        offered, no_shell = await open_tools(
-            config,
-            kept=Kept(attachments=_NoFiles(), notes=_NothingKept(), results=_NothingKept()),
-            shielded=Protected(hidden=()),
-            redact=str,
-            version="",
-            stack=stack,
-        )
+        offered, no_shell = await offered_here(config, stack)
         people = await asyncio.to_thread(_people, config)
         policy = await _in_force(config, places, people)
         explainer = Explainer(

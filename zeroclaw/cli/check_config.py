@@ -16,11 +16,13 @@ def command(config: Path | None, data_dir: Path | None) -> None:
 
     Checks the file's form, every key of it and of the installed channels, the policy's statements,
     and whether each secret is where the configuration says, here or for the running daemon. Prints
-    one line for each fault, and exits with 2 when there is one. Starts nothing, changes nothing.
+    one line for each fault, and exits with 2 when there is one; what is only odd, such as a role
+    that nobody has, is a warning. Starts nothing, changes nothing.
     """
     from zeroclaw.cli.answers import held_by_daemon
     from zeroclaw.cli.faults import faults_in
     from zeroclaw.cli.loading import in_file, load
+    from zeroclaw.cli.starting import start_of
     from zeroclaw.daemon.checked import missing_secrets
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.places import read_config
@@ -37,5 +39,7 @@ def command(config: Path | None, data_dir: Path | None) -> None:
         raise ConfigError(in_file(path, faults))
     for key in missing:
         click.echo(f"{key}: not known in this shell; the running daemon has it")
+    for warning in start_of(loaded, os.environ, needs_secrets=False).checked.warnings:
+        click.echo(f"{path}: warning: {warning}")
     click.echo(f"{path or 'the built-in defaults'}: no faults")
     click.echo(f"data in {places.data}, workspaces in {places.workspaces}")

@@ -31,10 +31,17 @@ def faults_in(
     faults: list[str] = []
     config = _readable(table, faults)
     try:
-        check(config, environment, needs_secrets=needs_secrets)
+        broken = _channels(table) - set(config.channels)
+        check(config, environment, needs_secrets=needs_secrets, broken=broken)
     except ConfigError as error:
         faults += error.faults
     return tuple(faults)
+
+
+def _channels(table: Mapping[str, object]) -> set[str]:
+    """Return the channels that are written there, whatever is wrong with them."""
+    named = table.get("channels")
+    return set(cast("dict[str, object]", named)) if isinstance(named, dict) else set()
 
 
 def _readable(table: dict[str, object], faults: list[str]) -> Config:

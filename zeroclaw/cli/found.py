@@ -16,10 +16,12 @@ class Configured(Value):
     Attributes:
         place: The file, or what stands for none.
         faults: Each with what to do.
+        warnings: What is odd, and no fault.
     """
 
     place: str
     faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class ProviderSeen(Value):

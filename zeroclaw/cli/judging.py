@@ -88,7 +88,9 @@ def in_words(line: Line) -> str:
 def _configuration(found: Configured) -> Iterator[Line]:
     for fault in found.faults:
         yield Line(check="configuration", verdict="fail", text=fault)
-    if not found.faults:
+    for warning in found.warnings:
+        yield Line(check="configuration", verdict="warn", text=warning)
+    if not (found.faults or found.warnings):
         yield Line(check="configuration", verdict="ok", text=f"{found.place}: no faults")
 
 

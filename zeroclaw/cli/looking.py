@@ -144,7 +144,8 @@ def _configuration(
             faults = faults_in(text, environment=environment)
             return Configured(place=place, faults=faults), None
         loaded: Loaded = take_model(load(config, data_dir), environment, ask=None).loaded
-        return Configured(place=place), start_of(loaded, environment, needs_secrets=False)
+        start = start_of(loaded, environment, needs_secrets=False)
+        return Configured(place=place, warnings=start.checked.warnings), start
     except ConfigError as error:
         return Configured(place=place, faults=error.faults), None
 

@@ -22,16 +22,19 @@ def show(config: Path | None, *, as_json: bool) -> None:
 
     `autonomy` stands for one of three shipped sets: readonly, supervised, full. Your own
     statements, [[policy.statement]], stand beside it. Deny beats ask beats allow; what nothing
-    matches is denied.
+    matches is denied. Below each statement stands what it matches today: the tools that this
+    machine offers, the commands, and the people of the configuration.
     """
     from zeroclaw.cli.loading import load
-    from zeroclaw.cli.statements import in_words, sets_of
+    from zeroclaw.cli.statements import in_words, set_json, sets_of, today_of
 
-    sets = sets_of(load(config).config)
+    loaded = load(config).config
+    sets, today = sets_of(loaded), asyncio.run(today_of(loaded))
     if as_json:
-        click.echo(json.dumps([one.as_json() for one in sets], indent=2, ensure_ascii=False))
+        told = [set_json(one, today) for one in sets]
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(in_words(sets)))
+        click.echo("\n".join(in_words(sets, today)))
 
 
 @command.command("explain")

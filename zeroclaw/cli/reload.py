@@ -1,7 +1,7 @@
 """`zeroclaw reload`: the running daemon reads its configuration again.
 
 {"call": "reload"} →
-{"file": "/path/config.toml", "live": ["autonomy"], "waiting": ["provider.model"]}
+{"file": "/path/config.toml", "live": ["autonomy"], "waiting": ["provider.model"], "warnings": []}
 {"faults": ["/path/config.toml: autonomy: …"]}, and nothing has changed
 """
 
@@ -40,6 +40,8 @@ def lines(told: Mapping[str, object]) -> Iterator[str]:
     yield f"holds now   {', '.join(live) or 'nothing new'}"
     if waiting:
         yield f"restart     needed for {', '.join(waiting)}; as it was until then"
+    for warning in _texts(told.get("warnings")):
+        yield f"warning     {warning}"
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -1,10 +1,14 @@
 """Tells policy statements and decisions in words and as JSON."""
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from typing import get_args
 
+from zeroclaw.cli.asked import offered_here
 from zeroclaw.config import Config
-from zeroclaw.gate.conditions import Query
+from zeroclaw.daemon.checked import vocabulary_of
+from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.shipped import (
     BASE,
     Autonomy,
@@ -12,6 +16,7 @@ from zeroclaw.gate.shipped import (
     autonomy_statements,
 )
 from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.inbound.explaining import Explained
 from zeroclaw.record import to_json
 from zeroclaw.value import Value
@@ -24,10 +29,39 @@ class Shown(Value):
     in_force: bool
     statements: tuple[Statement, ...]
 
-    def as_json(self) -> dict[str, object]:
-        """Return it for machines."""
-        told = [_statement_json(one) for one in self.statements]
-        return {"name": self.name, "in_force": self.in_force, "statements": told}
+
+class Today(Value):
+    """What statements can match now.
+
+    Attributes:
+        known: All the names that there are.
+        facts: What the tools declare that are offered here.
+    """
+
+    known: Vocabulary
+    facts: Mapping[str, ToolFacts]
+
+    def matched(self, statement: Statement) -> dict[str, tuple[str, ...]]:
+        """Return what a statement matches, by kind: tools, commands, approvals, people."""
+        found: dict[str, tuple[str, ...]] = {"tool": (), "command": (), "approve": ()}
+        for action in actions_today(statement, self.known, self.facts):
+            kind, _, name = action.partition(":")
+            if kind == "command" or name in self.facts:
+                found[kind] = (*found[kind], name)
+        return {
+            "tools": found["tool"],
+            "commands": found["command"],
+            "approvals": found["approve"],
+            "people": people_today(statement, self.known),
+        }
+
+
+async def today_of(config: Config) -> Today:
+    """Return what there is on this machine today."""
+    async with AsyncExitStack() as stack:
+        offered, _ = await offered_here(config, stack)
+        facts = {name: facts_of(tool.spec) for name, tool in offered.items()}
+    return Today(known=await asyncio.to_thread(vocabulary_of, config), facts=facts)
 
 
 def sets_of(config: Config) -> tuple[Shown, ...]:
@@ -58,16 +92,22 @@ def sets_of(config: Config) -> tuple[Shown, ...]:
     )
 
 
-def in_words(sets: Iterable[Shown]) -> Iterator[str]:
+def in_words(sets: Iterable[Shown], today: Today) -> Iterator[str]:
     """Return sets as a person reads them."""
     for shown in sets:
         yield f"{shown.name}{'' if shown.in_force else '  (not in force)'}"
-        yield from _table(shown.statements)
+        yield from _table(shown.statements, today)
         yield ""
     yield "Deny beats ask beats allow. What nothing matches is denied."
 
 
-def _table(statements: tuple[Statement, ...]) -> Iterator[str]:
+def set_json(shown: Shown, today: Today) -> dict[str, object]:
+    """Return a set for machines."""
+    told = [_statement_json(one, today) for one in shown.statements]
+    return {"name": shown.name, "in_force": shown.in_force, "statements": told}
+
+
+def _table(statements: tuple[Statement, ...], today: Today) -> Iterator[str]:
     if not statements:
         yield "  none"
     widest = max((len(one.id) for one in statements), default=0)
@@ -75,6 +115,21 @@ def _table(statements: tuple[Statement, ...]) -> Iterator[str]:
         yield f"  {one.id:<{widest}}  {one.effect:<5}  {_scope(one)}"
         if one.note:
             yield f"  {'':<{widest}}         {one.note}"
+        yield f"  {'':<{widest}}         today: {_today(one, today)}"
+
+
+def _today(one: Statement, today: Today) -> str:
+    matched = today.matched(one)
+    totals = {"tools": len(today.facts), "commands": len(today.known.commands)}
+    totals["approvals"] = totals["tools"]
+    does = [
+        f"{len(names)} of {totals[kind]} {kind}"
+        + (f" ({', '.join(names)})" if len(names) < totals[kind] else "")
+        for kind, names in matched.items()
+        if kind in totals and names
+    ]
+    who = ", ".join(matched["people"]) or "nobody"
+    return f"{'; '.join(does) or 'nothing'}; for {who}"
 
 
 def _scope(one: Statement) -> str:
@@ -134,7 +189,7 @@ def _touched(query: Query) -> str:
     return ", ".join(query.resources) or "nothing"
 
 
-def _statement_json(one: Statement) -> dict[str, object]:
+def _statement_json(one: Statement, today: Today) -> dict[str, object]:
     return {
         "id": one.id,
         "effect": one.effect,
@@ -143,4 +198,5 @@ def _statement_json(one: Statement) -> dict[str, object]:
         "resources": list(one.resources),
         "when": {name: to_json(value) for name, value in one.when.items()},
         "note": one.note,
+        "today": {kind: list(names) for kind, names in today.matched(one).items()},
     }

@@ -1,7 +1,8 @@
 """Finds every fault of a configuration at once, before anything is opened."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 from pydantic import BaseModel
@@ -9,16 +10,21 @@ from pydantic import BaseModel
 from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config import Config, channel_settings
 from zeroclaw.daemon.choice import AUTO
-from zeroclaw.errors import ConfigError
+from zeroclaw.daemon.tools import OURS
+from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.gate.statement import Statement, check_statement, configured
+from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import shelves
 from zeroclaw.host.references import Secret, resolve, values_to_redact
+from zeroclaw.inbound.commands import COMMANDS
+from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.reference import SecretReference
-from zeroclaw.value import Hidden, Value
+from zeroclaw.tool import Tool
+from zeroclaw.value import Hidden, Value, replace
 
 
 class ChannelPart(Value):
@@ -46,6 +52,7 @@ class Checked(Value):
         provider_secrets: As the provider is handed them, see `ProviderContext.secrets`.
         redactor: Knows every secret that is there.
         held: The key paths of the secrets that are there.
+        warnings: What is no fault and still not as somebody meant it, each with its key path.
     """
 
     statements: tuple[Statement, ...]
@@ -53,9 +60,16 @@ class Checked(Value):
     provider_secrets: Hidden[Mapping[str, str]]
     redactor: Redactor
     held: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-def check(config: Config, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Checked:
+def check(
+    config: Config,
+    environment: Mapping[str, str],
+    *,
+    needs_secrets: bool = True,
+    broken: Collection[str] = (),
+) -> Checked:
     """Find every fault of a configuration that parsed; blocks on files, a keyring and imports.
 
     Args:
@@ -63,6 +77,7 @@ def check(config: Config, environment: Mapping[str, str], *, needs_secrets: bool
         environment: `os.environ`, for references to secrets.
         needs_secrets: A secret that is not there is a fault. It is none to a command that can do
             without, for the daemon may have an environment of its own; see `missing_secrets`.
+        broken: Channels that were left out because of their own faults.
 
     Raises:
         ConfigError: With all of them.
@@ -83,6 +98,8 @@ def check(config: Config, environment: Mapping[str, str], *, needs_secrets: bool
         )
     except ConfigError as error:
         faults += error.faults
+    named = _names(config, broken)
+    faults += named.faults
     secrets, missing = _secrets(config, settings, environment)
     faults += missing.values() if needs_secrets else ()
     public = {
@@ -115,6 +132,7 @@ def check(config: Config, environment: Mapping[str, str], *, needs_secrets: bool
         provider_secrets=_below("provider", secrets),
         redactor=Redactor(values_to_redact(secrets.values(), environment)),
         held=tuple(secrets),
+        warnings=named.warnings,
     )
 
 
@@ -141,6 +159,84 @@ def _settings(
 
 def _key_path(channel: str) -> str:
     return f"channels.{channel}"
+
+
+# --- the names in the policy ---------------------------------------------------------------------
+
+_FILE = frozenset({"file"})
+_NOTES = frozenset({"notes"})
+SHIPPED: Mapping[str, frozenset[str]] = {
+    "read_file": _FILE,
+    "list_files": _FILE,
+    "search_files": _FILE,
+    "write_file": _FILE,
+    "edit_file": _FILE,
+    "send_file": _FILE,
+    "shell": frozenset({"sandbox", "host"}),
+    "fetch": frozenset({"host"}),
+    "remember": _NOTES,
+    "recall": _NOTES,
+    "forget_note": _NOTES,
+    "read_result": frozenset({"results"}),
+    "read_attachment": frozenset({"attachment"}),
+}
+"""The tools of this house, switched on or not, each with the kinds of resources that it names."""
+
+
+def vocabulary_of(config: Config) -> Vocabulary:
+    """Return all the names that a statement may use; blocks on imports of other packages."""
+    tools: dict[str, frozenset[str] | None] = {**SHIPPED}
+    for name in shelves.names(shelves.TOOLS):
+        if name not in OURS:
+            tools |= dict.fromkeys(_names_of(name))
+    return Vocabulary(
+        tools=tools,
+        commands=tuple(COMMANDS),
+        channels=tuple(config.channels),
+        people={OPERATOR: (OPERATOR,)} | {one.name: one.roles for one in config.people},
+    )
+
+
+def _names_of(package: str) -> tuple[str, ...]:
+    """Return what the tools of another package are called; none where it can't be opened."""
+    key = f"tools.{package}"
+    try:
+        opener = cast(
+            "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, package, key=key)
+        )
+        return tuple(tool.spec.name for tool in shelves.opened(opener, package, key=key))
+    except ZeroclawError:
+        return ()  # the start tells why
+
+
+def _names(config: Config, broken: Collection[str]) -> Findings:
+    """Return what is wrong with the names in statements and approvers."""
+    known = vocabulary_of(config)
+    known = replace(known, channels=(*known.channels, *broken))
+    found = [check_approvers(config.approvals.approvers, "approvals.approvers", known)]
+    linked: list[str] = []
+    for number, entry in enumerate(config.policy.statement):
+        path = f"policy.statement[{number}]"
+        checked = check_statement(entry, path)
+        if isinstance(checked, Statement):
+            found.append(check_names(checked, path, known))
+            linked += (fault for one in checked.resources for fault in _links_in(one, path))
+    return Findings(
+        faults=(*(fault for one in found for fault in one.faults), *linked),
+        warnings=tuple(line for one in found for line in one.warnings),
+    )
+
+
+def _links_in(resource: str, path: str) -> Iterator[str]:
+    """Return a fault where a path goes through a link: tools name real paths, so it never matches."""
+    kind, _, place = resource.partition(":")
+    if kind != "file" or not place.startswith("/"):
+        return
+    plain, star, _ = place.partition("*")
+    folder = plain.rpartition("/")[0] if star else plain
+    real = str(Path(folder or "/").resolve())
+    if real != (folder or "/"):
+        yield f"{path}.resources: `{resource}` goes through a link: write `file:{real}` for `file:{folder}`"
 
 
 # --- secrets -------------------------------------------------------------------------------------

@@ -263,7 +263,12 @@ class Daemon:
         except ConfigError as error:
             return {"faults": list(error.faults)}
         file = str(self._parts.start.places.config)
-        return {"file": file, "live": list(done.live), "waiting": list(done.waiting)}
+        return {
+            "file": file,
+            "live": list(done.live),
+            "waiting": list(done.waiting),
+            "warnings": list(done.warnings),
+        }
 
     async def _hear(self) -> None:
         """Reload at each SIGHUP; what came of it is in the log."""

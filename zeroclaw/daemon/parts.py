@@ -155,6 +155,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     """
     config, log = start.config, EventLog("daemon")
     settings = InForce(config, start.checked.statements)
+    warn_of(start.checked, log)
     clock = openers.clock
     ids = SystemIds(clock)
     data = start.places.data
@@ -210,6 +211,12 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         jitter=random.random,
         shell_note=shell_note,
     )
+
+
+def warn_of(checked: Checked, log: ChannelLog) -> None:
+    """Say in the log what is odd about a configuration."""
+    for warning in checked.warnings:
+        log("config_odd", what=warning, level="warning")
 
 
 async def _follow(ids: SystemIds, store: Store) -> None:

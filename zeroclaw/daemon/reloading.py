@@ -10,7 +10,7 @@ from zeroclaw.daemon.acquaintance import allowed_of
 from zeroclaw.daemon.changes import changed, is_live, taken_up
 from zeroclaw.daemon.checked import Checked
 from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.parts import Fresh, Parts
+from zeroclaw.daemon.parts import Fresh, Parts, warn_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.people import People
 from zeroclaw.value import Value
@@ -31,10 +31,12 @@ class Reloaded(Value):
     Attributes:
         live: The keys that hold now, and didn't before.
         waiting: The keys that differ and hold from the next start on.
+        warnings: What is odd about it.
     """
 
     live: tuple[str, ...]
     waiting: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 class Reloading:
@@ -79,6 +81,7 @@ class Reloading:
                 log("reload_refused", why=str(error), level="error")
                 raise
             done = self._take(fresh)
+            warn_of(fresh.checked, log)
         log("reloaded", now=", ".join(done.live), needs_a_restart=", ".join(done.waiting))
         return done
 
@@ -99,7 +102,7 @@ class Reloading:
         self._policy.configured()
         self._put_out()
         self.waiting = (*others, *(key for key in secrets if key not in others))
-        return Reloaded(live=live, waiting=self.waiting)
+        return Reloaded(live=live, waiting=self.waiting, warnings=fresh.checked.warnings)
 
 
 def replaced_secrets(before: Checked, after: Checked) -> tuple[str, ...]:

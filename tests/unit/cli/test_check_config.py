@@ -84,3 +84,26 @@ def test_a_good_file_says_where_everything_is(
         f"{config}: no faults",
         f"data in {tmp_path}/zeroclaw, workspaces in {tmp_path}/zeroclaw-workspaces",
     ]
+
+
+def test_a_warning_is_told_and_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role that nobody has may be given tomorrow."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    config = tmp_path / "c.toml"
+    text = '[[policy.statement]]\nid = "x"\neffect = "deny"\n'
+    config.write_text(
+        f'{text}principals = ["role:guests"]\nactions = ["tool:*"]\n', encoding="utf-8"
+    )
+    done = CliRunner().invoke(root, ["check-config", "--config", str(config)])
+    assert done.exit_code == 0
+    assert "warning: policy.statement[0].principals: nobody has the role `guests`" in done.stdout
+
+
+def test_a_channel_that_has_a_fault_is_still_there_for_the_policy() -> None:
+    """One mistake is one line (P10)."""
+    text = (
+        '[channels.web]\nstream = "often"\n[[policy.statement]]\nid = "x"\neffect = "deny"\n'
+        'principals = ["channel:web"]\nactions = ["tool:*"]\n'
+    )
+    (fault,) = faults_in(text, environment={})
+    assert fault.startswith("channels.web.stream")

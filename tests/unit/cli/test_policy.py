@@ -70,6 +70,21 @@ def test_show_prints_all_three_sets_and_says_which_holds(config: str) -> None:
     assert out.rstrip().endswith("What nothing matches is denied.")
 
 
+def test_show_says_what_each_statement_matches_today(config: str) -> None:
+    """By the tools of this machine, the commands, and the people of the configuration."""
+    _, out, _ = policy("show", "--config", config)
+    lines = out.splitlines()
+    today = {
+        line.split()[0]: next(one for one in lines[at:] if "today:" in one).split("today: ")[1]
+        for at, line in enumerate(lines)
+        if line.startswith("  ") and "→" in line
+    }
+    assert today["editors-write"].endswith("tools (write_file); for ann")
+    assert "read_file" in today["supervised.reads"]
+    assert "write_file" not in today["supervised.reads"]
+    assert "18 of 18 commands; for operator" in today["base.operator"]
+
+
 def test_show_is_whole_for_machines(config: str) -> None:
     code, out, _ = policy("show", "--config", config, "--json")
     names = {one["name"]: one["in_force"] for one in json.loads(out)}

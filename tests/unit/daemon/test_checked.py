@@ -1,7 +1,7 @@
 """Every fault of a configuration at once, and every secret found."""
 
 import io
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,9 @@ from tests.fakes.house_parts import Facts
 from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.channel import ChannelContext, TranscriptItem
-from zeroclaw.config import parse
-from zeroclaw.daemon.checked import check
+from zeroclaw.cli.asked import offered_here
+from zeroclaw.config import Config, parse
+from zeroclaw.daemon.checked import SHIPPED, check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
@@ -262,3 +263,54 @@ def test_a_channel_that_is_switched_off_needs_no_secret() -> None:
     assert "post" not in {part.name for part in check(off, {}).channels}
     redacted = check(off, {"DESK": "the word at the desk"}).redactor.redact("the word at the desk!")
     assert "word" not in redacted
+
+
+STATEMENT = '[[policy.statement]]\nid = "x"\neffect = "deny"\nprincipals = ["anyone"]\n'
+
+
+def test_a_statement_on_what_is_not_there_is_a_fault_with_all_others() -> None:
+    """`tool:Shell` would deny nothing (P3); approvers are named by the same words."""
+    faults = faults_of(
+        '[approvals]\napprovers = ["operator"]\n'
+        f'{STATEMENT}actions = ["tool:Shell"]\n{STATEMENT}actions = ["x"]\n'
+    )
+    assert [one.partition(":")[0] for one in faults] == [
+        "policy.statement[1].actions",
+        "approvals.approvers",
+        "policy.statement[0].actions",
+    ]
+
+
+def test_a_path_through_a_link_is_a_fault(tmp_path: Path) -> None:
+    """Tools name real paths, so a deny on the other one would never match."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (fault,) = faults_of(
+        f'{STATEMENT}actions = ["tool:*"]\nresources = ["file:{tmp_path}/link/*"]\n'
+    )
+    assert f"goes through a link: write `file:{tmp_path}/real`" in fault
+    text = f'{STATEMENT}actions = ["tool:*"]\nresources = ["file:{tmp_path}/real/*", "file:/*"]\n'
+    assert check(parse(text), {}).warnings == ()
+
+
+async def test_the_tools_of_this_house_are_called_as_they_are() -> None:
+    """All that can be switched on, for a statement about one that is off is no fault."""
+    async with AsyncExitStack() as stack:
+        offered, _ = await offered_here(Config(), stack)
+    assert set(offered) | {"shell"} == set(SHIPPED)
+
+
+def test_the_tools_of_another_package_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that can't be opened has no names; the start tells why."""
+    (tmp_path / "rocket.py").write_text(
+        "from zeroclaw import ToolSpec\n\nclass Launch:\n"
+        "    spec = ToolSpec(name='launch', description='', parameters={}, effects=frozenset())\n"
+        "def tools():\n    return (Launch(),)\n"
+    )
+    found = "[zeroclaw.tools]\nrocket = rocket:tools\nbroken = rocket:nowhere\n"
+    install(tmp_path, monkeypatch, found)
+    assert check(parse(f'{STATEMENT}actions = ["tool:launch"]\n'), {}).statements
+    (fault,) = faults_of(f'{STATEMENT}actions = ["tool:lunch"]\n')
+    assert "did you mean `launch`?" in fault

@@ -1,0 +1,187 @@
+"""What the names in a statement stand for: tools, commands, channels, roles and people (pure).
+
+A name that nothing has makes a statement that never matches, and a deny that never matches is an
+open door. So a tool, a command or a channel that is not there is a fault; a role or a person that
+nobody is may still come, and is a warning, as is a wildcard that matches nothing.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from difflib import get_close_matches
+
+from zeroclaw.envelope import Principal
+from zeroclaw.gate.conditions import CONDITIONS, Query, ToolFacts
+from zeroclaw.gate.policy import wildcard
+from zeroclaw.gate.statement import Statement
+from zeroclaw.value import Value
+
+ABOUT_TOOLS = frozenset(
+    {"effects_within", "effects_any_of", "risk_at_most", "risk_at_least", "declared"}
+)
+"""The conditions that the declaration of a tool decides alone."""
+_NOBODY = Principal(id="", roles=frozenset(), channel="", sender="")
+
+
+class Vocabulary(Value):
+    """All the names that there are.
+
+    Attributes:
+        tools: Those that are installed, switched on or not, each with the kinds of resources that
+            it names, such as `file`; None for one that may name any.
+        commands: Of the bot itself.
+        channels: Of the configuration.
+        people: Of the configuration, by name, each with their roles.
+    """
+
+    tools: Mapping[str, frozenset[str] | None]
+    commands: Collection[str]
+    channels: Collection[str]
+    people: Mapping[str, Collection[str]]
+
+    def holders(self, role: str) -> tuple[str, ...]:
+        """Return the names of the people who have a role."""
+        return tuple(name for name, roles in self.people.items() if role in roles)
+
+
+class Findings(Value):
+    """What is wrong with names, each line with its key path."""
+
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def check_names(statement: Statement, path: str, known: Vocabulary) -> Findings:
+    """Return which names of a statement nothing has."""
+    faults: list[str] = []
+    warnings: list[str] = []
+    for action in statement.actions:
+        _check_action(action, f"{path}.actions", known, faults, warnings)
+    _check_principals(statement.principals, f"{path}.principals", known, faults, warnings)
+    if not (faults or warnings) and not any(actions_of(statement, known)):
+        kinds = ", ".join(dict.fromkeys(one.partition(":")[0] for one in statement.resources))
+        warnings.append(
+            f"{path}.resources: the statement never matches, for nothing that it names in "
+            f"`actions` touches a resource of the kind {kinds}"
+        )
+    return Findings(faults=tuple(faults), warnings=tuple(warnings))
+
+
+def check_approvers(approvers: Iterable[str], path: str, known: Vocabulary) -> Findings:
+    """Return which of those who may answer approvals nobody is."""
+    faults: list[str] = []
+    warnings: list[str] = []
+    for one in approvers:
+        kind, _, name = one.partition(":")
+        if not name or kind == "channel":
+            faults.append(
+                f"{path}: `{one}` names nobody; give `role:<name>`, `person:<name>` or "
+                "`<channel>:<sender id>`"
+            )
+        else:
+            _check_principals((one,), path, known, faults, warnings)
+    return Findings(faults=tuple(faults), warnings=tuple(warnings))
+
+
+def actions_of(statement: Statement, known: Vocabulary) -> Iterator[str]:
+    """Return the actions that a statement speaks of, by what names and resources say."""
+    for action in _actions(known):
+        if any(wildcard(pattern)(action) for pattern in statement.actions) and _may_touch(
+            statement, action, known
+        ):
+            yield action
+
+
+def actions_today(
+    statement: Statement, known: Vocabulary, facts: Mapping[str, ToolFacts]
+) -> tuple[str, ...]:
+    """Return the actions that a statement matches today: of those tools, by all that they declare.
+
+    What a condition asks of a call, a chat or the clock is left open.
+    """
+    tests = [
+        CONDITIONS[name](value) for name, value in statement.when.items() if name in ABOUT_TOOLS
+    ]
+    found: list[str] = []
+    for action in actions_of(statement, known):
+        kind, _, name = action.partition(":")
+        query = Query(
+            principal=_NOBODY,
+            action=action,
+            now=datetime(2000, 1, 1, tzinfo=UTC),
+            facts=facts.get(name),
+        )
+        if kind != "tool" or (name in facts and all(test(query) for test in tests)):
+            found.append(action)
+    return tuple(found)
+
+
+def people_today(statement: Statement, known: Vocabulary) -> tuple[str, ...]:
+    """Return whom a statement is about, by name; `anyone` is all who are let in."""
+    found: list[str] = []
+    for one in statement.principals:
+        kind, _, name = one.partition(":")
+        if kind == "role":
+            found += known.holders(name)
+        elif kind != "person" or name in known.people:
+            found.append(name if kind == "person" else one)
+    return tuple(dict.fromkeys(found))
+
+
+def _actions(known: Vocabulary) -> Iterator[str]:
+    for tool in known.tools:
+        yield f"tool:{tool}"
+        yield f"approve:{tool}"
+    for command in known.commands:
+        yield f"command:{command}"
+
+
+def _may_touch(statement: Statement, action: str, known: Vocabulary) -> bool:
+    """Whether an action can touch a resource that the statement names, where it names any."""
+    kind, _, name = action.partition(":")
+    named = {one.partition(":")[0] for one in statement.resources}
+    if not named:
+        return True
+    if kind != "tool":
+        return False  # a command and an answer touch nothing that has a name
+    kinds = known.tools[name]
+    return kinds is None or "*" in named or not kinds.isdisjoint(named)
+
+
+def _check_action(
+    action: str, path: str, known: Vocabulary, faults: list[str], warnings: list[str]
+) -> None:
+    kind, _, name = action.partition(":")
+    names = known.commands if kind == "command" else known.tools
+    what = "command" if kind == "command" else "tool"
+    if "*" not in action:
+        if name not in names:
+            faults.append(f"{path}: no {what} is called `{name}`{_meant(name, names)}")
+    elif not any(wildcard(action)(one) for one in _actions(known)):
+        warnings.append(f"{path}: `{action}` matches no {what} that there is")
+
+
+def _check_principals(
+    principals: Iterable[str], path: str, known: Vocabulary, faults: list[str], warnings: list[str]
+) -> None:
+    roles = {role for held in known.people.values() for role in held}
+    for one in principals:
+        kind, _, name = one.partition(":")
+        if kind == "role" and name not in roles:
+            warnings.append(f"{path}: nobody has the role `{name}`{_meant(name, roles)}")
+        elif kind == "person" and name not in known.people:
+            warnings.append(f"{path}: nobody is called `{name}`{_meant(name, known.people)}")
+        elif kind == "channel" and name not in known.channels:
+            meant = _meant(name, known.channels)
+            faults.append(f"{path}: there is no channel `{name}`{meant}")
+        elif name and kind not in {"role", "person", "channel", *known.channels}:
+            meant = _meant(kind, {"role", "person", "channel", *known.channels})
+            faults.append(f"{path}: `{one}` names no channel of the configuration{meant}")
+
+
+def _meant(name: str, names: Iterable[str]) -> str:
+    """Return which name was meant, if one is near; else all that there are."""
+    listed = sorted(names)
+    near = get_close_matches(name.casefold(), listed, n=1, cutoff=0.7)
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    return f"; there are {', '.join(f'`{one}`' for one in listed)}" if listed else ""
