@@ -143,13 +143,14 @@ class Facts(Value):
         daemon: What the running daemon told, or why there is none to ask.
         enabled: The channels that the configuration switches on.
         provider: None where the configuration has faults.
-        sandbox: Why there is none, empty for one that works; None where no shell is configured.
+        sandbox: Why there is none, empty for one that works; None where nothing needs one.
         disk: None where it can't be told.
         loose: What others can read or write, each with what to do; None where nothing is there.
         versions: What runs here.
         store: What is stored, or why it can't be read; None before the first start.
         accounts: Of the channels that offer a check.
         missing: The faults of secrets that are not there for this shell, by key path.
+        is_root: Whoever looks is root, and so is the daemon of these data.
     """
 
     now: datetime
@@ -164,3 +165,4 @@ class Facts(Value):
     store: Standing | str | None
     accounts: tuple[AccountSeen, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_root: bool = False

@@ -41,6 +41,8 @@ def greeting(
         yield f"  HALTED    by {facts.halted}; `{command('resume')}` goes on"
     if facts.shell:
         yield f"  no shell  {facts.shell}"
+    if facts.is_root:
+        yield "  root      should not run this: give it a user of its own, as deploy/zeroclaw.service does"
     if facts.claim:
         yield f"  operator  nobody yet: send {facts.claim} to the bot in a private chat, within the hour"
     if facts.web_url:

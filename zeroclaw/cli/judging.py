@@ -62,6 +62,7 @@ def judge(facts: Facts) -> tuple[Line, ...]:
         *_model(facts),
         *_channels(facts),
         *_sandbox(facts),
+        *_user(facts),
         *_store(facts),
         *_disk(facts.disk),
         *_clock(facts),
@@ -210,7 +211,7 @@ def _channel(channel: ChannelSeen, now: datetime) -> Line:
 
 def _sandbox(facts: Facts) -> Iterator[Line]:
     if facts.sandbox is None:
-        yield Line(check="sandbox", verdict="ok", text="not needed, as no shell is configured")
+        yield Line(check="sandbox", verdict="ok", text="not needed: no shell, no reading of files")
         return
     if isinstance(facts.daemon, DaemonSeen) and facts.daemon.sandbox:
         yield Line(
@@ -223,6 +224,16 @@ def _sandbox(facts: Facts) -> Iterator[Line]:
         yield Line(check="sandbox", verdict="warn", text=f"none: {facts.sandbox}")
     else:
         yield Line(check="sandbox", verdict="ok", text="keeps its word")
+
+
+def _user(facts: Facts) -> Iterator[Line]:
+    if facts.is_root:
+        yield Line(
+            check="user",
+            verdict="warn",
+            text="zeroclaw runs as root, so a fault in it is one in the whole machine",
+            remedy="run it as a user of its own, as `deploy/zeroclaw.service` does",
+        )
 
 
 def _store(facts: Facts) -> Iterator[Line]:

@@ -33,7 +33,7 @@ from zeroclaw.cli.loading import Loaded, load
 from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.cli.starting import start_of
 from zeroclaw.cli.taking import take_model
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config import RetentionSettings, ToolsSettings
 from zeroclaw.daemon.checked import ChannelPart, Checked, missing_secrets
 from zeroclaw.daemon.parts import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
@@ -54,6 +54,7 @@ from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reading import open_for_looking
+from zeroclaw.tools.attachments import try_reader
 
 _ANSWER_S = 5.0
 _PLATFORM_S = 15.0
@@ -109,16 +110,15 @@ async def _look(
         bound_bytes = retention.max_disk_mb * 1_000_000
         disk = await asyncio.to_thread(_disk, data, used_bytes, bound_bytes)
         loose = await asyncio.to_thread(_loose, data, secrets)
-    shell = None if start is None else start.config.tools.shell
+    tools = None if start is None else start.config.tools
     return Facts(
         now=clock.now(),
         configured=configured,
         daemon=daemon,
         enabled=() if start is None else tuple(part.name for part in start.checked.channels),
         provider=None if start is None else await _provider(start, missing),
-        sandbox=await _sandbox(shell.memory_bytes, network=shell.network)
-        if shell is not None and shell.enabled
-        else None,
+        is_root=os.geteuid() == 0,
+        sandbox=None if tools is None else await _sandbox(tools),
         disk=disk,
         loose=loose,
         versions=versions,
@@ -328,8 +328,13 @@ async def _account(part: ChannelPart, checked: Checked) -> AccountSeen:
     return AccountSeen(channel=part.name, told=checked.redactor.redact(said))
 
 
-async def _sandbox(memory_bytes: int, *, network: bool) -> str:
-    tested = await self_test(Limits(memory_bytes=memory_bytes), network=network)
+async def _sandbox(tools: ToolsSettings) -> str | None:
+    if not (tools.shell.enabled or tools.attachments.enabled):
+        return None
+    limits = Limits(memory_bytes=tools.shell.memory_bytes)
+    tested = await self_test(limits, network=tools.shell.network)
+    if tools.attachments.enabled:
+        tested = await try_reader(tested)
     return tested.reason if isinstance(tested, Broken) else ""
 
 

@@ -98,6 +98,7 @@ class ReadyFacts(Value):
         shell: Why there is no shell, empty when there is one or none was asked for.
         halted: Who halted everything, empty for nobody.
         claim: The code that makes whoever sends it an operator, empty for none; never logged.
+        is_root: The daemon is, and should not be.
     """
 
     model: str
@@ -107,6 +108,7 @@ class ReadyFacts(Value):
     shell: str
     halted: str
     claim: str = ""
+    is_root: bool = False
 
 
 class Public(Protocol):

@@ -19,6 +19,8 @@ from zeroclaw.value import Value
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})
 """Entry points of tools that are opened here, with settings of their own."""
 
+NO_SANDBOX = sandbox.Broken(reason="nobody has looked for one")
+
 
 class Kept(Value):
     """What tools work on that the store keeps."""
@@ -61,11 +63,13 @@ async def open_tools(
             protected=shielded,
         )
         found += files.tools(settings)
-    if wanted.shell.enabled:
-        limits = sandbox.Limits(
-            memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
-        )
+    tested: sandbox.Working | sandbox.Broken = NO_SANDBOX
+    limits = sandbox.Limits(
+        memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
+    )
+    if wanted.shell.enabled or wanted.attachments.enabled:
         tested = await sandbox.self_test(limits, network=wanted.shell.network)
+    if wanted.shell.enabled:
         if isinstance(tested, sandbox.Broken):
             note = tested.reason
         found += shell.tools(
@@ -78,7 +82,9 @@ async def open_tools(
                 without_sandbox=wanted.shell.without_sandbox,
             )
         )
-    found += stored_tools(config, kept, redact, result_chars)
+    if wanted.attachments.enabled:
+        tested = await attachments.try_reader(tested)
+    found += stored_tools(config, kept, redact, result_chars, boxed=tested)
     for name in shelves.names(shelves.TOOLS):
         if name not in OURS:
             key = f"tools.{name}"
@@ -94,10 +100,12 @@ def stored_tools(
     kept: Kept,
     redact: Callable[[str], str],
     result_chars: Callable[[], int] | None = None,
+    *,
+    boxed: sandbox.Working | sandbox.Broken = NO_SANDBOX,
 ) -> tuple[Tool, ...]:
     """Return those that work on what the store keeps: files that came, notes, cut results.
 
-    `result_chars` says how much the model reads at once by now, None for as configured.
+    `boxed` is what files are read in; `result_chars` says how much the model reads at once by now, None for as configured.
     """
     found: list[Tool] = []
     answer_chars = result_chars or (lambda: config.runtime.result_chars)
@@ -105,6 +113,7 @@ def stored_tools(
         found += attachments.tools(
             attachments.AttachmentsSettings(
                 store=kept.attachments,
+                sandbox=boxed,
                 answer_chars=answer_chars,
                 timeout_s=config.tools.attachments.timeout_s,
                 memory_bytes=config.tools.attachments.memory_bytes,

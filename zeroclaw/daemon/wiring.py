@@ -1,6 +1,7 @@
 """Wires the rooms to each other: who is handed what, in one place."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -306,6 +307,7 @@ class Wired:
             web_url=self.serving.login_url(),
             channels=tuple(part.name for part in parts.start.checked.channels),
             shell=parts.shell_note,
+            is_root=os.geteuid() == 0,
             halted=self.policy.halted_by,
             claim=self.acquaintance.open_claim(),
         )

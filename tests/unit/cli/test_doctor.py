@@ -29,7 +29,9 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def doctor(tmp_path: Path, provider: str, more: str = "") -> tuple[int, Told]:
     """Exit code, and the worst line of each check; no shell, so that no sandbox is tried."""
     config = tmp_path / "config.toml"
-    text = f"[tools.shell]\nenabled = false\n[provider]\n{provider}{more}"
+    text = (
+        f"[tools]\nshell.enabled = false\nattachments.enabled = false\n[provider]\n{provider}{more}"
+    )
     config.write_text(text, encoding="utf-8")
     arguments = ["doctor", "--json", "--config", str(config), "--data-dir", str(tmp_path / "data")]
     done = CliRunner().invoke(root, arguments)
@@ -85,7 +87,9 @@ def test_before_the_first_start_nothing_fails_and_nothing_is_made(tmp_path: Path
 def test_people_read_one_line_for_each_check(tmp_path: Path) -> None:
     """With the verdict before it."""
     config = tmp_path / "config.toml"
-    config.write_text(f"[tools.shell]\nenabled = false\n[provider]\n{scripted(tmp_path)}")
+    config.write_text(
+        f"[tools]\nshell.enabled = false\nattachments.enabled = false\n[provider]\n{scripted(tmp_path)}"
+    )
     arguments = ["doctor", "--config", str(config), "--data-dir", str(tmp_path / "data")]
     lines = CliRunner().invoke(root, arguments).stdout.splitlines()
     assert {line.split()[0] for line in lines} == {"ok", "warn"}

@@ -52,7 +52,9 @@ def test_a_channels_own_check_is_a_line(tmp_path: Path, monkeypatch: pytest.Monk
         f'[channels.{name}]\ntoken = {{ env = "STORK_TOKEN" }}\n'
         for name in ("well", "refused", "nowhere")
     )
-    config.write_text(f"[tools.shell]\nenabled = false\n{channels}", encoding="utf-8")
+    config.write_text(
+        f"[tools]\nshell.enabled = false\nattachments.enabled = false\n{channels}", encoding="utf-8"
+    )
     arguments = ["doctor", "--json", "--config", str(config), "--data-dir", str(tmp_path / "data")]
     done = CliRunner().invoke(root, arguments)
     told = [

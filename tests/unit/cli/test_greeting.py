@@ -40,6 +40,16 @@ def test_a_chosen_model_that_calls_tools_needs_no_advice() -> None:
     assert said(CHOSEN) == ("zeroclaw is ready: terminal\n  model     m\n  terminal  zeroclaw chat")
 
 
+def test_a_daemon_of_roots_is_told_whose_it_should_be() -> None:
+    """At every start."""
+    facts = ReadyFacts(
+        model="m", note="", web_url="", channels=(), shell="", halted="", is_root=True
+    )
+    assert "  root      should not run this: give it a user of its own" in "\n".join(
+        greeting(facts, parse(CHOSEN), PLACES)
+    )
+
+
 def test_who_is_to_become_the_operator_is_told_how() -> None:
     """The code is in the greeting, and the place that it is for."""
     facts = ReadyFacts(

@@ -173,13 +173,20 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "fail",
         "none is switched on, so nobody can write to the bot; set `enabled = true` for one",
     ),
-    ("sandbox", replace(WELL, sandbox=None), "ok", "not needed, as no shell is configured"),
+    ("sandbox", replace(WELL, sandbox=None), "ok", "not needed: no shell, no reading of files"),
     ("sandbox", replace(WELL, sandbox="no bwrap: get it"), "warn", "none: no bwrap: get it"),
     (
         "sandbox",
         with_daemon(sandbox="no bwrap"),
         "warn",
         "the daemon found none at its start: no bwrap; mend it, then restart `zeroclaw run`",
+    ),
+    (
+        "user",
+        replace(WELL, is_root=True),
+        "warn",
+        "zeroclaw runs as root, so a fault in it is one in the whole machine; "
+        "run it as a user of its own, as `deploy/zeroclaw.service` does",
     ),
     ("store", replace(WELL, store=None), "ok", "nothing yet, before the first start"),
     ("store", replace(WELL, store="broken; restore it"), "fail", "broken; restore it"),

@@ -1,6 +1,8 @@
 """The sandbox: what bubblewrap is told, and how its word is tested."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -246,3 +248,35 @@ def make_programs(directory: Path, names: tuple[str, ...], script: str) -> None:
     for name in names:
         (directory / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         (directory / name).chmod(0o755)
+
+
+UNIT = Path(__file__).parents[3] / "deploy" / "zeroclaw.service"
+
+
+def test_the_service_is_not_root_and_leaves_the_sandbox_what_it_needs() -> None:
+    """What hides parts of /proc forbids a new one, and a filter of ours would meet systemd's."""
+    lines = UNIT.read_text(encoding="utf-8").splitlines()
+    settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
+    assert settings["User"] not in {"", "root", "0"}
+    assert settings["Delegate"] == "yes"
+    barring = {
+        *("ProtectControlGroups", "ProtectKernelLogs", "ProtectKernelTunables", "ProtectHostname"),
+        *("ProtectProc", "ProcSubset", "PrivateUsers", "RestrictNamespaces", "SystemCallFilter"),
+    }
+    assert not barring & settings.keys()
+
+
+@pytest.mark.needs("unshare")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root hides a part of /proc")
+@pytest.mark.parametrize(("hidden", "starts"), [("", True), ("/proc/kmsg", False)])
+def test_a_service_manager_that_hides_a_part_of_proc_leaves_no_sandbox(
+    hidden: str, starts: bool
+) -> None:
+    """So the settings above are not for taste; it is `ProtectKernelLogs` that hides this one."""
+    hide = f"mount --bind /dev/null {hidden}" if hidden else "true"
+    user = "setpriv --reuid 1234 --regid 1234 --clear-groups"
+    box = "bwrap --unshare-all --unshare-user --ro-bind / / --proc /proc /bin/true"
+    ended = subprocess.run(
+        ("unshare", "--mount", "sh", "-c", f"{hide}; cd /; {user} {box}"), check=False
+    )
+    assert (ended.returncode == 0) == starts

@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host import sandbox
+from zeroclaw.host.processes import OutputCaps
+from zeroclaw.host.sandbox import Broken, System, Working, look_around
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput
-from zeroclaw.tools.attachments import AttachmentsSettings, File, tools
+from zeroclaw.tools import attachments
+from zeroclaw.tools.attachments import (
+    AttachmentsSettings,
+    File,
+    tools,
+    try_reader,
+)
 from zeroclaw.value import replace
 
 
@@ -51,8 +60,12 @@ class Kept:
         return self._files[number - 1][1]
 
 
-def tool(kept: Kept, **bounds: float) -> Tool:
-    made = AttachmentsSettings(store=kept, answer_chars=lambda: 2_000)
+SYSTEM = look_around()
+FOUND = SYSTEM if isinstance(SYSTEM, Broken) else Working(system=SYSTEM)
+
+
+def tool(kept: Kept, boxed: Working | Broken | None = None, **bounds: float) -> Tool:
+    made = AttachmentsSettings(store=kept, sandbox=boxed or FOUND, answer_chars=lambda: 2_000)
     [one] = tools(replace(made, **bounds))
     return one
 
@@ -128,6 +141,66 @@ async def test_a_wide_table_is_read_within_an_answer() -> None:
     assert "[100 more columns]" in output.text
     assert "50000 rows below the first" in output.text
     assert "read on with offset 1:" in output.text
+
+
+# --- where it is read ----------------------------------------------------------------------------
+
+boxed = pytest.mark.needs("bwrap")
+NO_SANDBOX = Broken(reason="`bwrap` is missing: install the package bubblewrap")
+
+
+@pytest.mark.slow
+async def test_without_a_sandbox_text_is_read_and_nothing_that_is_a_program() -> None:
+    """A PDF and an image meet libraries that are large and old; who reads is told why not."""
+    files = Kept(a_txt=b"word", b_pdf=b"%PDF-1.7", c_png=b"\x89PNG\r\n\x1a\n", d_csv=b"a,b\n1,2\n")
+    reading = tool(files, NO_SANDBOX)
+    told = [await reading.run(reading.check({"id": n}), CONTEXT) for n in (1, 2, 3, 4)]
+    assert [one.is_error for one in told] == [False, True, True, False]
+    for one in told[1:3]:
+        assert one.text.endswith(
+            ": it is read in a sandbox only, and there is none: `bwrap` is missing: install the"
+            " package bubblewrap"
+        )
+
+
+@boxed
+@pytest.mark.slow
+async def test_what_reads_is_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sees no file of ours, writes nowhere, reaches no network, and is nobody."""
+    look = (
+        "import os, socket\n"
+        "print(sorted(os.listdir('/')), os.path.exists('/etc/passwd'), os.path.exists('/root'))\n"
+        "print(os.getuid() == 0, open('/proc/self/status').read().split('Seccomp:')[1][1])\n"
+        "for path in ('/tmp/x', '/workspace', '/x', __import__('sys').base_prefix + '/x'):\n"
+        "    try: open(path, 'w').write('x' * 9999); print('wrote', path)\n"
+        "    except OSError: pass\n"
+        "print(len(socket.if_nameindex()))\n"
+    )
+    monkeypatch.setattr(attachments, "_CHILD", ("-c", look))
+    assert isinstance(SYSTEM, System)
+    reader = await asyncio.to_thread(attachments._reader, 536_870_912, 20)  # pyright: ignore[reportPrivateUsage]
+    ended = await sandbox.run(
+        SYSTEM, reader.box, reader.argv, timeout_s=20, caps=OutputCaps(), spawned=_nothing
+    )
+    lines = ended.output.head.decode().splitlines()
+    assert "'workspace'" not in lines[0]
+    assert "'etc'" in lines[0]  # with what the dynamic linker reads, and nothing else
+    assert lines[0].endswith("] False False") or "/root" in str(reader.box.programs)
+    assert lines[1:] == ["False 2", "1"]
+
+
+@boxed
+@pytest.mark.slow
+async def test_a_reader_that_can_not_start_is_found_before_a_file_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where Python is a place that only root may enter, say."""
+    assert await try_reader(NO_SANDBOX) == NO_SANDBOX
+    assert await try_reader(FOUND) == FOUND
+    monkeypatch.setattr(attachments, "_CHILD", ("-c", "0"))
+    assert await try_reader(FOUND) == Broken(
+        reason="Python and what it needs can't be read in it; see who may read them"
+    )
 
 
 # --- PDF -----------------------------------------------------------------------------------------

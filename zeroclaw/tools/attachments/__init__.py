@@ -4,7 +4,8 @@ A file belongs to the conversation it came into, where a number names it; a numb
 looks as if it didn't exist. The call's only resource is `attachment:<conversation>/<number>`.
 Nothing of a file is looked into here but its first bytes: text is made of it in a process of its
 own (`zeroclaw.readers.child`), which is given little memory and time, and is killed when it takes
-more.
+more. That process runs in the sandbox that commands run in, with no place to write and no network.
+Where there is none, PDFs and images, whose readers are large and old, are not read.
 """
 
 import asyncio
@@ -19,14 +20,16 @@ from typing import Protocol
 
 from pydantic import Field
 
+import zeroclaw
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
-from zeroclaw.host import processes
+from zeroclaw.host import processes, sandbox
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.processes import Ended, OutputCaps
+from zeroclaw.host.sandbox import Box, Broken, Limits, Working
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
-from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ToolArguments,
     counted,
@@ -38,7 +41,7 @@ from zeroclaw.tools import (
 )
 from zeroclaw.value import Value, replace
 
-__all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools"]
+__all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools", "try_reader"]
 
 NAME = "read_attachment"
 """What the tool is called; the model is told of it where files came."""
@@ -54,6 +57,9 @@ _HEAD_CHARS = 700  # of an answer, beside the piece itself
 _MOST_ROWS = 1_000
 # More than any answer has, and little enough to hold; one line, so the tail is never needed.
 _CAPS = OutputCaps(head_bytes=8_388_608, tail_bytes=1, flood_bytes=8_388_608)
+_BOXED = ("pdf", "image")
+_CHILD = ("-P", "-m", "zeroclaw.readers.child")
+_TMP_BYTES = 1_048_576  # readers write nothing
 # The process needs no secrets of ours, so it gets no other variable than these.
 _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH")
 
@@ -89,12 +95,14 @@ class AttachmentsSettings(Value):
 
     Attributes:
         store: Keeps them.
+        sandbox: What `sandbox.self_test` found.
         answer_chars: Says how long one answer may be; the runtime cuts longer ones again.
         timeout_s: Seconds for one call; as much processor time at most.
         memory_bytes: Address space of the process that reads.
     """
 
     store: AttachmentsStore
+    sandbox: Working | Broken
     answer_chars: Callable[[], int] = lambda: 20_000
     timeout_s: float = 20.0
     memory_bytes: int = 536_870_912
@@ -198,6 +206,9 @@ class ReadAttachment:
         if found.reader == "none":
             what = "transcriber" if is_heard(found.label) else "reader"
             return ToolOutput(text=f"{head}: there is no {what} for it", is_error=True)
+        if isinstance(self._settings.sandbox, Broken) and found.reader in _BOXED:
+            told = f"{head}: it is read in a sandbox only, and there is none: "
+            return ToolOutput(text=told + self._settings.sandbox.reason, is_error=True)
         # Of a table the limit counts rows; what fits into an answer bounds its characters as well.
         chars = 0 if found.reader == "table" else asked.limit
         question = Asked(
@@ -226,18 +237,29 @@ class ReadAttachment:
     async def _read(self, asked: Asked, content: bytes, context: ToolContext) -> Reply:
         """Have a file read by a process, and say how that ended when there is no answer."""
         settings = self._settings
-        # A processor that nobody shares spends as many seconds as the clock shows.
-        argv = (sys.executable, "-P", "-m", "zeroclaw.readers.child")
-        bounds = (str(settings.memory_bytes), str(int(settings.timeout_s) + 1))
-        ended = await processes.run(
-            (*argv, *bounds),
-            directory=Path("/"),
-            environment={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-            timeout_s=settings.timeout_s,
-            caps=_CAPS,
-            spawned=context.spawned,
-            given=asked_line(asked) + content,
-        )
+        cpu_s = int(settings.timeout_s) + 1  # a processor of its own spends as much as the clock
+        line = asked_line(asked) + content
+        if isinstance(settings.sandbox, Working):
+            reader = await asyncio.to_thread(_reader, settings.memory_bytes, cpu_s)
+            ended = await sandbox.run(
+                settings.sandbox.system,
+                reader.box,
+                reader.argv,
+                timeout_s=settings.timeout_s,
+                caps=_CAPS,
+                spawned=context.spawned,
+                given=line,
+            )
+        else:
+            ended = await processes.run(
+                (sys.executable, *_CHILD, str(settings.memory_bytes), str(cpu_s)),
+                directory=Path("/"),
+                environment={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+                timeout_s=settings.timeout_s,
+                caps=_CAPS,
+                spawned=context.spawned,
+                given=line,
+            )
         reply = read_reply(ended.output.head) if ended.ending == "exited" else None
         if reply is None:
             raise ToolFailed(_broken(ended, settings.timeout_s))
@@ -246,6 +268,67 @@ class ReadAttachment:
 
 def _digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
+
+
+class _Reader(Value):
+    """The process that reads, and what it gets."""
+
+    box: Box
+    argv: tuple[str, ...]
+
+
+def _reader(memory_bytes: int, cpu_s: int) -> _Reader:
+    """Return how files are read in a sandbox; looks at the disk, so call it in a thread.
+
+    It sees the system, this Python and its packages, and of an installation that can be edited the
+    one folder that is ours: beside it may be anything.
+    """
+    ours = Path(zeroclaw.__file__).resolve().parent
+    packages = (Path(path) for path in sys.path if path.endswith("-packages"))
+    seen = {Path(sys.base_prefix).resolve(), ours, *packages}
+    limits = Limits(memory_bytes=memory_bytes, cpu_s=cpu_s, file_bytes=0, tmp_bytes=_TMP_BYTES)
+    return _Reader(
+        box=Box(
+            workspace=None,
+            programs=tuple(
+                sorted(path for path in seen if path.is_dir() and not path.is_relative_to("/usr"))
+            ),
+            limits=limits,
+        ),
+        # Where its packages are is told as a list, for it may be many ways of having installed them.
+        argv=(
+            *("/usr/bin/env", f"PYTHONPATH={os.pathsep.join([str(ours.parent), *sys.path])}"),
+            *(str(Path(sys.executable).resolve()), *_CHILD, str(memory_bytes), str(cpu_s)),
+        ),
+    )
+
+
+async def try_reader(found: Working | Broken) -> Working | Broken:
+    """Read a word in the sandbox, and say so where that does not work."""
+    if isinstance(found, Broken):
+        return found
+    defaults = Limits()
+    reader = await asyncio.to_thread(_reader, defaults.memory_bytes, defaults.cpu_s)
+    try:
+        ended = await sandbox.run(
+            found.system,
+            reader.box,
+            reader.argv,
+            timeout_s=_AROUND_S,
+            caps=_CAPS,
+            spawned=_unrecorded,
+            given=asked_line(Asked(reader="text")) + b"word",
+        )
+    except ToolFailed as error:
+        return Broken(reason=str(error))
+    reply = read_reply(ended.output.head)
+    if reply is None or reply.text != "word":
+        return Broken(reason="Python and what it needs can't be read in it; see who may read them")
+    return found
+
+
+async def _unrecorded(group: Spawned | None) -> None:
+    """Forget it: what is tried at the start dies with the daemon."""
 
 
 def _broken(ended: Ended, timeout_s: float) -> str:
