@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.bench import parts, telegram
+from tests.bench import attacks, parts, telegram
 from tests.bench.figures import Report
 from tests.bench.local import local_model
 
@@ -72,6 +72,7 @@ class _Asked(argparse.Namespace):
 
 PARTS = (
     *("start", "text", "tool", "stream", "burst", "admissions", "policy", "local"),
+    "attacks",
     *(f"telegram-{part}" for part in ("start", "turns", "burst", "limits", "slow")),
 )
 
@@ -115,6 +116,7 @@ async def _all(directory: Path, report: Report, progress: Progress, asked: _Aske
             "admissions": ("admissions alone", lambda: parts.admissions(place, times(50))),
             "policy": ("policy decisions", lambda: parts.decisions(place, times(2000))),
             "local": ("the local model", lambda: local_model(place, times(3))),
+            "attacks": ("attacks", lambda: attacks.attacks(place, times(100))),
             "telegram-start": ("Telegram: starting", lambda: telegram.starting(place, times(5))),
             "telegram-turns": ("Telegram: turns", lambda: telegram.turns(place, times(100))),
             "telegram-burst": ("Telegram: 200 chats", lambda: telegram.burst(place, times(3))),

@@ -8,6 +8,8 @@ the answer's bytes were made before. The user's words:
     stream …    200 pieces, one every 5 ms
     slow …      200 pieces, one every 20 ms; the last is `ended-SECONDS`, when it was written
     hold …      never answers
+    expressions …  twelve calls of `search_files` that take all they may, then the same text
+    keys …      twelve calls of `read_file` on what is slow to redact, then the same text
 
 Run as `python -m tests.bench.model`; the first line of output is the base address.
 """
@@ -50,6 +52,22 @@ _CALL = {
     "type": "function",
     "function": {"name": "list_files", "arguments": '{"path": "."}'},
 }
+
+
+def _batch(name: str, arguments: object) -> bytes:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    calls = [
+        {"index": n, "id": f"call_{n}", "type": "function", "function": function} for n in range(12)
+    ]
+    return _HEAD + _event({"tool_calls": calls}) + _event({}, "tool_calls") + _END
+
+
+_BATCHES = {
+    "expressions": _batch(
+        "search_files", {"pattern": "[ab]*a[ab]{900}c", "regex": True, "path": "."}
+    ),
+    "keys": _batch("read_file", {"path": "keys"}),
+}
 _TOOL = _HEAD + _event({"tool_calls": [_CALL]}) + _event({}, "tool_calls") + _END
 
 
@@ -78,6 +96,8 @@ class _Connection(asyncio.Protocol):
         match asked.partition(" ")[0]:
             case "tool" if messages[-1]["role"] == "user":
                 self._transport.write(_TOOL)
+            case word if word in _BATCHES and messages[-1]["role"] == "user":
+                self._transport.write(_BATCHES[word])
             case "stream":
                 self._transport.write(_HEAD)
                 self._stream(0)

@@ -14,7 +14,7 @@ from tests.soak.histories import history
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
 from tests.soak.owed import REPEAT, Books, Owed
-from tests.soak.soak import Soak, soaked
+from tests.soak.soak import Came, Soak, soaked, stalls_in
 from tests.soak.troubles import disobeyed
 from zeroclaw.host.clock import SystemClock
 
@@ -52,6 +52,14 @@ async def test_it_sees_what_is_lost_doubled_and_out_of_order(tmp_path: Path) -> 
     assert sums.repeats == 1
     assert sums.ran_twice == ("a",)
     assert not sums.are_good
+
+
+def test_a_stall_of_the_event_loop_fails_it() -> None:
+    """One line of the log is enough; all else may be well."""
+    sums = Books().sums(exceeded=0, runs=[])
+    assert Came(sums=sums, growth=(), stalls=()).is_good
+    logged = "x  info  turn_finished\nx  warning  loop_stalled cpu_ms=140 place=a.py:1:f\n"
+    assert not Came(sums=sums, growth=(), stalls=stalls_in(logged)).is_good
 
 
 async def test_it_tells_what_was_done_about_a_message_in_order() -> None:

@@ -58,15 +58,17 @@ class Came(Value):
 
     Attributes:
         growth: What grew that should not, in words.
+        stalls: What the daemon said of its event loop where that held everybody up.
     """
 
     sums: Sums
     growth: tuple[str, ...]
+    stalls: tuple[str, ...]
 
     @property
     def is_good(self) -> bool:
         """Whether all is well."""
-        return self.sums.are_good and not self.growth
+        return self.sums.are_good and not self.growth and not self.stalls
 
 
 async def soaked(
@@ -99,6 +101,11 @@ async def soaked(
         launch=launch,
     ) as here:
         return await _Run(soak=soak, here=here, directory=directory, tell=tell).run()
+
+
+def stalls_in(logged: str) -> tuple[str, ...]:
+    """Return the lines of a log that tell of a stall."""
+    return tuple(line for line in logged.splitlines() if "loop_stalled" in line)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -225,7 +232,11 @@ class _Run:
             f"{middle.bytes_each(begin):,.0f} bytes, then {end.bytes_each(middle):,.0f}"
             f" ({'not ' if 'disk' in growth else ''}flat)"
         )
-        return Came(sums=sums, growth=tuple(growth))
+        stalls = stalls_in(self.here.daemon.stderr)
+        self.tell(f"stalls of the event loop: {len(stalls)}")
+        for line in stalls[:5]:
+            self.tell(line)
+        return Came(sums=sums, growth=tuple(growth), stalls=stalls)
 
     def _histories(self, keys: tuple[str, ...]) -> list[str]:
         """Return what was done about the messages of these keys, line by line."""

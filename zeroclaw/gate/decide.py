@@ -37,7 +37,13 @@ from zeroclaw.gate.grant import covers
 from zeroclaw.gate.policy import Decision, PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.reasons import reasons_of
-from zeroclaw.gate.refusal import NAME_CHARS, Refusals, invalid_arguments, unknown_tool
+from zeroclaw.gate.refusal import (
+    NAME_CHARS,
+    Refusals,
+    invalid_arguments,
+    too_many_calls,
+    unknown_tool,
+)
 from zeroclaw.gate.ruling import Ruling, permits, rule
 from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
@@ -55,6 +61,10 @@ from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Arguments, Tool, ToolContext
 from zeroclaw.value import Value, replace
+
+MOST_CALLS = 32
+"""Of one batch that are looked at; models that call in parallel ask for a handful. Each of them can
+become a question to people, a process or a megabyte of output."""
 
 
 class _Case(Value):
@@ -128,6 +138,8 @@ class Gate:
         verdicts: list[Verdict] = []
         audited: list[Entry] = []
         for order, one in enumerate(calls):
+            if order >= MOST_CALLS:
+                await asyncio.sleep(0)  # a hostile model may send thousands
             name = ActionId(self._ids.ulid())
             case = _Case(call=one, id=name, setting=setting, card=card, order=order)
             verdict, entries = await self._gate(case)
@@ -207,6 +219,8 @@ class Gate:
     async def _prepare(self, case: _Case) -> _Ready | str:
         """Parse, check and resolve; return what the model reads when that can't be done."""
         name, context = case.call.name, case.setting.context
+        if case.order >= MOST_CALLS:
+            return too_many_calls(name, MOST_CALLS)
         parsed = call_now(lambda: parse_arguments(case.call.arguments))
         if isinstance(parsed, Raised):
             return invalid_arguments(name, parsed)

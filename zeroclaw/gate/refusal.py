@@ -83,6 +83,14 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
     return f"there is no tool `{shown(name)}`, nothing ran; {hint}"
 
 
+def too_many_calls(name: str, most: int) -> str:
+    """Return what the model reads about a call that one batch has no room for."""
+    return (
+        f"`{shown(name)}` did not run: one batch has room for {most} calls, and this one came after"
+        " them; ask for it in the next batch"
+    )
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 

@@ -116,7 +116,7 @@ def _clock(at: datetime) -> str:
 # --- numbers -------------------------------------------------------------------------------------
 
 MOST_NUMBERS = 32
-"""Calls that one message may answer: as many as one batch may have."""
+"""Calls that one message may answer: as many as one batch has room for."""
 _NUMBER = re.compile(r"[\s,]*#?([0-9]{1,9})(?=[\s,]|\Z)")
 
 

@@ -23,6 +23,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate.action import to_put
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
+from zeroclaw.gate.decide import MOST_CALLS
 from zeroclaw.gate.grant import grant_for
 from zeroclaw.gate.reasons import Reason
 from zeroclaw.gate.shipped import assemble, halt_statement
@@ -31,6 +32,18 @@ from zeroclaw.gate.verdict import Allowed, Asked, Denied
 from zeroclaw.redact import MARKER
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace
+
+
+async def test_a_batch_has_room_for_so_many_calls() -> None:
+    """Those after them are not even looked at; each fills its slot and says why (P9, K2)."""
+    tool = dataclasses.replace(READ)
+    batch = await House(tools=[tool]).decide(*[call("read_file")] * (MOST_CALLS + 3))
+    verdicts = [type(verdict) for verdict in batch.verdicts]
+    assert verdicts == [Allowed] * MOST_CALLS + [Denied] * 3
+    last = batch.verdicts[-1]
+    assert isinstance(last, Denied)
+    assert "one batch has room for 32 calls" in last.refusal.message.content
+    assert "zc-receipt-" in last.refusal.message.content
 
 
 async def test_a_batch_is_decided_call_by_call_in_request_order() -> None:
