@@ -99,7 +99,8 @@ class Front:
         writer.write(line({"ready": True}))
         self._connected.set()
         while (answer := await read(reader)) is not None:
-            self._by_event.pop(text_of(answer, "confirm")).admitted.set()
+            if "confirm" in answer:  # else the daemon is stopping and takes no more
+                self._by_event.pop(text_of(answer, "confirm")).admitted.set()
         self._connected.clear()
 
     def _carry_out(self, request: Json) -> Json:

@@ -10,6 +10,7 @@ store or a listener raises ends the daemon with one line.
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import cast
@@ -33,6 +34,9 @@ from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, field, replace
 
+SWITCH_S = 0.0005
+"""Seconds for which a thread that computes in Python may keep the event loop waiting, each time that
+something happened; the interpreter's default is ten times that."""
 STOP_S = 5.0
 """Seconds that what is left gets after the grace time."""
 _LIFELINE_BYTES = 4096
@@ -91,6 +95,7 @@ def run(
             loop.add_reader(lifeline, _stop_at_the_end, lifeline, stop)
         await serve(start, hooks, openers or Openers())
 
+    sys.setswitchinterval(SWITCH_S)
     try:
         with asyncio.Runner(loop_factory=watch.new_loop) as runner:
             runner.run(main())
