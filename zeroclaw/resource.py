@@ -23,6 +23,22 @@ _PORT_PATTERN = re.compile(r"[0-9*]{1,8}")
 _GROUP_PATTERN = re.compile(r"|[1-9a-f*][0-9a-f*]{0,4}|0")
 
 
+def resource_form(resource: str) -> str:
+    """Return a resource of a statement, or of a call, in its one form.
+
+    Raises:
+        ValueError: It has none; why, for whoever wrote it.
+    """
+    kind, _, rest = resource.partition(":")
+    match kind:
+        case "host":
+            return f"{kind}:{host_pattern(rest)}"
+        case "file":
+            return f"{kind}:{path_pattern(rest)}"
+        case _:
+            return resource
+
+
 def host_form(host: str) -> str:
     """Return a name in lower case and ASCII, or an address; IPv6 without brackets.
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from zeroclaw.gate.policy import wildcard
-from zeroclaw.resource import host_form, host_pattern, path_pattern
+from zeroclaw.resource import host_form, host_pattern, path_pattern, resource_form
 from zeroclaw.tools.fetch.target import TargetRefused, read_target
 
 PORTS = (80, 443, 8080)
@@ -165,3 +165,10 @@ def test_the_form_of_a_path_is_its_own_form(text: str) -> None:
     assert [one for one in form.split("/") if one] == [
         one for one in text.split("/") if one not in {"", "."}
     ]
+
+
+def test_what_is_neither_a_host_nor_a_path_has_the_form_that_it_has() -> None:
+    assert resource_form("notes:of:person:ann") == "notes:of:person:ann"
+    assert resource_form("*") == "*"
+    assert resource_form("host:A.example:80") == "host:a.example:80"
+    assert resource_form("file:/a//b") == "file:/a/b"

@@ -59,6 +59,7 @@ from zeroclaw.gate.verdict import (
 )
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
+from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Tool, ToolContext
 from zeroclaw.value import Value, replace
 
@@ -338,9 +339,12 @@ async def resolve_resources(
     if isinstance(found, Raised):
         return None, found.line
     # A file's name may be no UTF-8, and a stranger's tool may return anything.
-    spelled = call_now(lambda: normal_order(one.encode().decode() for one in found))
+    spelled = call_now(lambda: normal_order(resource_form(one.encode().decode()) for one in found))
     if isinstance(spelled, Raised):
-        return None, "what it said has no UTF-8"
+        what = "UTF-8"
+        if isinstance(spelled.error, ValueError) and not isinstance(spelled.error, UnicodeError):
+            what = "normal form"
+        return None, f"what it said has no {what}"
     return spelled, ""
 
 

@@ -17,7 +17,7 @@ from typing import Literal, cast, get_args
 
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.conditions import CONDITIONS
-from zeroclaw.resource import host_pattern, path_pattern
+from zeroclaw.resource import resource_form
 from zeroclaw.value import Value, field
 
 StatementEffect = Literal["allow", "ask", "deny"]
@@ -169,17 +169,14 @@ def _resource(written: str, path: str, faults: list[str]) -> str:
     kind, _, rest = written.partition(":")
     known = _OTHERS.get(kind)
     try:
-        if kind == "host":
-            return f"{kind}:{host_pattern(rest)}"
-        if kind == "file":
-            return f"{kind}:{path_pattern(rest)}"
+        form = resource_form(written)
     except ValueError as error:
         faults.append(f"{path}: `{_shown(written)}` {error}")
         return written
     if known is not None and "*" not in rest and not known.fullmatch(rest):
         names = "`sandbox:workspace`, `notes:of:<principal>`, `attachment:<conversation>/<number>`"
         faults.append(f"{path}: `{_shown(written)}` is nothing that a tool names, such as {names}")
-    return written
+    return form
 
 
 def _conditions(value: object, path: str, faults: list[str]) -> dict[str, object]:

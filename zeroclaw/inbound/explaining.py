@@ -22,6 +22,7 @@ from zeroclaw.gate.policy import Considered, PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Ruling, refused, rule, rule_answer
 from zeroclaw.inbound.people import OPERATOR, People
+from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
 from zeroclaw.tools.files import FileTool
 from zeroclaw.value import Value, replace
@@ -96,7 +97,7 @@ class Explainer(Value):
 
         Raises:
             ConfigError: Nobody is called so.
-            ToolArgumentsInvalid: The arguments don't fit the tool.
+            ToolArgumentsInvalid: The arguments don't fit the tool, or a resource has no normal form.
         """
         asker, policy = asker_of(self.config(), self.people, who), self.policy()
         if action.startswith((_COMMAND, _APPROVE)):
@@ -120,7 +121,7 @@ class Explainer(Value):
             principal=asker.principal,
             action=f"{_TOOL}{name}",
             now=self.clock.now(),
-            resources=resources,
+            resources=_normal(resources),
             facts=_UNDECLARED if tool is None else facts_of(tool.spec),
             arguments={},
             direct=True,
@@ -278,6 +279,19 @@ def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
 def _parts(identity: str) -> tuple[str, str]:
     channel, _, sender = identity.partition(":")
     return channel, sender
+
+
+def _normal(resources: tuple[str, ...]) -> tuple[str, ...]:
+    """Return resources as tools name them.
+
+    Raises:
+        ToolArgumentsInvalid: One has no normal form.
+    """
+    try:
+        return tuple(resource_form(one) for one in resources)
+    except ValueError as error:
+        fault = f"resource: {error}"
+        raise ToolArgumentsInvalid((fault,)) from error
 
 
 def _checked(tool: Tool, given: Arguments) -> dict[str, object]:

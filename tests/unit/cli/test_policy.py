@@ -168,7 +168,7 @@ def test_explain_knows_what_fetch_would_touch(config: str) -> None:
 
 
 def test_explain_takes_a_resource_by_name(config: str) -> None:
-    told = explained(config, "--tool", "fetch", "--resource", "host:example.org:443")
+    told = explained(config, "--tool", "fetch", "--resource", "host:Example.ORG.:443")
     assert (told["effect"], told["by"]) == ("ask", "policy")
     assert told["resources"] == ["host:example.org:443"]
 
@@ -252,6 +252,7 @@ def test_explain_reads_well(config: str) -> None:
         (("--who", "nobody", "--tool", "shell"), "--who: `nobody` is nobody"),
         (("--who", "person:bob", "--tool", "shell"), "it names `ann`"),
         (("--tool", "write_file", "--args", "{"), "not valid JSON"),
+        (("--tool", "fetch", "--resource", "host:example.org"), "names no port"),
         (("--tool", "write_file", "--args", '{"path": 3}'), "path"),
     ],
 )

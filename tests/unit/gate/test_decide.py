@@ -201,3 +201,24 @@ async def test_a_grant_turns_an_ask_into_an_allow() -> None:
     house.policy = assemble("full", halt=halt_statement("person:ann", EPOCH))
     halted = await house.decide(call("write_file"), setting=setting)
     assert [type(one.verdicts[0]) for one in (late, halted)] == [Asked, Denied]
+
+
+async def test_a_host_that_a_tool_spells_oddly_is_the_one_that_a_statement_means() -> None:
+    """Whoever made the tool: a name of another package can't step around a deny (P3)."""
+
+    async def names_it_oddly(_: Arguments) -> tuple[str, ...]:
+        return ("host:BLOCKED.example.:443",)
+
+    deny = Statement(
+        id="blocked",
+        effect="deny",
+        principals=("anyone",),
+        actions=("tool:*",),
+        resources=("host:blocked.example:*",),
+    )
+    tool = dataclasses.replace(READ, name="spell", touches=names_it_oddly)
+    batch = await House(tools=[tool], policy=assemble("full", [deny])).decide(call("spell"))
+    (verdict,) = batch.verdicts
+    assert isinstance(verdict, Denied)
+    assert verdict.frozen is not None
+    assert verdict.frozen.action.resources == ("host:blocked.example:443",)

@@ -155,6 +155,10 @@ async def hangs(_: Arguments) -> tuple[str, ...]:
     return ()
 
 
+async def names_no_host(_: Arguments) -> tuple[str, ...]:
+    return ("host:127.1:80",)
+
+
 async def names_no_utf8(_: Arguments) -> tuple[str, ...]:
     return ("file:/ws/\udcff",)
 
@@ -172,6 +176,7 @@ UNKNOWN = "what it would touch could not be determined"
         (names_a_secret_file, "`file:/ws/.ssh/id_rsa` is where secrets are kept"),
         (unresolvable, f"{UNKNOWN}; `x.example` has no address"),
         (hangs, f"{UNKNOWN}; the tool took too long to say"),
+        (names_no_host, f"{UNKNOWN}; what it said has no normal form"),
         (names_no_utf8, f"{UNKNOWN}; what it said has no UTF-8"),
         (names_numbers, f"{UNKNOWN}; what it said has no UTF-8"),
     ],
