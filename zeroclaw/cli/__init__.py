@@ -4,6 +4,7 @@ Exit codes: 0 all well · 1 what was asked failed · 2 wrong usage or configurat
 running, or it can't be reached. Errors are one line each, on stderr.
 """
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -97,6 +98,22 @@ def told(error: ZeroclawError) -> Told:
     return Unreached((line,)) if is_unreachable else Told((line,))
 
 
+def misused(error: click.UsageError) -> click.ClickException:
+    """Return a wrong usage as one line; the help that an empty line asks for stays itself."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error
+    text = error.format_message().rstrip(".")
+    words = [] if error.ctx is None else error.ctx.command_path.split()[1:]
+    called = " ".join(("zeroclaw", *words))
+    return Misused((f"{text[:1].lower()}{text[1:]}; `{called} --help` shows how",))
+
+
+def _of_the_system(error: OSError) -> str:
+    """Say what the system refused, such as to write to a full disk."""
+    why = (error.strerror or type(error).__name__).lower()
+    return f"`{error.filename}`: {why}" if error.filename else f"it can't go on: {why}"
+
+
 class _Lazy(click.Group):
     """Lists its commands without loading them."""
 
@@ -117,11 +134,23 @@ class _Lazy(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, listed.does) for name, listed in COMMANDS.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise misused(error) from error
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except ZeroclawError as error:
             raise told(error) from error
+        except click.UsageError as error:
+            raise misused(error) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read has gone, and click ends without a word
+                raise
+            raise Told((_of_the_system(error),)) from error
 
 
 @click.group(

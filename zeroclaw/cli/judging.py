@@ -383,8 +383,12 @@ def _errors(facts: Facts) -> Iterator[Line]:
     elif not troubles:
         yield Line(check="errors", verdict="ok", text="none since the daemon was started")
     else:
-        for one in reversed(troubles[-_SHOWN:]):
-            text = f"{_ago(facts.now, one.at)}, {one.level}: {one.text}"
+        seen: dict[tuple[str, str], list[datetime]] = {}
+        for one in reversed(troubles):
+            seen.setdefault((one.level, one.text), []).append(one.at)
+        for (level, said), times in list(seen.items())[:_SHOWN]:
+            often = f" ({len(times)} times)" if len(times) > 1 else ""
+            text = f"{_ago(facts.now, times[0])}{often}, {level}: {said}"
             yield Line(check="errors", verdict="warn", text=text)
 
 

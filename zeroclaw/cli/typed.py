@@ -21,6 +21,7 @@ OPTIONS = ("config", "data_dir")
 """What is handed on, by the parameter's name, in the order in which it is typed."""
 _WITHOUT = frozenset({"demo", "init"})
 """Commands that take neither of them for what they are about."""
+_SCHEMA = "config schema"  # which is the same for every file
 _CONFIG_ALONE = frozenset({"config", "models", "policy", "try"})
 _COMMAND = re.compile(r"`zeroclaw ([a-z][^`]*)`")
 
@@ -41,7 +42,13 @@ def command(words: str) -> str:
     context = click.get_current_context(silent=True)
     meta = cast("dict[str, object]", {} if context is None else context.meta)
     first, *_ = words.split()
-    names = () if first in _WITHOUT else OPTIONS[:1] if first in _CONFIG_ALONE else OPTIONS
+    names = (
+        ()
+        if first in _WITHOUT or words == _SCHEMA
+        else OPTIONS[:1]
+        if first in _CONFIG_ALONE
+        else OPTIONS
+    )
     given = (
         f" --{name.replace('_', '-')} {shlex.quote(str(value))}"
         for name in names
@@ -60,7 +67,8 @@ def copyable(text: str) -> str:
 
     def typed_out(found: re.Match[str]) -> str:
         words = found[1]
-        return found[0] if " --config " in words else f"`{command(words)}`"
+        is_whole = " --config " in words or words.endswith("--help")
+        return found[0] if is_whole else f"`{command(words)}`"
 
     return _COMMAND.sub(typed_out, text)
 

@@ -98,7 +98,7 @@ class ModelRecord:
         self.at = self._clock.now()
         is_ours = isinstance(raised.error, ZeroclawError)
         self.why = str(raised.error) if is_ours else raised.line
-        self._log("model_failed", why=self.why, in_a_row=self.failures, level="warning")
+        self._log("model_failed", why=self.why, level="warning")
 
 
 class Asking:

@@ -100,7 +100,7 @@ def test_a_missing_configuration_is_misuse(tmp_path: Path) -> None:
 
 def test_an_unknown_command_is_misuse() -> None:
     code, _, err = run("dance")
-    assert (code, "No such command" in err) == (2, True)
+    assert (code, "no such command" in err) == (2, True)
 
 
 def test_an_unexpected_failure_of_ours_is_one_line_and_exit_code_one(tmp_path: Path) -> None:
@@ -117,3 +117,44 @@ def test_the_schema_is_json_and_holds_the_channels() -> None:
     assert code == 0
     assert set(schema["properties"]) >= {"provider", "channels", "policy"}
     assert set(schema["x-channel-kinds"]) >= {"web", "terminal"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("export",), "missing argument 'WHOSE'; `zeroclaw export --help` shows how"),
+        (("nothing",), "no such command 'nothing'; `zeroclaw --help` shows how"),
+        (("--nothing",), "no such option '--nothing'; `zeroclaw --help` shows how"),
+        (("config", "nothing"), "no such command 'nothing'; `zeroclaw config --help` shows how"),
+        (("models", "get", "http://h/x"), "a URL needs --sha256"),
+        (("init",), "this is no terminal, so nobody can be asked"),
+        (("try", "telegram", "--port", "x"), "invalid value for '--port'"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: tuple[str, ...], line: str) -> None:
+    """What is wrong, and where it says how (P10)."""
+    code, out, err = run(*arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    assert err.lower().startswith(f"zeroclaw: {line}".lower())
+
+
+def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
+    """A full disk behind `>`, a file where the data should be (P10)."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "zeroclaw.cli", "policy", "show"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "zeroclaw: it can't go on: no space left on device\n",
+    )
+    (tmp_path / "file").touch()
+    code, _, err = run("chat", "--data-dir", str(tmp_path / "file"))
+    assert (code, err) == (
+        1,
+        f"zeroclaw: `{tmp_path / 'file'}` can't be used: file exists; name another data directory\n",
+    )

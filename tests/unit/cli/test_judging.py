@@ -341,6 +341,18 @@ def test_every_fault_of_the_configuration_has_a_line() -> None:
     assert told("channels", replace(facts, daemon="none runs")) == []
 
 
+def test_the_same_error_is_told_once_with_how_often() -> None:
+    """So that it hides no other."""
+    troubles = tuple(
+        Trouble(at=NOW - timedelta(seconds=9 - n), level="error", text=text)
+        for n, text in enumerate(("a", "b", "a", "a"))
+    )
+    assert told("errors", with_daemon(troubles=troubles)) == [
+        ("warn", "6 s ago (3 times), error: a"),
+        ("warn", "8 s ago, error: b"),
+    ]
+
+
 def test_the_newest_errors_come_first_and_three_of_them() -> None:
     """Enough to begin with; the log has all."""
     troubles = tuple(

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from zeroclaw.errors import ZeroclawError
+from zeroclaw.errors import StoreUnusable, ZeroclawError
 from zeroclaw.host.control import Unreachable, connect
 
 LOG = "chat.log"
@@ -98,8 +98,13 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _open_log(place: Path) -> int:
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        why = (error.strerror or "unknown reason").lower()
+        message = f"`{place}` can't be used: {why}; name another data directory"
+        raise StoreUnusable(message) from error
 
 
 async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept: bool) -> str:
