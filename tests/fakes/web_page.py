@@ -18,7 +18,10 @@ Shown = dict[str, object]
 async def visiting(
     listener: Listener, *, logged_in: bool = True
 ) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client of the listener that says what a browser says for a page of its own origin."""
+    """A client of the listener that says what a browser says for a page of its own origin.
+
+    Its addresses begin below the secret path.
+    """
     async with httpx.AsyncClient(
         base_url=listener.url,
         headers={"sec-fetch-site": "same-origin"},

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
+from tests.emulators.pages import Page, Pages
 from tests.journeys.browsing import ChatPage, Desk, browsing
+from zeroclaw.host.control import request
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 
@@ -35,7 +37,49 @@ async def test_the_login_link_opens_once(tmp_path: Path) -> None:
         await ChatPage(page=late).shot("login-refused")
         await page.page.goto(link)
         await here.opened(page.page)
+        async with Pages() as another_port:
+            another_port.pages["/web/"] = Page(body=b"whoever listens here")
+            elsewhere = await page.page.context.new_page()
+            await elsewhere.goto(f"{another_port.url}/web/")
+            assert "cookie" not in another_port.asked[0][1]
         here.troubles.clear()  # the browser tells of the 401
+
+
+@pytest.mark.parametrize("dark", [False, True])
+async def test_a_login_that_has_ended_is_shown_and_loses_nothing(
+    dark: bool, tmp_path: Path
+) -> None:
+    """What is written meanwhile waits in sight, and is sent after the next login, in any tab. P1."""
+    data = tmp_path / "data"
+    async with browsing(tmp_path) as here:
+        page = await here.log_in(size=(390, 700), dark=dark)
+        here.model.say("Hello.", key="hi")
+        here.model.say("Yes.", key="still there?")
+        await page.say("hi")
+        await expect(page.answers).to_have_text(["Hello."])
+        await page.shot(f"logged-in-{dark}")
+        assert await request(data, {"call": "logout"}) == {"sessions": 1}
+        await page.connected("logged out")
+        await page.say("still there?")
+        await expect(page.page.locator("[data-sending=waiting]")).to_have_text(
+            re.compile("still there?")
+        )
+        await expect(page.page.get_by_role("alert")).to_contain_text("zeroclaw status")
+        await expect(page.button("Log out")).to_be_hidden()
+        await page.shot(f"logged-out-{dark}")
+        other = await page.page.context.new_page()
+        await other.goto(str((await request(data, {"call": "status"}))["login_url"]))
+        await here.opened(other)
+        await page.page.evaluate("window.dispatchEvent(new Event('focus'))")
+        await page.connected()
+        await expect(page.answers).to_have_text(["Hello.", "Yes."])
+        await expect(page.page.locator("[data-sending=waiting]")).to_have_count(0)
+        await expect(page.page.get_by_role("alert")).to_be_hidden()
+        await ChatPage(page=other).button("Log out").click()
+        await expect(other.locator("h1")).to_have_text("You are logged out")
+        await ChatPage(page=other).shot(f"logged-out-by-itself-{dark}")
+        await page.connected("logged out")
+        here.troubles.clear()  # the browser tells of each 401
 
 
 async def test_a_draft_grows_before_ones_eyes(tmp_path: Path) -> None:

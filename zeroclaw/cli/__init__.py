@@ -33,6 +33,7 @@ COMMANDS: dict[str, Listed] = {
     "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
     "try": Listed(module="emulating", does="Try a channel without its platform."),
     "status": Listed(module="status", does="Show how the running daemon is."),
+    "logout": Listed(module="logout", does="Log every browser out of the web page."),
     "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
     "reload": Listed(module="reload", does="Let the running daemon read its configuration again."),

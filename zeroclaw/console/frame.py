@@ -24,11 +24,13 @@ class Place(Value):
     Attributes:
         root: The path that the console is mounted at, `/console`.
         chat: The path of the web chat.
+        log_out: The path that a form logs this browser out by.
         token: What every form sends back, so that no other page can send one.
     """
 
     root: str
     chat: str
+    log_out: str
     token: str
 
     def to(self, *parts: str) -> str:
@@ -101,6 +103,13 @@ def _header(place: Place, section: str, standing: Standing) -> Html:
             tag("p", "zeroclaw", class_="name"),
             tag("p", "", id="connection", role="status", data_state="connecting", hidden=True),
             tag("a", "Chat", href=place.chat, class_="chat"),
+            tag(
+                "form",
+                tag("button", "Log out", type="submit", class_="quiet"),
+                id="logout",
+                method="post",
+                action=place.log_out,
+            ),
             class_="top",
         ),
         tag("nav", tag("ul", *links, id="sections"), aria_label="sections"),

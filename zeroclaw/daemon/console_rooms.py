@@ -12,7 +12,8 @@ from zeroclaw.console.site import Site, load_page
 from zeroclaw.daemon.operator_page import PREFIX, Given
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Address
-from zeroclaw.host.listener import Application, Receive, Scope, Send
+from zeroclaw.host.asgi import Application, Receive, Scope, Send
+from zeroclaw.host.listener import LOG_OUT
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.explaining import Explainer
 from zeroclaw.inbound.people import OPERATOR
@@ -23,8 +24,15 @@ PING_S = 15.0
 class ConsoleRooms:
     """The rooms of the page; one for the whole daemon."""
 
-    def __init__(self, parts: Parts, given: Given, web: str) -> None:
-        """Load the web stack and the files of the page, and wire it; blocks."""
+    def __init__(self, parts: Parts, given: Given, web: str, root: str) -> None:
+        """Load the web stack and the files of the page, and wire it; blocks.
+
+        Args:
+            parts: The daemon's.
+            given: What the page reads and calls.
+            web: The name of the web chat, which is mounted beside the page.
+            root: The path that the page is mounted at.
+        """
         self._clock, self._pulse = parts.clock, given.pulse
         log = EventLog("console")
         self._chains = Chains(parts.store, parts.clock, changed=given.pulse.beat, log=log)
@@ -49,7 +57,13 @@ class ConsoleRooms:
             workspaces=parts.start.places.workspaces.resolve(),
             clock=parts.clock,
         )
-        place = Place(root=PREFIX, chat=f"/{web}/", token=parts.ids.token())
+        beside = root.removesuffix(PREFIX)
+        place = Place(
+            root=root,
+            chat=f"{beside}/{web}/",
+            log_out=f"{beside}{LOG_OUT}",
+            token=parts.ids.token(),
+        )
         site = Site(
             place=place,
             sections=Sections(place=place, look=look, chains=self._chains, explainer=explainer),

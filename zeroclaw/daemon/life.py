@@ -218,6 +218,7 @@ class Daemon:
             "redact": self._redact,
             "halt": lambda asked: self._switch(asked, on=True),
             "resume": lambda asked: self._switch(asked, on=False),
+            "logout": self._log_out,
             "reload": self._reload,
             "receipts": self._receipts,
             "pair": self.rooms.acquaintance.pair.console,
@@ -261,6 +262,9 @@ class Daemon:
         )
         await self._take_halt(halt)
         return {"halted": on}
+
+    async def _log_out(self, _asked: Mapping[str, object]) -> dict[str, object]:
+        return {"sessions": await self.rooms.serving.log_out()}
 
     async def _reload(self, _asked: Mapping[str, object]) -> dict[str, object]:
         try:

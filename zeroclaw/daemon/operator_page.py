@@ -12,8 +12,8 @@ from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Admission, Envelope
+from zeroclaw.host.asgi import Receive, Scope, Send
 from zeroclaw.host.control import Answer
-from zeroclaw.host.listener import Receive, Scope, Send
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.value import Value
@@ -79,14 +79,14 @@ class OperatorPage:
             self._parts.listener.beside(PREFIX, self.answer)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; the first one loads the page."""
+        """Answer a request; the first one loads the page, and says where it is mounted."""
         async with self._loading:
             if self._rooms is None:
-                self._rooms = await asyncio.to_thread(self._load)
+                self._rooms = await asyncio.to_thread(self._load, str(scope["root_path"]))
                 self._group.create_task(self._rooms.keep(), name="console")
         await self._rooms.answer(scope, receive, send)
 
-    def _load(self) -> Rooms:
+    def _load(self, root: str) -> Rooms:
         from zeroclaw.daemon.console_rooms import ConsoleRooms
 
-        return ConsoleRooms(self._parts, self._given, self._web)
+        return ConsoleRooms(self._parts, self._given, self._web, root)

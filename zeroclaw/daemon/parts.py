@@ -20,7 +20,7 @@ from zeroclaw.host import places, shelves
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.host.listener import Listener, open_listener
+from zeroclaw.host.listener import SESSIONS, Listener, open_listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.mount import Hook
@@ -177,7 +177,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         listener = await open_listener(
             host=config.listener.host,
             port=config.listener.port,
-            sessions_at=data / "sessions.json",
+            sessions_at=data / SESSIONS,
             clock=clock,
             ids=ids,
             log=log,

@@ -111,6 +111,11 @@ class Serving:
             return ""
         return listener.fresh_login_url(f"/{web.name}/")
 
+    async def log_out(self) -> int:
+        """Log every browser out; return how many there were."""
+        listener = self._parts.listener
+        return 0 if listener is None else await listener.log_out()
+
     # --- what is up ----------------------------------------------------------------------------
 
     def account_of(self, name: str) -> Account | None:

@@ -5,8 +5,12 @@ machine and our port; against other pages of the same browser, everything but GE
 come from our own origin, and so must what scripts ask for (a browser says so in `Sec-Fetch-Site`:
 W3C Fetch Metadata, read 2026-11). A page on another port of this machine counts as the same site,
 so the cookie's `SameSite=Strict` alone does not keep it out.
+
+Cookies do not tell ports apart either: a browser hands ours to whatever listens on any port of this
+machine (RFC 6265, 8.5). Its `Path` is what keeps it from there, for that is a secret.
 """
 
+import hmac
 from base64 import b64encode
 from collections.abc import Iterable
 from hashlib import sha256
@@ -16,6 +20,8 @@ from urllib.parse import parse_qs, quote
 from zeroclaw.value import Value
 
 HTTP_PORT = 80
+ICON = "/favicon.ico"
+"""Below the secret path, and empty: else browsers ask for it at the bare address."""
 LONGEST_SIZE_DIGITS = 18
 """A longer number is no size, and reading thousands of digits is slow."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -50,6 +56,8 @@ class Asked(Value):
         query: As sent, without the question mark.
         fetch_site: `Sec-Fetch-Site`.
         fetch_mode: `Sec-Fetch-Mode`.
+        scheme: What the browser speaks: `https` where a proxy says that it does (it alone can
+            tell, and who lies about it changes only the cookie that is handed to them).
     """
 
     method: str
@@ -62,7 +70,7 @@ class Asked(Value):
     content_length: str = ""
     transfer_encoding: str = ""
     cookie: str = ""
-    accept: str = ""
+    scheme: str = "http"
 
 
 class Refusal(Value):
@@ -90,7 +98,7 @@ def asked(method: str, path: str, query: str, headers: Iterable[tuple[bytes, byt
         content_length=found.get(b"content-length", ""),
         transfer_encoding=found.get(b"transfer-encoding", ""),
         cookie=found.get(b"cookie", ""),
-        accept=found.get(b"accept", ""),
+        scheme="https" if found.get(b"x-forwarded-proto", "").lower() == "https" else "http",
     )
 
 
@@ -121,7 +129,7 @@ def _from_here(request: Asked) -> bool:
         return not elsewhere or request.fetch_mode == "navigate"
     if request.fetch_site:
         return request.fetch_site == "same-origin"
-    return request.origin.lower() == f"http://{request.host.lower()}"
+    return request.origin.lower() == f"{request.scheme}://{request.host.lower()}"
 
 
 def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
@@ -135,23 +143,37 @@ def _too_large(content_length: str, max_body_bytes: int) -> Refusal | None:
 # --- the session, and the link that opens one ----------------------------------------------------
 
 
-def cookie_name(port: int) -> str:
-    """Return the cookie's name: browsers share cookies among the ports of a machine."""
-    return f"zeroclaw_{port}"
+def cookie_name(request: Asked, port: int) -> str:
+    """Return the cookie's name: browsers share cookies among the ports of a machine.
+
+    One that begins with `__Secure-` is set over TLS alone (RFC 6265bis, 4.1.3).
+    """
+    return f"{'__Secure-' if request.scheme == 'https' else ''}zeroclaw_{port}"
 
 
-def session_of(request: Asked, port: int) -> str:
-    """Return the session that a request carries, empty for none."""
-    for part in request.cookie.split(";"):
-        name, _, value = part.strip().partition("=")
-        if name == cookie_name(port):
-            return value
-    return ""
+def sessions_of(request: Asked, port: int) -> tuple[str, ...]:
+    """Return the sessions that a request carries: several where another port set one as well."""
+    pairs = (part.strip().partition("=") for part in request.cookie.split(";"))
+    return tuple(value for name, _, value in pairs if name == cookie_name(request, port))
 
 
-def cookie(session: str, port: int, kept_s: int) -> str:
-    """Return the header that hands a browser its session."""
-    return f"{cookie_name(port)}={session}; Path=/; Max-Age={kept_s}; HttpOnly; SameSite=Strict"
+def cookie(request: Asked, session: str, port: int, *, path: str, kept_s: int) -> str:
+    """Return the header that hands a browser its session, for this path alone."""
+    secure = "; Secure" if request.scheme == "https" else ""
+    return (
+        f"{cookie_name(request, port)}={session}; Path={path}; Max-Age={kept_s}; HttpOnly; "
+        f"SameSite=Strict{secure}"
+    )
+
+
+def below(path: str, root: str) -> str | None:
+    """Return what follows `root` in a path, None for a path that is elsewhere.
+
+    How long it takes says nothing of how much of the secret was right.
+    """
+    head, rest = path[: len(root)], path[len(root) :]
+    is_below = hmac.compare_digest(head.encode(), root.encode()) and rest[:1] in ("", "/")
+    return rest if is_below else None
 
 
 def link_of(request: Asked) -> str:
@@ -169,8 +191,8 @@ def here(path: str) -> str:
 # --- pages ---------------------------------------------------------------------------------------
 
 
-def page(title: str, *paragraphs: str, go_to: str = "") -> bytes:
-    """Return a small page; `go_to` is opened at once.
+def page(root: str, title: str, *paragraphs: str, go_to: str = "") -> bytes:
+    """Return a small page below `root`; `go_to` is opened at once.
 
     A redirect would be part of the navigation that led here, and if that began on another site (a
     link in a web mailbox) the browser would leave out the new cookie; a refresh begins here.
@@ -181,14 +203,27 @@ def page(title: str, *paragraphs: str, go_to: str = "") -> bytes:
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f'<meta name="color-scheme" content="light dark">{refresh}'
+        f'<link rel="icon" href="{escape(root + ICON)}">'
         f"<title>{escape(title)}</title><style>{STYLE}</style><h1>{escape(title)}</h1>{body}</html>"
     ).encode()
 
 
-LOGIN_PAGE = page(
-    "Please log in",
-    "This page belongs to whoever runs the daemon.",
-    "Run <code>zeroclaw status</code> on this machine and open the link that it prints."
-    " A link works once; this browser then stays logged in for 30 days.",
-)
-"""What a browser without a session gets."""
+def login_page(root: str) -> bytes:
+    """Return what a browser without a session gets, below the secret path."""
+    return page(
+        root,
+        "Please log in",
+        "This page belongs to whoever runs the daemon.",
+        "Run <code>zeroclaw status</code> on this machine and open the link that it prints."
+        " A link works once; this browser then stays logged in for 30 days.",
+    )
+
+
+def logged_out_page(root: str) -> bytes:
+    """Return what a browser gets that has logged out."""
+    return page(
+        root,
+        "You are logged out",
+        "Run <code>zeroclaw status</code> on this machine for a new link.",
+        "<code>zeroclaw logout</code> logs every browser out.",
+    )

@@ -1,26 +1,32 @@
 """The local listener: one socket on this machine, behind login, CSRF and host check.
 
-    request ── guard (host, origin, size) ── /health ── link ── session ── mounted application
+    request ── secret path ── guard (host, origin, size) ── link ── session ── mounted application
+        └── /health, else one and the same 404
 
 It binds when it is opened, so that a taken port is told before anything else starts, and answers
-from `serve` on; connections made in between wait. Applications are mounted while it runs. The web
-stack (uvicorn) is loaded when serving begins, in a thread, because that takes a moment.
+from `serve` on; connections made in between wait. Applications are mounted while it runs, all of
+them below a random path that is made once and kept: a browser sends a cookie to every port of this
+machine, and only its path keeps it from other programs. The web stack (uvicorn) is loaded when
+serving begins, in a thread, because that takes a moment.
 """
 
 import asyncio
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable, Generator, Iterable, MutableMapping
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, cast
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.errors import StoreUnusable
+from zeroclaw.errors import Refused, StoreUnusable
 from zeroclaw.host import guard
+from zeroclaw.host.asgi import PROVE, Application, Header, Message, Receive, Scope, Send
 from zeroclaw.host.binding import bind
+from zeroclaw.host.crowd import Bounds
 from zeroclaw.host.login import (
     SESSION_KEPT,
     Logins,
@@ -28,22 +34,32 @@ from zeroclaw.host.login import (
     read_sessions,
     redeem,
     with_link,
+    without,
     write_sessions,
 )
+from zeroclaw.value import replace
 
+SESSIONS = "sessions.json"
+"""In the data directory: the secret path, and the hashes of sessions."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """A file fits that somebody sends with a message; what takes less says so itself."""
-GRACE_S = 1
-"""Whole seconds that requests get to end by themselves when the listener closes."""
-CLOSE_S = 5.0
+BOUNDS = Bounds(connections=256, body_s=120.0)
+"""A body is waited for only where a session came with its head: time for the largest one through a
+tunnel, at 1 Mbit/s."""
+PATH_CHARS = 22
+"""Of a token's base64: 132 bits, and a link that still fits a line or two."""
+LOG_OUT = "/logout"
+NOTHING = b"nothing is here"
+"""All that is said outside of the secret path, whatever was asked and by whom."""
 PREFIX = re.compile(r"/[A-Za-z0-9_-]+")
 
-Scope = MutableMapping[str, object]
-Message = MutableMapping[str, object]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Header = tuple[bytes, bytes]
+
+class _Server(Protocol):
+    """What is used of the web server."""
+
+    async def run_bound(self, bound: socket.socket) -> None:
+        """Answer until told to stop, then end every request and connection."""
+        ...
 
 
 class Listener:
@@ -58,6 +74,7 @@ class Listener:
         clock: Clock,
         ids: Ids,
         log: ChannelLog,
+        bounds: Bounds,
     ) -> None:
         """Hold what is needed; `bound` listens, and is closed by `aclose`."""
         self._socket = bound
@@ -69,6 +86,9 @@ class Listener:
         self._clock = clock
         self._ids = ids
         self._log = log
+        self._bounds = bounds
+        self._cut: Counter[str] = Counter()
+        self._streams: dict[asyncio.Timeout, guard.Asked] = {}
         self._mounted: dict[str, Application] = {}
         self._front: dict[str, None] = {}
         self._stopping = asyncio.Event()
@@ -81,9 +101,14 @@ class Listener:
         return self._port
 
     @property
+    def root(self) -> str:
+        """The secret path that everything is served below, `/…`."""
+        return f"/{self._logins.path}"
+
+    @property
     def url(self) -> str:
-        """Where it answers, without a path."""
-        return f"http://{self._host}:{self._port}"
+        """Where it answers, with the secret path."""
+        return f"http://{self._host}:{self._port}{self.root}"
 
     @property
     def mounted(self) -> tuple[str, ...]:
@@ -115,8 +140,8 @@ class Listener:
         """Answer requests until `aclose` or cancelled; once."""
         self._stopped.clear()
         try:
-            server = await asyncio.to_thread(_open_uvicorn, self._answer, self._stopping)
-            await server.run(self._socket)
+            server = await asyncio.to_thread(self._open_server)
+            await server.run_bound(self._socket)
         finally:
             self._socket.close()
             self._stopped.set()
@@ -126,6 +151,33 @@ class Listener:
         self._stopping.set()
         await self._stopped.wait()
         self._socket.close()
+
+    async def log_out(self) -> int:
+        """End every session, and every link that waits; return how many sessions there were.
+
+        Raises:
+            Refused: They have ended, and would hold again after a restart.
+        """
+        now = self._clock.now()
+        count = sum(now < ends_at for ends_at in self._logins.sessions.values())
+        if not await self._take(replace(self._logins, links={}, sessions={})):
+            message = (
+                f"every browser is logged out until the daemon starts again: `{self._sessions_at}` "
+                "can't be written"
+            )
+            raise Refused(message)
+        return count
+
+    def _open_server(self) -> "_Server":
+        from zeroclaw.host.web_server import Server
+
+        return Server(self._answer, self._stopping, self._bounds, self._refuse)
+
+    def _refuse(self, why: str) -> None:
+        self._cut[why] += 1
+        count = self._cut[why]
+        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+            self._log("local_refused", why=why, count=count)
 
     # --- one request -----------------------------------------------------------------------------
 
@@ -137,89 +189,189 @@ class Listener:
             cast("Iterable[Header]", scope["headers"]),
         )
         refused = guard.refusal(request, self._port, MAX_BODY_BYTES)
-        if refused is not None:
-            await _say(send, refused.status, "text/plain", refused.text.encode())
-        elif request.path == "/health":
+        rest = guard.below(request.path, self.root)
+        if request.path == "/health" and refused is None:
             await _say(send, 200, "application/json", b'{"status":"ok"}')
-        elif request.path == "/favicon.ico":
-            # Browsers ask for one before there is a page that names its own.
+        elif rest is None:
+            await _say(send, 404, "text/plain", NOTHING)
+        elif refused is not None:
+            await _say(send, refused.status, "text/plain", refused.text.encode())
+        elif rest == guard.ICON:
             await _say(send, 204, "image/x-icon", b"")
         elif link := guard.link_of(request):
             await self._log_in(request, link, send)
         elif not self._is_open(request):
-            await _say(send, 401, "text/html", guard.LOGIN_PAGE)
+            await _say(send, 401, "text/html", guard.login_page(self.root))
         else:
-            await self._hand_over(request, scope, receive, send)
+            cast("Callable[[], None]", scope[PROVE])()
+            await self._hand_over(request, rest, scope, receive, send)
 
     def _is_open(self, request: guard.Asked) -> bool:
-        return is_open(self._logins, guard.session_of(request, self._port), self._clock.now())
+        carried = guard.sessions_of(request, self._port)
+        return is_open(self._logins, carried, self._clock.now())
 
     async def _log_in(self, request: guard.Asked, link: str, send: Send) -> None:
         session = self._ids.token()
         logins = redeem(self._logins, link, session, self._clock.now())
+        carried = guard.sessions_of(request, self._port)
         target = guard.here(request.path)
         if logins is None:
             if self._is_open(request):
                 await _say(send, 303, "text/plain", b"", ("location", target))
             else:
                 self._log("login_refused")
-                await _say(send, 401, "text/html", guard.LOGIN_PAGE)
+                await _say(send, 401, "text/html", guard.login_page(self.root))
             return
-        self._logins = logins
         self._log("logged_in")
-        await self._keep_sessions()
-        body = guard.page("Welcome", f'<a href="{target}">Go on</a>', go_to=target)
+        await self._take(without(logins, carried))
+        body = guard.page(self.root, "Welcome", f'<a href="{target}">Go on</a>', go_to=target)
         kept_s = int(SESSION_KEPT.total_seconds())
-        handed = ("set-cookie", guard.cookie(session, self._port, kept_s))
-        await _say(send, 200, "text/html", body, handed)
+        await _say(send, 200, "text/html", body, self._handed(request, session, kept_s))
 
-    async def _keep_sessions(self) -> None:
-        """Store the sessions; without it they hold until the daemon ends."""
+    async def _log_out_one(self, request: guard.Asked, send: Send) -> None:
+        """End the sessions that a request carries."""
+        self._log("logged_out")
+        await self._take(without(self._logins, guard.sessions_of(request, self._port)))
+        forgotten = self._handed(request, "", 0)
+        await _say(send, 200, "text/html", guard.logged_out_page(self.root), forgotten)
+
+    def _handed(self, request: guard.Asked, session: str, kept_s: int) -> tuple[str, str]:
+        path = f"{self.root}/"
+        made = guard.cookie(request, session, self._port, path=path, kept_s=kept_s)
+        return "set-cookie", made
+
+    async def _take(self, logins: Logins) -> bool:
+        """Let these logins hold from now on, and end the streams of others; see `keep`."""
+        self._logins = logins
+        for until, request in self._streams.items():
+            if not self._is_open(request):
+                until.reschedule(0)
+        return await self.keep()
+
+    async def keep(self) -> bool:
+        """Store path and sessions; False where they hold until the daemon ends."""
         async with self._writing:
             body = write_sessions(self._logins)
             try:
                 await asyncio.to_thread(_write_private, self._sessions_at, body)
             except OSError as error:
                 self._log("sessions_not_kept", why=error.strerror, level="warning")
+                return False
+        return True
 
     async def _hand_over(
-        self, request: guard.Asked, scope: Scope, receive: Receive, send: Send
+        self, request: guard.Asked, rest: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        prefix, slash, _ = request.path[1:].partition("/")
+        prefix, slash, _ = rest[1:].partition("/")
         application = self._mounted.get(f"/{prefix}")
         if application is not None and slash:
-            inner = {**scope, "root_path": f"/{prefix}"}
-            await application(inner, receive, _with_headers(send))
+            inner = {**scope, "root_path": f"{self.root}/{prefix}"}
+            await self._served(application, request, inner, receive, send)
         elif application is not None:
-            await _say(send, 307, "text/plain", b"", ("location", guard.here(f"{prefix}/")))
-        elif request.path == "/" and self._front:
-            first = guard.here(f"{next(iter(self._front))}/")
+            there = guard.here(f"{self.root}/{prefix}/")
+            await _say(send, 307, "text/plain", b"", ("location", there))
+        elif rest == LOG_OUT and request.method == "POST":
+            await self._log_out_one(request, send)
+        elif rest in ("", "/") and self._front:
+            first = guard.here(f"{self.root}{next(iter(self._front))}/")
             await _say(send, 303, "text/plain", b"", ("location", first))
         else:
-            await _say(send, 404, "text/plain", b"nothing is here")
+            await _say(send, 404, "text/plain", NOTHING)
+
+    async def _served(
+        self,
+        application: Application,
+        request: guard.Asked,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Let an application answer; a stream ends with the session that asked for it."""
+        until = asyncio.timeout(None)
+        try:
+            async with until:
+                await application(scope, receive, self._sending(send, request, until))
+        except TimeoutError:
+            if until.when() is None:
+                raise
+        finally:
+            self._streams.pop(until, None)
+        if until.when() is not None:
+            await send({"type": "http.response.body", "body": b""})
+
+    def _sending(self, send: Send, request: guard.Asked, until: asyncio.Timeout) -> Send:
+        """Put our headers on an answer, in place of its own of the same names."""
+        ours = frozenset(name for name, _ in guard.HEADERS)
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                theirs = cast("Iterable[Header]", message.get("headers", ()))
+                names = {name.lower() for name, _ in theirs}
+                if b"content-length" not in names:
+                    self._streams[until] = request
+                kept = [header for header in theirs if header[0].lower() not in ours]
+                message = {**message, "headers": [*guard.HEADERS, *kept]}
+            elif until in self._streams and not self._is_open(request):  # it has come to its end
+                until.reschedule(0)
+                return
+            elif not message.get("more_body"):
+                self._streams.pop(until, None)
+            await send(message)
+
+        return sending
 
 
 async def open_listener(
-    *, host: str, port: int, sessions_at: Path, clock: Clock, ids: Ids, log: ChannelLog
+    *,
+    host: str,
+    port: int,
+    sessions_at: Path,
+    clock: Clock,
+    ids: Ids,
+    log: ChannelLog,
+    bounds: Bounds = BOUNDS,
 ) -> Listener:
     """Bind the listener.
 
     Args:
         host: A loopback address, or `localhost`.
         port: 0 for any free one.
-        sessions_at: The file that keeps sessions over a restart, 0600; its directory exists.
+        sessions_at: The file that keeps the secret path, and sessions over a restart, 0600; its
+            directory exists.
         clock: For the ends of links and sessions.
         ids: For links and sessions.
         log: For facts.
+        bounds: What other programs of this machine can make grow, and how far.
 
     Raises:
         PortInUse: Somebody else has the port, or it may not be had.
     """
     logins = await asyncio.to_thread(_stored_logins, sessions_at)
     bound = bind("127.0.0.1" if host == "localhost" else host, port, key="listener.port")
-    return Listener(
-        bound=bound, logins=logins, sessions_at=sessions_at, clock=clock, ids=ids, log=log
+    listener = Listener(
+        bound=bound,
+        logins=logins if logins.path else Logins(path=ids.token()[:PATH_CHARS]),
+        sessions_at=sessions_at,
+        clock=clock,
+        ids=ids,
+        log=log,
+        bounds=bounds,
     )
+    if not logins.path:
+        await listener.keep()
+    return listener
+
+
+def log_out_stored(path: Path) -> int:
+    """End every session while no daemon runs; return how many were stored. Blocks.
+
+    Raises:
+        OSError: They can be read, and not be written.
+    """
+    logins = _stored_logins(path)
+    if logins.sessions:
+        _write_private(path, write_sessions(replace(logins, sessions={})))
+    return len(logins.sessions)
 
 
 # --- responses -----------------------------------------------------------------------------------
@@ -235,20 +387,6 @@ async def _say(send: Send, status: int, kind: str, body: bytes, *more: tuple[str
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _with_headers(send: Send) -> Send:
-    """Put our headers on an application's answer, in place of its own of the same names."""
-    ours = frozenset(name for name, _ in guard.HEADERS)
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            theirs = cast("Iterable[Header]", message.get("headers", ()))
-            kept = [header for header in theirs if header[0].lower() not in ours]
-            message = {**message, "headers": [*guard.HEADERS, *kept]}
-        await send(message)
-
-    return sending
 
 
 # --- this machine --------------------------------------------------------------------------------
@@ -267,65 +405,3 @@ def _write_private(path: Path, body: bytes) -> None:
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123  pathlib sets no mode
         file.write(body)
     new.replace(path)
-
-
-class _Http(Protocol):
-    """What is used of the web server."""
-
-    async def run(self, bound: socket.socket) -> None:
-        """Answer until told to stop, then end every request and connection."""
-        ...
-
-
-def _open_uvicorn(application: Application, stopping: asyncio.Event) -> _Http:
-    """Load the library and make a server that leaves signals, time and logs alone."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        """Stops when told, without polling; uvicorn's own loop wakes ten times a second."""
-
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-        async def main_loop(self) -> None:
-            await self.on_tick(0)
-            await stopping.wait()
-
-        async def run_bound(self, bound: socket.socket) -> None:
-            try:
-                await self.serve(sockets=[bound])
-            except asyncio.CancelledError:
-                if self.started:  # cancelled in its main loop, so it has not shut down
-                    async with asyncio.timeout(CLOSE_S):
-                        await self.shutdown(sockets=[bound])
-                raise
-            finally:
-                requests = set(self.server_state.tasks)
-                if requests:
-                    await asyncio.wait(requests, timeout=CLOSE_S)
-
-    config = uvicorn.Config(
-        application,
-        interface="asgi3",
-        lifespan="off",
-        http="h11",
-        ws="none",
-        loop="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        limit_concurrency=256,
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    server = Server(config)
-
-    class Http:
-        """uvicorn behind our name."""
-
-        async def run(self, bound: socket.socket) -> None:
-            await server.run_bound(bound)
-
-    return Http()

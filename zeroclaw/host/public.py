@@ -3,9 +3,8 @@
     connection ── TLS ── head ── POST to a mounted path ── hook ── a status without a body
 
 It is bound when a channel of the configuration needs it, and not before. Everything that a stranger
-can make grow has a bound: connections, the head, the body, and the time for each. When all
-connections are taken, the oldest that has brought nothing useful yet makes room for the next, so
-that whoever holds connections open keeps no platform out. What is refused is counted; of a flood
+can make grow has a bound: connections, the head, the body, and the time for each; `crowd.py` keeps
+whoever holds connections open from keeping a platform out. What is refused is counted; of a flood
 the first, the second, the fourth and so on are logged, and never what was sent.
 """
 
@@ -24,7 +23,8 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.binding import bind
-from zeroclaw.host.public_line import SUCCESS, Bounds, Line, NotRead, Request
+from zeroclaw.host.crowd import Bounds, Crowd
+from zeroclaw.host.public_line import SUCCESS, Line, NotRead, Request
 from zeroclaw.mount import Hook, HookAnswer
 
 DEFAULT_BOUNDS = Bounds()
@@ -48,8 +48,7 @@ class PublicListener:
         self._bounds = bounds
         self._log = log
         self._hooks: dict[str, Hook] = {}
-        self._open: set[Line] = set()
-        self._unproven: dict[Line, None] = {}
+        self._crowd = Crowd[Line](bounds.connections, self._refuse)
         self.refused: Counter[str] = Counter()
 
     @property
@@ -108,50 +107,34 @@ class PublicListener:
     # --- one connection --------------------------------------------------------------------------
 
     async def _connection(self, line: Line) -> None:
-        if len(self._open) >= self._bounds.connections and not self._makes_room():
-            self._refuse("crowded")
-            line.cut()
+        if not self._crowd.enter(line):
             await line.aclose()
             return
-        self._open.add(line)
-        self._unproven[line] = None
         try:
             ended = await call(lambda: self._talk(line))
             if isinstance(ended, Raised):
                 self._broke(line, ended)
         finally:
-            self._open.discard(line)
-            self._unproven.pop(line, None)
+            self._crowd.leave(line)
             await line.aclose()
 
     async def _talk(self, line: Line) -> None:
         await line.open(self._tls)
         while await self._request(line):
-            self._unproven.pop(line, None)
+            self._crowd.prove(line)
 
     def _broke(self, line: Line, ended: Raised) -> None:
         line.cut()
         if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
             # A fault in here ends this connection, never the daemon.
             self._log("connection_failed", why=ended.line, level="error")
-        elif line in self._unproven:
+        elif not self._crowd.is_proven(line):
             self._refuse("garbled or slow")
-
-    def _makes_room(self) -> bool:
-        """Cut the oldest that has brought nothing, and brings nothing whole; False for none."""
-        oldest = next((line for line in self._unproven if not line.is_heard), None)
-        if oldest is None:
-            return False
-        self._refuse("crowded")
-        del self._unproven[oldest]
-        self._open.discard(oldest)
-        oldest.cut()
-        return True
 
     async def _request(self, line: Line) -> bool:
         """Answer one request; False when the connection ends with it."""
         bounds = self._bounds
-        async with asyncio.timeout(bounds.head_s if line in self._unproven else bounds.keep_s):
+        async with asyncio.timeout(bounds.keep_s if self._crowd.is_proven(line) else bounds.head_s):
             head = await line.next()
         if not isinstance(head, h11.Request):
             return False

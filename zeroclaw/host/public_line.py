@@ -10,40 +10,14 @@ from http.client import responses
 import h11
 
 from zeroclaw.errors import ZeroclawError
+from zeroclaw.host.crowd import Bounds
 from zeroclaw.mount import HookAnswer
-from zeroclaw.value import Value
 
 CLOSE_S = 1.0
 LINGER_BYTES = 64 * 1024
 """Read and thrown away behind an early answer; else the system might cut the answer off."""
 READ_BYTES = 16 * 1024
 SUCCESS = 300
-
-
-class Bounds(Value):
-    """What strangers can make grow, and how far; times in seconds.
-
-    Attributes:
-        connections: Also those whose handshake is under way; each carries one request at a time.
-        head_bytes: Of a request line and its headers.
-        body_bytes: Telegram's largest update, a long message that answers another one, stays below
-            a tenth of it by the limits that its API documents.
-        head_s: For the TLS handshake, and again from there to the end of the first head.
-        body_s: For a body.
-        answer_s: For the body and the hook; Telegram gives up after 60 s.
-        keep_s: Between requests; longer than the 60 s after which Telegram closes, so that it is
-            the one who does, and no update meets a connection that is about to go.
-        full_s: Until a connection is accepted again after the system had no room for one.
-    """
-
-    connections: int = 128
-    head_bytes: int = 16 * 1024
-    body_bytes: int = 1024 * 1024
-    head_s: float = 10.0
-    body_s: float = 10.0
-    answer_s: float = 50.0
-    keep_s: float = 75.0
-    full_s: float = 1.0
 
 
 class NotRead(ZeroclawError):

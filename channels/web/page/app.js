@@ -35,6 +35,10 @@ const outbox = new Outbox({
     items.mark(ownId(message), "waiting");
     showWork();
   },
+  loggedOut() {
+    state("logged out");
+    showWork();
+  },
 });
 
 function ownId(message) {
@@ -104,14 +108,18 @@ const SAID = {
   connecting: "connecting",
   connected: "connected",
   reconnecting: "no connection, trying again",
-  "logged out": "logged out: run `zeroclaw status` for a new link",
+  "logged out": "logged out",
 };
 
 function state(name) {
   const line = by("connection");
+  if (name === "logged out") outbox.messages.forEach((one) => items.mark(ownId(one), "waiting"));
   if (line.dataset.state === name) return;
   line.dataset.state = name;
   line.textContent = SAID[name];
+  const isLoggedOut = name === "logged out";
+  by("loggedout").hidden = !isLoggedOut;
+  by("logout").hidden = isLoggedOut;
 }
 
 /* --- small signs ------------------------------------------------------------------------------- */

@@ -4,7 +4,11 @@ const WAITS_MS = [500, 1000, 2000, 4000, 8000];
 const KEPT = "zeroclaw-unsent";
 
 export class Refused extends Error {}
-export class LoggedOut extends Refused {}
+export class LoggedOut extends Refused {
+  constructor() {
+    super("you are logged out");
+  }
+}
 
 /* Post once. Throws `Refused` when repeating it changes nothing, another error when it may help. */
 async function post(path, body) {
@@ -13,7 +17,7 @@ async function post(path, body) {
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
   });
-  if (answer.status === 401) throw new LoggedOut("the login has ended");
+  if (answer.status === 401) throw new LoggedOut();
   if (answer.ok) {
     const said = await answer.json();
     if (said.status === "ignored") throw new Refused("the daemon ignores this");
@@ -31,6 +35,7 @@ export async function upload(id, file) {
     try {
       const answer = await fetch(`files/${id}`, { method: "POST", body: file });
       if (answer.ok) return;
+      if (answer.status === 401) throw new LoggedOut();
       const isJson = answer.headers.get("content-type")?.startsWith("application/json");
       const why = isJson ? (await answer.json()).error : await answer.text();
       if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);
@@ -57,10 +62,11 @@ export async function postAnswer(answer) {
 }
 
 /* Messages on their way, one at a time and in order, until each is acknowledged. They outlive a
-   reload of the page, and their ids stay, so that the daemon takes each once. */
+   reload of the page and the end of a login, and their ids stay, so that the daemon takes each
+   once. */
 export class Outbox {
-  constructor({ acknowledged, refused, waiting }) {
-    this.told = { acknowledged, refused, waiting };
+  constructor({ acknowledged, refused, waiting, loggedOut }) {
+    this.told = { acknowledged, refused, waiting, loggedOut };
     this.messages = stored();
     this.wake = () => {};
     this.isRunning = false;
@@ -94,7 +100,10 @@ export class Outbox {
         this.told.acknowledged(message, said.toast);
         tries = 0;
       } catch (error) {
-        if (error instanceof LoggedOut) break;
+        if (error instanceof LoggedOut) {
+          this.told.loggedOut();
+          break;
+        }
         if (error instanceof Refused) {
           this.drop(message);
           this.told.refused(message, error.message);
@@ -144,7 +153,9 @@ export async function follow({ heard, state }) {
     });
     if (await isLoggedOut()) {
       state("logged out");
-      return;
+      do await lookedAt(); while (await isLoggedOut());
+      tries = 0;
+      continue;
     }
     state("reconnecting");
     await pause(WAITS_MS[Math.min(tries, 3)]);
@@ -163,6 +174,14 @@ function connection(heard) {
       source.close();
       resolve();
     });
+  });
+}
+
+/* Somebody comes back to this page, maybe from the tab that a login link opened. */
+function lookedAt() {
+  return new Promise((resolve) => {
+    window.addEventListener("focus", resolve, { once: true });
+    document.addEventListener("visibilitychange", resolve, { once: true });
   });
 }
 

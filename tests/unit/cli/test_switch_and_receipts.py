@@ -18,6 +18,8 @@ from zeroclaw.cli.receipts import line
 from zeroclaw.cli.status import lines
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.control import Control
+from zeroclaw.host.listener import SESSIONS
+from zeroclaw.host.login import Logins, read_sessions, write_sessions
 from zeroclaw.inbound.switch import read_halt
 from zeroclaw.stores.sqlite import open_store
 
@@ -70,6 +72,37 @@ async def halted(place: Path) -> str:
     finally:
         await store.aclose()
     return "" if halt is None else halt.by
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, "no browser was logged in\n"),
+        (1, "1 browser is logged out\n"),
+        (2, "2 browsers are logged out\n"),
+    ],
+)
+async def test_every_browser_is_logged_out_by_the_daemon(
+    count: int, said: str, tmp_path: Path
+) -> None:
+    async with daemon(tmp_path, "logout", {"sessions": count}) as asked:
+        told = await asyncio.to_thread(run, "logout", "--data-dir", str(tmp_path))
+    assert (told, asked) == ((0, said, ""), [{"call": "logout"}])
+
+
+def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
+    """The path stays, and with it bookmarks; a file that can't be written is told of (P10)."""
+    ends_at = datetime(2999, 1, 1, tzinfo=UTC)
+    file = tmp_path / SESSIONS
+    file.write_bytes(write_sessions(Logins(path="secret", sessions={"a": ends_at})))
+    blocked = tmp_path / f"{SESSIONS}.new"
+    blocked.mkdir()
+    code, _, why = run("logout", "--data-dir", str(tmp_path))
+    assert (code, f"`{file}` can't be written: is a directory" in why) == (1, True)
+    blocked.rmdir()
+    assert run("logout", "--data-dir", str(tmp_path)) == (0, "1 browser is logged out\n", "")
+    assert read_sessions(file.read_bytes()) == Logins(path="secret")
+    assert run("logout", "--data-dir", str(tmp_path)) == (0, "no browser was logged in\n", "")
 
 
 def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None:

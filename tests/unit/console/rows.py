@@ -20,7 +20,7 @@ from zeroclaw.inbound.pairing import Stranger
 from zeroclaw.value import replace
 
 AT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-PLACE = Place(root="/console", chat="/web/", token="the-token")
+PLACE = Place(root="/console", chat="/web/", log_out="/logout", token="the-token")
 HOSTILE = "<script>alert('x')</script>"
 ANN = Principal(
     id="person:ann", roles=frozenset(), channel="chat", sender="ann", display=f"Ann {HOSTILE}"

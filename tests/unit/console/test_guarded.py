@@ -160,7 +160,7 @@ async def test_the_bare_address_leads_to_the_chat_and_never_here(
     async with served(world, tmp_path) as (house, listener, client):
         assert (await client.get("/")).status_code == 404
         listener.web("/web", house.rooms.page.answer)
-        assert (await client.get("/")).headers["location"] == "/web/"
+        assert (await client.get("/")).headers["location"] == f"{listener.root}/web/"
         answer = await client.get("/console/style.css")
         assert answer.headers["content-security-policy"] == POLICY
         assert answer.headers["content-type"].startswith("text/css")

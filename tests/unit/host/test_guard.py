@@ -6,12 +6,13 @@ from zeroclaw.host.guard import (
     POLICY,
     Asked,
     asked,
+    below,
     cookie,
     here,
     link_of,
     page,
     refusal,
-    session_of,
+    sessions_of,
 )
 from zeroclaw.value import replace
 
@@ -65,6 +66,7 @@ def test_the_port_that_http_implies_may_be_left_out() -> None:
         ("", "http://localhost:8420", 403),
         ("", "http://127.0.0.1:9999", 403),
         ("", "https://127.0.0.1:8420", 403),
+        ("", "http://127.0.0.1:8420.evil.example", 403),
         ("", "null", 403),
         ("", "", 403),
     ],
@@ -110,23 +112,63 @@ def test_a_body_is_measured_before_it_is_read(length: str, coding: str, answer: 
 
 
 @pytest.mark.parametrize(
-    ("header", "session"),
+    ("header", "sessions"),
     [
-        ("", ""),
-        ("zeroclaw_8420=abc", "abc"),
-        ("a=b; zeroclaw_8420=abc; c=d", "abc"),
-        ("zeroclaw_8421=abc", ""),
-        ("xzeroclaw_8420=abc", ""),
+        ("", ()),
+        ("zeroclaw_8420=abc", ("abc",)),
+        ("a=b; zeroclaw_8420=abc; c=d", ("abc",)),
+        ("zeroclaw_8420=theirs; zeroclaw_8420=abc", ("theirs", "abc")),
+        ("zeroclaw_8421=abc", ()),
+        ("xzeroclaw_8420=abc; __Secure-zeroclaw_8420=abc", ()),
     ],
 )
-def test_the_session_is_the_cookie_of_our_port(header: str, session: str) -> None:
-    assert session_of(replace(GET, cookie=header), PORT) == session
+def test_the_sessions_are_the_cookies_of_our_port(header: str, sessions: tuple[str, ...]) -> None:
+    """A program on another port can put one beside ours, which does not log us out."""
+    assert sessions_of(replace(GET, cookie=header), PORT) == sessions
 
 
-def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites() -> None:
-    assert cookie("abc", PORT, 60) == (
-        "zeroclaw_8420=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Strict"
-    )
+def test_over_tls_only_a_cookie_that_tls_set_counts() -> None:
+    both = "zeroclaw_8420=plain; __Secure-zeroclaw_8420=abc"
+    assert sessions_of(replace(GET, cookie=both, scheme="https"), PORT) == ("abc",)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "header"),
+    [
+        ("http", "zeroclaw_8420=abc; Path=/p/; Max-Age=60; HttpOnly; SameSite=Strict"),
+        (
+            "https",
+            "__Secure-zeroclaw_8420=abc; Path=/p/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
+        ),
+    ],
+)
+def test_the_cookie_is_out_of_reach_of_scripts_other_sites_and_other_ports(
+    scheme: str, header: str
+) -> None:
+    """Ports share cookies; the secret path is what they do not share."""
+    request = replace(GET, scheme=scheme)
+    assert cookie(request, "abc", PORT, path="/p/", kept_s=60) == header
+
+
+@pytest.mark.parametrize(
+    ("path", "rest"),
+    [
+        ("/secret/web/", "/web/"),
+        ("/secret/", "/"),
+        ("/secret", ""),
+        ("/secre", None),
+        ("/secretweb/", None),
+        ("//secret/web/", None),
+        ("/SECRET/web/", None),
+        ("/x/../secret/web/", None),
+        ("secret/web/", None),
+        ("/", None),
+        ("", None),
+        ("/\ufffd\U0001f600", None),
+    ],
+)
+def test_only_what_is_below_the_secret_path_is_ours(path: str, rest: str | None) -> None:
+    assert below(path, "/secret") == rest
 
 
 @pytest.mark.parametrize(
@@ -166,16 +208,17 @@ def test_headers_are_collected_and_repeated_ones_joined() -> None:
         (b"cookie", b"c=d"),
         (b"origin", b"one"),
         (b"origin", b"two"),
+        (b"x-forwarded-proto", b"HTTPS"),
         (b"x-other", b"\xff"),
     ]
     assert asked("GET", "/", "q", headers) == Asked(
         method="GET", path="/", query="q", host="localhost:8420", cookie="a=b; c=d",
-        origin="one, two",
+        origin="one, two", scheme="https",
     )  # fmt: skip
 
 
 def test_a_page_of_ours_shows_text_as_text() -> None:
-    assert b"<script>" not in page("<script>", go_to='/"><script>')
+    assert b"<script>" not in page("/p", "<script>", go_to='/"><script>')
 
 
 def test_the_policy_lets_nothing_in_but_our_own() -> None:

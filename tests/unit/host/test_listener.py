@@ -12,18 +12,20 @@ import pytest
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
-from zeroclaw.errors import PortInUse
+from zeroclaw.errors import PortInUse, Refused
+from zeroclaw.host.asgi import Message, Receive, Scope, Send
+from zeroclaw.host.crowd import Bounds
 from zeroclaw.host.guard import HEADERS
 from zeroclaw.host.listener import (
+    BOUNDS,
     MAX_BODY_BYTES,
+    NOTHING,
     Listener,
-    Message,
-    Receive,
-    Scope,
-    Send,
+    log_out_stored,
     open_listener,
 )
 from zeroclaw.host.login import SESSION_KEPT
+from zeroclaw.value import replace
 
 # Each opens and closes real sockets, and uvicorn sleeps a tenth of a second at its end.
 pytestmark = pytest.mark.slow
@@ -34,7 +36,12 @@ def no_log(event: str, /, **fields: object) -> None:
 
 
 async def opened(
-    directory: Path, *, port: int = 0, clock: ManualClock | None = None, start: int = 0
+    directory: Path,
+    *,
+    port: int = 0,
+    clock: ManualClock | None = None,
+    start: int = 0,
+    bounds: Bounds = BOUNDS,
 ) -> Listener:
     return await open_listener(
         host="127.0.0.1",
@@ -43,6 +50,7 @@ async def opened(
         clock=clock or ManualClock(),
         ids=CountingIds(start),
         log=no_log,
+        bounds=bounds,
     )
 
 
@@ -79,12 +87,207 @@ async def test_without_a_login_a_page_says_how_to_get_one_and_nothing_else(tmp_p
             assert (await client.get("/chat/?login=guess")).status_code == 401
 
 
+async def test_outside_of_the_secret_path_there_is_one_answer_to_everything(tmp_path: Path) -> None:
+    """Nobody learns what runs here: not by a path, a method, a host, an origin, a size or a login."""
+    async with serving(await opened(tmp_path)) as listener:
+        listener.web("/chat", echo)
+        link = listener.fresh_login_url("/chat/").rpartition("?")[2]
+        bare = f"http://127.0.0.1:{listener.port}"
+        async with visiting(listener) as client:
+            asked = [
+                await client.get(f"{bare}/"),
+                await client.get(f"{bare}/chat/"),
+                await client.get(f"{bare}/console/"),
+                await client.get(f"{bare}/favicon.ico"),
+                await client.get(f"{bare}/health/"),
+                await client.get(f"{bare}/?{link}"),
+                await client.get(f"{listener.url[:-1]}/chat/"),
+                await client.get(f"{listener.url}x/chat/"),
+                await client.get(f"{bare}/", headers={"host": "evil.example"}),
+                await client.get(f"{bare}/health", headers={"host": "evil.example"}),
+                await client.post(f"{bare}/logout", headers={"origin": "http://evil.example"}),
+                await client.post(f"{bare}/chat/", content=b"x" * (MAX_BODY_BYTES + 1)),
+            ]
+            assert (await client.get(f"/chat/?{link}")).status_code == 200
+    said = {(answer.status_code, answer.content, str(answer.headers)) for answer in asked}
+    assert {(status, body) for status, body, _ in said} == {(404, NOTHING)}
+    assert len(said) == 1
+
+
+async def test_the_cookie_is_for_the_secret_path_alone(tmp_path: Path) -> None:
+    """It is made once, stored for its owner alone, and kept; browsers tell ports apart by nothing."""
+    async with serving(await opened(tmp_path)) as listener:
+        root = listener.root
+        assert len(root) == len("/") + 22
+        assert listener.url.endswith(f":{listener.port}{root}")
+        async with visiting(listener, logged_in=False) as client:
+            handed = (await client.get(listener.fresh_login_url())).headers["set-cookie"]
+            assert f"; Path={root}/; " in handed
+            over_tls = await client.get(
+                listener.fresh_login_url(), headers={"x-forwarded-proto": "https"}
+            )
+            assert over_tls.headers["set-cookie"].startswith("__Secure-zeroclaw_")
+            assert over_tls.headers["set-cookie"].endswith("; Secure")
+    assert (tmp_path / "sessions").stat().st_mode & 0o777 == 0o600
+    again = await opened(tmp_path, start=100)
+    assert again.root == root
+    await again.aclose()
+
+
+async def test_a_login_replaces_the_session_that_the_browser_had(tmp_path: Path) -> None:
+    """Nobody goes on with a session from before it."""
+    async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
+        before = dict(client.cookies)
+        assert (await client.get(listener.fresh_login_url())).status_code == 200
+        assert dict(client.cookies) != before
+        assert (await client.get("/")).status_code == 404
+        async with visiting(listener, logged_in=False) as old:
+            old.cookies.update(before)
+            assert (await old.get("/")).status_code == 401
+
+
+async def test_a_browser_logs_out_by_itself_and_no_other_page_does_it(tmp_path: Path) -> None:
+    async with serving(await opened(tmp_path)) as listener:
+        listener.web("/chat", echo)
+        async with visiting(listener) as one, visiting(listener) as other:
+            forged = await one.post("/logout", headers={"sec-fetch-site": "same-site"})
+            assert (forged.status_code, (await one.get("/logout")).status_code) == (403, 404)
+            assert (await one.get("/chat/")).status_code == 200
+            out = await one.post("/logout")
+            assert (out.status_code, "logged out" in out.text) == (200, True)
+            assert "Max-Age=0" in out.headers["set-cookie"]
+            assert (await one.get("/chat/")).status_code == 401
+            assert (await other.get("/chat/")).status_code == 200
+
+
+@pytest.mark.parametrize("how", ["logged out", "run out"])
+async def test_a_stream_ends_with_its_session(how: str, tmp_path: Path) -> None:
+    """Whoever is logged out hears nothing more; it ends whole, and the application's end is waited
+    for."""
+    more, ended = asyncio.Event(), asyncio.Event()
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            for text in (b"first", b"second"):
+                await send({"type": "http.response.body", "body": text, "more_body": True})
+                await more.wait()
+        finally:
+            ended.set()
+
+    clock = ManualClock()
+    async with serving(await opened(tmp_path, clock=clock)) as listener:
+        listener.web("/chat", stream)
+        link = listener.fresh_login_url()
+        async with visiting(listener) as client, client.stream("GET", "/chat/") as answer:
+            chunks = answer.aiter_bytes()
+            assert await anext(chunks) == b"first"
+            if how == "logged out":
+                assert await listener.log_out() == 1
+            else:
+                await clock.advance((SESSION_KEPT + timedelta(seconds=1)).total_seconds())
+                more.set()
+            assert [chunk async for chunk in chunks] == []
+            assert ended.is_set()
+            assert (await client.get("/chat/")).status_code == 401
+            assert (await client.get(link)).status_code == 401
+
+
+async def test_sessions_end_while_no_daemon_runs(tmp_path: Path) -> None:
+    """The path stays, so that bookmarks hold."""
+    async with serving(await opened(tmp_path)) as listener:
+        port = listener.port
+        async with visiting(listener) as client:
+            cookies = client.cookies
+    assert await asyncio.to_thread(log_out_stored, tmp_path / "sessions") == 1
+    again = await opened(tmp_path, port=port, start=100)
+    assert again.root == listener.root
+    async with serving(again), visiting(again, logged_in=False) as client:
+        client.cookies = cookies
+        assert (await client.get("/")).status_code == 401
+
+
+async def test_a_logout_that_would_not_outlive_the_daemon_says_so(tmp_path: Path) -> None:
+    async with serving(await opened(tmp_path)) as listener, visiting(listener) as client:
+        (tmp_path / "sessions.new").mkdir()
+        with pytest.raises(Refused, match="until the daemon starts again"):
+            await listener.log_out()
+        assert (await client.get("/")).status_code == 401
+
+
+async def half_sent(
+    listener: Listener, sent: bytes
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+    writer.write(sent)
+    await writer.drain()
+    return reader, writer
+
+
+HALF = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "
+
+
+async def test_whoever_holds_every_connection_keeps_nobody_out(tmp_path: Path) -> None:
+    """The oldest that has brought nothing makes room; whoever is logged in stays."""
+    bounds = replace(BOUNDS, connections=4)
+    async with serving(await opened(tmp_path, bounds=bounds)) as listener:
+        listener.web("/chat", echo)
+        async with visiting(listener) as client:
+            assert (await client.get("/chat/")).status_code == 200
+            held = [await half_sent(listener, HALF) for _ in range(40)]
+            assert (await client.get("/chat/")).status_code == 200
+            async with visiting(listener) as another:
+                assert (await another.get("/chat/")).status_code == 200
+            assert [await reader.read() for reader, _ in held[:30]] == [b""] * 30
+        for _, writer in held:
+            writer.close()
+
+
+BODY = "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nsec-fetch-site: same-origin\r\n{more}content-length: 9999999\r\n\r\nx"
+
+
+@pytest.mark.parametrize("stage", ["head", "body", "refused body", "next head"])
+async def test_each_stage_of_a_connection_has_its_time(stage: str, tmp_path: Path) -> None:
+    """Bytes that do not end the stage do not lengthen it."""
+    bounds = Bounds(head_s=0.05, body_s=0.05, keep_s=0.05)
+    took_body = asyncio.Event()
+
+    async def read(scope: Scope, receive: Receive, send: Send) -> None:
+        took_body.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async with serving(await opened(tmp_path, bounds=bounds)) as listener:
+        listener.web("/read", read)
+        async with visiting(listener) as client:
+            cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        path = f"{listener.root}/read/"
+        sent = {
+            "head": "GET / HTTP/1.1\r\nx: ",
+            "body": BODY.format(path=path, port=listener.port, more=f"cookie: {cookie}\r\n"),
+            "refused body": BODY.format(path="/", port=listener.port, more=""),
+            "next head": "GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\nGET / HTTP/1.1\r\nx: ",
+        }[stage]
+        _, writer = await half_sent(listener, sent.encode())
+        while not writer.is_closing():
+            writer.write(b"x")
+            await asyncio.sleep(0)
+        assert took_body.is_set() == (stage == "body")
+
+
+async def test_who_sends_nothing_is_cut(tmp_path: Path) -> None:
+    async with serving(await opened(tmp_path, bounds=Bounds(head_s=0.05))) as listener:
+        reader, writer = await half_sent(listener, b"")
+        assert await reader.read() == b""
+        writer.close()
+
+
 async def test_health_needs_no_login(tmp_path: Path) -> None:
     async with (
         serving(await opened(tmp_path)) as listener,
         visiting(listener, logged_in=False) as client,
     ):
-        answer = await client.get("/health")
+        answer = await client.get(f"http://127.0.0.1:{listener.port}/health")
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
@@ -96,11 +299,12 @@ async def test_a_link_logs_one_browser_in_once(tmp_path: Path) -> None:
             first = await client.get(link)
             handed = first.headers["set-cookie"]
             assert first.status_code == 200
-            assert 'content="0;url=/chat/"' in first.text
+            assert f'content="0;url={listener.root}/chat/"' in first.text
             assert "HttpOnly; SameSite=Strict" in handed
-            assert (await client.get("/chat/")).text == "GET /chat /chat/"
+            root = listener.root
+            assert (await client.get("/chat/")).text == f"GET {root}/chat {root}/chat/"
             again = await client.get(link)
-            assert (again.status_code, again.headers["location"]) == (303, "/chat/")
+            assert (again.status_code, again.headers["location"]) == (303, f"{root}/chat/")
         async with visiting(listener, logged_in=False) as other:
             assert (await other.get(link)).status_code == 401
 
@@ -109,7 +313,7 @@ async def test_every_answer_carries_our_headers(tmp_path: Path) -> None:
     async with serving(await opened(tmp_path)) as listener:
         listener.web("/chat", echo)
         async with visiting(listener) as client:
-            for path in ("/", "/chat/", "/health", "/nothing"):
+            for path in ("/", "/chat/", f"http://127.0.0.1:{listener.port}/health", "/nothing"):
                 headers = (await client.get(path)).headers
                 assert [headers.get_list(name.decode()) for name, _ in HEADERS] == [
                     [value.decode()] for _, value in HEADERS
@@ -134,9 +338,10 @@ async def test_what_is_mounted_is_found_below_its_prefix(tmp_path: Path) -> None
         assert (await client.get("/")).status_code == 404
         listener.web("/chat", echo)
         listener.web("/other", echo)
-        assert (await client.get("/")).headers["location"] == "/chat/"
-        assert (await client.get("/other")).headers["location"] == "/other/"
-        assert (await client.get("/other/a/b")).text == "GET /other /other/a/b"
+        root = listener.root
+        assert (await client.get("/")).headers["location"] == f"{root}/chat/"
+        assert (await client.get("/other")).headers["location"] == f"{root}/other/"
+        assert (await client.get("/other/a/b")).text == f"GET {root}/other {root}/other/a/b"
         assert (await client.get("/nothing/")).status_code == 404
     assert listener.mounted == ("/chat", "/other")
 
@@ -202,7 +407,7 @@ async def test_a_second_daemon_cannot_bind_before_the_first_serves(tmp_path: Pat
 async def test_closing_frees_the_port_and_is_safe_twice(tmp_path: Path) -> None:
     listener = await opened(tmp_path)
     async with serving(listener), visiting(listener, logged_in=False) as client:
-        assert (await client.get("/health")).status_code == 200
+        assert (await client.get("/")).status_code == 401
     await listener.aclose()
     again = await opened(tmp_path, port=listener.port)
     await again.aclose()
@@ -213,7 +418,7 @@ async def test_a_cancelled_listener_frees_its_port(tmp_path: Path) -> None:
     async with asyncio.TaskGroup() as group:
         task = group.create_task(listener.serve())
         async with visiting(listener, logged_in=False) as client:
-            assert (await client.get("/health")).status_code == 200
+            assert (await client.get("/")).status_code == 401
         task.cancel()
     assert task.cancelled()
     again = await opened(tmp_path, port=listener.port)
@@ -248,5 +453,6 @@ async def test_the_bare_address_never_leads_to_what_stands_beside(tmp_path: Path
         listener.beside("/console", echo)
         listener.web("/chat", echo)
         async with visiting(listener) as client:
-            assert (await client.get("/")).headers["location"] == "/chat/"
-            assert (await client.get("/console/")).text == "GET /console /console/"
+            root = listener.root
+            assert (await client.get("/")).headers["location"] == f"{root}/chat/"
+            assert (await client.get("/console/")).text == f"GET {root}/console {root}/console/"

@@ -13,8 +13,9 @@ import pytest
 
 from tests.fakes.house_parts import Facts
 from zeroclaw.errors import ChannelUnavailable, ConfigError
+from zeroclaw.host.crowd import Bounds
 from zeroclaw.host.public import DEFAULT_BOUNDS, PublicListener, open_public
-from zeroclaw.host.public_line import LINGER_BYTES, Bounds
+from zeroclaw.host.public_line import LINGER_BYTES
 from zeroclaw.mount import HookAnswer, HookRequest
 
 # All open real sockets.

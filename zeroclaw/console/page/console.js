@@ -191,7 +191,7 @@ document.addEventListener("visibilitychange", () => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  if (form.method !== "post" || form.id === "logout") return;
   event.preventDefault();
   void send(form, new URLSearchParams(new FormData(form, event.submitter)));
 });

@@ -1,0 +1,97 @@
+"""The open connections of a listener: how many there are, and which makes room for the next.
+
+Whoever holds connections open keeps nobody out. When all are taken, the oldest that has brought
+nothing useful yet is cut for the one that comes; a connection is proven once it has.
+"""
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from zeroclaw.value import Value
+
+
+class Bounds(Value):
+    """What strangers can make grow on a listener, and how far; times in seconds.
+
+    Attributes:
+        connections: Also those whose handshake is under way; each carries one request at a time.
+        head_bytes: Of a request line and its headers.
+        body_bytes: Telegram's largest update, a long message that answers another one, stays below
+            a tenth of it by the limits that its API documents.
+        head_s: For the TLS handshake, and again from there to the end of the first head.
+        body_s: For a body.
+        answer_s: For the body and the hook; Telegram gives up after 60 s.
+        keep_s: From an answer to the end of the next head; longer than the 60 s after which
+            Telegram closes, so that it is the one who does, and no update meets a connection that
+            is about to go.
+        full_s: Until a connection is accepted again after the system had no room for one.
+    """
+
+    connections: int = 128
+    head_bytes: int = 16 * 1024
+    body_bytes: int = 1024 * 1024
+    head_s: float = 10.0
+    body_s: float = 10.0
+    answer_s: float = 50.0
+    keep_s: float = 75.0
+    full_s: float = 1.0
+
+
+class Connection(Protocol):
+    """What is used of a connection."""
+
+    @property
+    def is_heard(self) -> bool:
+        """A request is here to its last byte, and waits for its answer."""
+        ...
+
+    def cut(self) -> None:
+        """End it at once, whatever is under way."""
+        ...
+
+
+One = TypeVar("One", bound=Connection)
+
+
+class Crowd(Generic[One]):
+    """The connections that a listener has open."""
+
+    def __init__(self, most: int, refuse: Callable[[str], None]) -> None:
+        """Hold at most so many; `refuse` counts what is cut, with the reason."""
+        self._most = most
+        self._refuse = refuse
+        self._open: set[One] = set()
+        self._unproven: dict[One, None] = {}
+
+    def enter(self, one: One) -> bool:
+        """Take a connection in; False, and cut, when there is no room and none can be made."""
+        if len(self._open) >= self._most and not self._makes_room():
+            self._refuse("crowded")
+            one.cut()
+            return False
+        self._open.add(one)
+        self._unproven[one] = None
+        return True
+
+    def leave(self, one: One) -> None:
+        """Forget a connection; safe twice."""
+        self._open.discard(one)
+        self._unproven.pop(one, None)
+
+    def prove(self, one: One) -> None:
+        """Note that a connection has brought something useful: it makes room for nobody."""
+        self._unproven.pop(one, None)
+
+    def is_proven(self, one: One) -> bool:
+        """Tell whether it has."""
+        return one not in self._unproven
+
+    def _makes_room(self) -> bool:
+        """Cut the oldest that has brought nothing, and brings nothing whole; False for none."""
+        oldest = next((one for one in self._unproven if not one.is_heard), None)
+        if oldest is None:
+            return False
+        self._refuse("crowded")
+        self.leave(oldest)
+        oldest.cut()
+        return True
