@@ -32,6 +32,9 @@ _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardl
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 # The library's time grows with the square of the levels, to seconds for a line of nothing else.
 _DEEP = re.compile(r"^[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+){50}", re.MULTILINE)
+# And with the square of what begins a block; no message that people read has so many in a part.
+_BLOCK = re.compile(r"^[ \t]*+(?:`{3}|~{3}|#{1,6}[ \t])", re.MULTILINE)
+MOST_BLOCKS = 200
 
 
 def markdown(text: str, *, richly: bool = False) -> Rendered:
@@ -53,7 +56,7 @@ def measure(rendered: Rendered) -> int:
 
 def _styled(source: str, *, richly: bool) -> Styled:
     clean = _DROPPED.sub("", storable(source).replace("\r\n", "\n"))
-    if _DEEP.search(clean):
+    if _DEEP.search(clean) or len(_BLOCK.findall(clean)) > MOST_BLOCKS:
         return Styled(text=clean.strip())
     free = (one for one in _STAND_INS if one not in clean)
     # Where all stand for something already, the first three are read as what they stand for here.

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.telegram.render import markdown, measure
+from channels.telegram import render
+from channels.telegram.render import MOST_BLOCKS, markdown, measure
 from channels.telegram.styled import Mark, Styled, cut, from_body, units
 
 MARKUP = st.lists(
@@ -123,3 +124,13 @@ def test_a_text_that_holds_every_sign_for_private_use_is_shown() -> None:
     """Nothing is left to stand for what is hidden from the library; that breaks nothing."""
     every = "".join(map(chr, range(0xE000, 0xF900)))
     assert markdown(every).plain.endswith(every[3:])
+
+
+@pytest.mark.parametrize("block", ["```\n", "~~~\n", "# a\n", "  ## a\n"])
+def test_a_text_of_nothing_but_blocks_stays_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch, block: str
+) -> None:
+    """The library takes a second for a few thousand of them, on the event loop; it is not asked."""
+    monkeypatch.setattr(render, "_parsed", None)
+    text = block * (MOST_BLOCKS + 1)
+    assert markdown(text).plain == text.strip()
