@@ -335,8 +335,8 @@ IT_IS_UNTRUSTED = Sentence(
 )
 UNTRUSTED_RESULT = Sentence(en="what came from: {name}", de="was hiervon kam: {name}")
 UNTRUSTED_KEPT = Sentence(
-    en="what came from: {name} (where a turn with such text has written)",
-    de="was hiervon kam: {name} (wohin ein Zug mit solchem Text geschrieben hat)",
+    en="what came from: {name} (where the bot wrote after it had read such text)",
+    de="was hiervon kam: {name} (wohin der Bot schrieb, nachdem er solchen Text gelesen hatte)",
 )
 UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
 UNTRUSTED_QUOTED = Sentence(

@@ -185,8 +185,8 @@ def test_sources_are_named_to_people() -> None:
         named("earlier"),
     )
     assert in_words(sources, "en") == (
-        "what came from: fetch `https://page.example/`; what came from: read `a` (where a turn with"
-        " such text has written); the file a.pdf; quoted or forwarded words; what an older release"
+        "what came from: fetch `https://page.example/`; what came from: read `a` (where the bot wrote"
+        " after it had read such text); the file a.pdf; quoted or forwarded words; what an older release"
         " kept without saying where it came from; `/new` begins without it"
     )
     assert "die Datei a.pdf" in in_words(sources, "de")
