@@ -89,8 +89,9 @@ class CardCall(Value):
         number: For text channels, `/approve <number>`; counts per approver chat, never reused.
         tool: The tool's name.
         summary: The tool's own line about this call.
-        arguments: The redacted whole call, readable, with lengths.
+        arguments: The whole call as JSON, in which what can't be seen is escaped; shown whole.
         why: Why it needs approval, in a sentence.
+        scope: What "for a time" would let run, as a line; empty where it is not offered.
         hash8: The first 8 hex digits of the action's hash.
     """
 
@@ -101,6 +102,7 @@ class CardCall(Value):
     arguments: str
     why: str
     hash8: str
+    scope: str = ""
 
 
 class Card(Value):

@@ -4,10 +4,12 @@ Inward an `Envelope` with one `Body`; outward an `Outgoing`, answered by a `Mess
 here knows a platform; nothing here is ever sent to a model.
 """
 
+import unicodedata
 from datetime import datetime
 from typing import Literal, NewType
 
 from zeroclaw.language import Language
+from zeroclaw.unseen import is_hidden
 from zeroclaw.value import Hidden, Value
 
 ConversationId = NewType("ConversationId", str)
@@ -78,6 +80,28 @@ class Sender(Value):
     display: str = ""
 
 
+CHOSEN_CHARS = 60
+"""Of a name that somebody chose, where it is shown."""
+_MARKS = frozenset('`*_[]<>|\\"')
+
+
+def chosen_name(name: str) -> str:
+    """Return a name that somebody chose so that it shows nothing but a name, on one line."""
+    composed = unicodedata.normalize("NFC", name)
+    plain = "".join(" " if sign in _MARKS or is_hidden(sign) else sign for sign in composed)
+    line = " ".join(plain.split())
+    return line if len(line) <= CHOSEN_CHARS else f"{line[: CHOSEN_CHARS - 1]}…"
+
+
+def labelled(given: str, chosen: str) -> str:
+    """Return a name that was given, and in quotes the one that its bearer chose, if it differs."""
+    quoted = chosen_name(chosen)
+    if quoted.lower() == given.lower():
+        return quoted
+    is_id = quoted.lower() in ("", given.partition(":")[2].lower())
+    return given if is_id else f'{given} ("{quoted}")'
+
+
 class Principal(Value):
     """Who acts, as admission found it.
 
@@ -96,6 +120,20 @@ class Principal(Value):
     sender: str
     display: str = ""
     language: Language = "en"
+
+    @property
+    def identity(self) -> str:
+        """Who it is on the platform, `<channel>:<sender id>`, whatever the configuration says."""
+        return f"{self.channel}:{self.sender}"
+
+    @property
+    def label(self) -> str:
+        """How people read who this is, in a line of the bot's own.
+
+        What the operator called them, or their id, comes first. A name that they chose may claim
+        anything, so it follows in quotes.
+        """
+        return labelled(self.id.removeprefix("person:"), self.display)
 
 
 class Attachment(Value):

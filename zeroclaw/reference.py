@@ -34,3 +34,9 @@ class SecretReference:
         if sum(value is not None for value in (self.env, self.file, self.keyring)) != 1:
             message = 'give exactly one of {env="…"}, {file="…"}, {keyring="…"}'
             raise ValueError(message)
+
+    def __str__(self) -> str:
+        """Return it as the configuration writes it, `{env="BOT_TOKEN"}`."""
+        kinds = {"env": self.env, "file": self.file, "keyring": self.keyring}
+        kind, place = next((one, where) for one, where in kinds.items() if where is not None)
+        return f'{{{kind}="{place}"}}'

@@ -362,6 +362,10 @@ ANSWER_NOT_OFFERED = Sentence(
     de="diese Antwort steht hier nicht zur Wahl",
 )
 APPROVED_NOW = Sentence(en="approved: `{tool}`", de="freigegeben: `{tool}`")
+APPROVED_FOR_A_TIME = Sentence(
+    en="approved: `{tool}`, and without asking {scope}",
+    de="freigegeben: `{tool}`, und ohne Nachfrage {scope}",
+)
 DENIED_NOW = Sentence(en="denied: `{tool}`", de="abgelehnt: `{tool}`")
 REASON_WANTED = Sentence(
     en="why is `{tool}` denied? reply with the reason",
@@ -624,22 +628,21 @@ NOTHING_GRANTED = Sentence(
     de="Nichts ist vorab freigegeben: jeder Aufruf, der eine Antwort braucht, fragt nach.",
 )
 GRANT_LINE = Sentence(
-    en="`{tool}` on {what}{exact}, until {until}, by {who}",
-    de="`{tool}` auf {what}{exact}, bis {until}, von {who}",
+    en="`{tool}`: {scope}{hash}, until {until}, by {who}",
+    de="`{tool}`: {scope}{hash}, bis {until}, von {who}",
 )
 GRANT_HELD_BY = Sentence(
     en="{grant}, for `{holder}`, {where}",
     de="{grant}, für `{holder}`, {where}",
 )
-GRANT_WITHOUT_NAMES = Sentence(
-    en="nothing that has a name",
-    de="nichts, was einen Namen hat",
-)
+SCOPE_ANY_CALL_OF = Sentence(en="any call of `{tool}`", de="jeden Aufruf von `{tool}`")
 GRANT_AND_MORE = Sentence(en="{number} more", de="{number} weitere")
-GRANT_EXACT = Sentence(
-    en=", with the arguments `{hash}` only",
-    de=", nur mit den Argumenten `{hash}`",
-)
+SCOPE_THIS_COMMAND = Sentence(en="exactly this command", de="genau diesen Befehl")
+SCOPE_THIS_CALL = Sentence(en="exactly this call", de="genau diesen Aufruf")
+SCOPE_ANY_URL = Sentence(en="any URL on {where}", de="jede URL auf {where}")
+SCOPE_ANY_CONTENT = Sentence(en="any content into {where}", de="jeden Inhalt in {where}")
+SCOPE_ANY_CALL = Sentence(en="any call on {where}", de="jeden Aufruf für {where}")
+SCOPE_FOR = Sentence(en="{scope} for {time}", de="{scope} für {time}")
 GRANT_HERE = Sentence(en="in this conversation", de="in diesem Gespräch")
 GRANT_ELSEWHERE = Sentence(
     en="in the conversation `{conversation}`",
@@ -670,6 +673,11 @@ YOUR_CODE = Sentence(
     de="Dein Code ist `{code}`. Nenne ihn der Person, die diesen Bot betreibt; er gilt {span}.",
 )
 SECONDS = Sentence(en="{number} seconds", de="{number} Sekunden")
+HOURS = Sentence(
+    en="{count} hours",
+    de="{count} Stunden",
+    one=Sentence(en="1 hour", de="1 Stunde"),
+)
 MINUTES = Sentence(
     en="{count} minutes",
     de="{count} Minuten",
@@ -681,8 +689,8 @@ YOU_ARE_AN_OPERATOR = Sentence(
     de="Du bist jetzt Operator dieses Bots; `/help` zeigt, was du tun kannst.",
 )
 STRANGER_FACTS = Sentence(
-    en="name: {name}\nchannel: {channel}\nsender id: {sender}",
-    de="Name: {name}\nKanal: {channel}\nAbsender-Kennung: {sender}",
+    en="channel: {channel}\nsender id: {sender}\nchosen name: {name}",
+    de="Kanal: {channel}\nAbsender-Kennung: {sender}\nSelbst gewählter Name: {name}",
 )
 STRANGER_CODE = Sentence(en="\ncode: {code}", de="\nCode: {code}")
 STRANGER_ASKS = Sentence(
@@ -694,8 +702,8 @@ STRANGER_WHY = Sentence(
     de="niemand mit dieser Kennung ist bekannt; lass nur herein, wer dir diesen Code nennt",
 )
 STRANGER_LINE = Sentence(
-    en="{number}{name} (`{id}`) wants to talk to this bot, {until}",
-    de="{number}{name} (`{id}`) möchte mit diesem Bot sprechen, {until}",
+    en="{number}{name} wants to talk to this bot, {until}",
+    de="{number}{name} möchte mit diesem Bot sprechen, {until}",
 )
 STRANGER_APPROVED = Sentence(en="approved: {name}", de="freigegeben: {name}")
 STRANGER_DENIED = Sentence(en="denied: {name}", de="abgelehnt: {name}")
@@ -770,6 +778,15 @@ CARD_HEAD = Sentence(
 CARD_IN_FILE = Sentence(
     en="The whole of it is in the file.",
     de="Das Ganze steht in der Datei.",
+)
+CARD_SCOPE = Sentence(en="For a time would allow: {scope}", de="Eine Zeit lang erlaubt: {scope}")
+CARD_HIDES = Sentence(
+    en="{count} secrets are not shown; where each stands the arguments say {references}",
+    de="{count} Geheimnisse sind nicht gezeigt; wo eines steht, sagen die Argumente {references}",
+    one=Sentence(
+        en="one secret is not shown; where it stands the arguments say {references}",
+        de="ein Geheimnis ist nicht gezeigt; wo es steht, sagen die Argumente {references}",
+    ),
 )
 CARD_BY_NUMBER = Sentence(
     en="/approve {number} or /deny {number}",

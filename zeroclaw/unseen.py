@@ -50,6 +50,23 @@ def without_markup(markdown: str) -> str:
     return _MARKUP.sub("", markdown)
 
 
+# What `str.isprintable` lets pass and nobody sees: what shows nothing, and looks like a space.
+_LOOKS_EMPTY = re.compile(
+    f"[{_HIDDEN}{_SELECTOR}\u2800\ufffc]"
+    # What is drawn over or across its neighbours, in general use.
+    "|[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+)
+
+
+def is_hidden(sign: str) -> bool:
+    """Whether one character can't be told from nothing, a space, or a part of its neighbour.
+
+    Stricter than `spelled_out`, which lets what makes an emoji stand: a selector behind one can
+    carry a text that nobody sees.
+    """
+    return not sign.isprintable() or _LOOKS_EMPTY.match(sign) is not None
+
+
 def spelled_out(text: str) -> str:
     """Return a text in which what can't be seen stands as its number, `⟨U+202E⟩`.
 

@@ -20,9 +20,9 @@ MOST_WITH_BUTTONS = 25
 FILE_NAME = "calls.txt"
 
 _MOST_REASON_UNITS = 200
-_MOST_BY_UNITS = 64
+_MOST_BY_UNITS = 160
 _ENDING_UNITS = 350  # kept free for how a call ended
-_HEAD_UNITS = 160
+_HEAD_UNITS = 240
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
 
 
@@ -83,6 +83,8 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
         writer.write_line(f": {spelled_out(call.summary)}\n")
         writer.write(spelled_out(call.arguments), "pre")
         writer.write_line(f"\n{spelled_out(call.why)} · {call.hash8}")
+        if call.scope:
+            writer.write_line(f"\n{spelled_out(call.scope)}")
         if call.approval in endings:
             writer.write(f"\n{_ending(words, endings[call.approval])}")
         elif not _has_buttons(card, call):

@@ -12,8 +12,8 @@ r"""Turn what stands in the chat into the lines that a client reads.
 
 An item comes whole and replaces the one of the same id: of two, the one with the higher number is
 newer. Numbers grow as long as the daemon runs. `cursor` is empty for what happens now. A card is
-`{asked_by, deadline_at, choices, calls: [{approval, number, tool, summary, arguments, why, hash8,
-ending: null | {how, by, at, reason}}]}`.
+`{asked_by, deadline_at, choices, calls: [{approval, number, tool, summary, arguments, why, scope,
+hash8, ending: null | {how, by, at, reason}}]}`.
 
 Text stays Markdown, which reads well as it is. What a terminal would obey instead of showing
 (escape sequences, and signs that turn the reading direction round) is made visible: a model or a
@@ -228,13 +228,14 @@ def _item(item: Item) -> dict[str, object]:
 def _card(outcome: Outcome) -> dict[str, object]:
     endings = {ending.approval: ending for ending in outcome.endings}
     calls = outcome.card.calls
+    # The gate asks about nothing larger; only a row of an earlier release can be.
+    is_whole = sum(len(call.arguments) for call in calls) <= MOST_CHARS
+    most_chars = MOST_CHARS if is_whole else MOST_CHARS // len(calls)
     return {
         "asked_by": spelled_out(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
-        "calls": [
-            _call(call, endings.get(call.approval), MOST_CHARS // len(calls)) for call in calls
-        ],
+        "calls": [_call(call, endings.get(call.approval), most_chars) for call in calls],
     }
 
 
@@ -246,6 +247,7 @@ def _call(call: CardCall, ending: Ending | None, most_chars: int) -> dict[str, o
         "summary": spelled_out(call.summary),
         "arguments": _capped(call.arguments, most_chars, spelled_out),
         "why": spelled_out(call.why),
+        "scope": spelled_out(call.scope),
         "hash8": call.hash8,
         "ending": _ending(ending),
     }

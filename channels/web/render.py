@@ -211,6 +211,7 @@ def _card(outcome: Outcome) -> dict[str, object]:
                 "summary": spelled_out(call.summary),
                 "arguments": spelled_out(call.arguments),
                 "why": spelled_out(call.why),
+                "scope": spelled_out(call.scope),
                 "hash8": call.hash8,
                 "ending": _ending(endings.get(call.approval)),
             }

@@ -316,7 +316,11 @@ def test_the_environment_names_its_secrets() -> None:
         "PATH": "/usr/bin:/bin",
         "PGPASSWORD": "p4ssw0rd!",
     }
-    assert secret_environment(environment) == ("12345678", "abcdefghi", "p4ssw0rd!")
+    assert secret_environment(environment) == {
+        "BOT_TOKEN": "12345678",
+        "api_key": "abcdefghi",
+        "PGPASSWORD": "p4ssw0rd!",
+    }
 
 
 def test_a_marker_is_recognised() -> None:

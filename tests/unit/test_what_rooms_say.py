@@ -17,6 +17,7 @@ ROOMS = ("daemon", "delivery", "gate", "inbound", "keeping", "turn")
 
 ELSEWHERE = {
     # for the model
+    "gate/card_arguments.py": "why a call may not run",
     "gate/decide.py": "why a call may not run",
     "gate/protection.py": "why a call may not run",
     "gate/refusal.py": "what is read in place of a result",

@@ -1,6 +1,6 @@
 """Shows what waits for an answer, with the whole call, and how the newest questions ended.
 
-Pure. What is shown of a call is what its card shows: redacted, whole, with its hash.
+Pure. What is shown of a call is what its card shows: whole, with its hash.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from zeroclaw.console.markup import (
     tag,
 )
 from zeroclaw.envelope import ConversationId
-from zeroclaw.gate.approval import Approval, who
+from zeroclaw.gate.approval import Approval, card_of, who
 from zeroclaw.value import Value
 
 MOST_SHOWN = 100
@@ -64,6 +64,7 @@ def approvals(place: Place, waiting: Sequence[Asked], ended: Sequence[Asked]) ->
 
 def _card(place: Place, asked: Asked) -> Html:
     one = asked.approval
+    (shown,) = card_of((one,), "").calls
     number = str(asked.number or "")
     summary = tag(
         "h3",
@@ -87,10 +88,11 @@ def _card(place: Place, asked: Asked) -> Html:
             tag("pre", tag("code", one.arguments), tabindex=0, aria_label="the whole call"),
             tag(
                 "p",
-                tag("span", coded(one.why)),
-                tag("code", one.action_hash[:8], class_="hash", title=_HASH),
+                tag("span", coded(shown.why)),
+                tag("code", shown.hash8, class_="hash", title=_HASH),
                 class_="because",
             ),
+            *([tag("p", coded(shown.scope), class_="because")] if shown.scope else []),
             facts,
             _answers(place, one),
             aria_labelledby=f"call-{one.action}",
@@ -182,7 +184,7 @@ def _row(place: Place, asked: Asked) -> Html:
 
 
 def _name(one: Approval) -> str:
-    return one.requester.display or one.requester.id
+    return one.requester.label
 
 
 def _where(place: Place, conversation: ConversationId, where: str) -> Html:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from zeroclaw.console.frame import Place, button, form
 from zeroclaw.console.markup import Html, coded, deadline, empty, listing, panel, tag
-from zeroclaw.gate.grant import Grant
+from zeroclaw.gate.grant import Grant, name_of
 from zeroclaw.value import Value
 
 MOST_SHOWN = 200
@@ -50,7 +50,7 @@ def _row(place: Place, held: Held) -> Html:
         "li",
         tag(
             "div",
-            tag("h3", coded(held.line)),
+            tag("h3", tag("span", name_of(one), class_="number"), " ", coded(held.line)),
             tag(
                 "p",
                 "for ",

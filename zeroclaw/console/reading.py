@@ -214,7 +214,7 @@ class Look:
         journal = await store.last(LogKind.JOURNAL, here)
         audited = await store.last(LogKind.AUDIT, here)
         people = (item_of(row).principal for row in inbox)
-        names = dict.fromkeys(one.display or one.id for one in people)
+        names = dict.fromkeys(one.label for one in people)
         newest = max((row.key for row in (*inbox[:1], *outbox)), default="")
         return Told(
             id=here,

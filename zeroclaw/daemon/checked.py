@@ -130,7 +130,7 @@ def check(
             if config.channels[name].enabled
         ),
         provider_secrets=_below("provider", secrets),
-        redactor=Redactor(values_to_redact(secrets.values(), environment)),
+        redactor=Redactor(references=values_to_redact(secrets.values(), environment)),
         held=tuple(secrets),
         warnings=named.warnings,
     )

@@ -137,6 +137,7 @@ def gate_settings(approvals: ApprovalSettings) -> GateSettings:
         approval_timeout_s=approvals.timeout_s,
         approvers=approvals.approvers,
         requester_may_answer=approvals.requester_may_answer,
+        grant_s=approvals.grant_s,
     )
 
 

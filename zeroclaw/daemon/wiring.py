@@ -19,7 +19,6 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
-from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.screen import screen_shown
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.host.logs import EventLog
@@ -171,10 +170,9 @@ class Wired:
             store=parts.store,
             questions=self.acquaintance.questions,
             policy=self.policy,
-            facts_of=self._facts_of,
             redact=checked.redactor.redact,
             ids=parts.ids,
-            grant_s=lambda: settings.config.approvals.grant_s,
+            numbers=rooms.numbers,
         )
         self.reloading = Reloading(
             parts, policy=self.policy, people=self.people, put_out=self.acquaintance.put_out
@@ -339,10 +337,6 @@ class Wired:
         if isinstance(loaded, Raised):
             self._parts.log("model_failed", why=loaded.line, level="error")
             await self.notices.tell(sentences.MODEL_UNUSABLE.about(why=loaded.line))
-
-    def _facts_of(self, tool: str) -> ToolFacts | None:
-        found = self._parts.tools.get(tool)
-        return None if found is None else facts_of(found.spec)
 
     def _collect_s(self, channel: str) -> float:
         # A message may wait that came by a channel that was taken out since.

@@ -27,10 +27,12 @@ from zeroclaw.envelope import (
     TurnId,
 )
 from zeroclaw.gate.reasons import Reason, why_asked
+from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.language import ENGLISH, Language
 from zeroclaw.store import Put, RowKind
 from zeroclaw.value import Value, replace
 
+ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
 State = Literal["pending", "approved", "denied", "expired", "stopped"]
 
 
@@ -61,8 +63,10 @@ class Approval(Value):
         requester: On whose behalf the call is.
         approvers: Who is asked, as the policy calls them: `role:operator`, `person:ann`.
         requester_may_answer: Whether the requester may be the approver.
-        summary: The tool's line about the call; redacted.
-        arguments: The whole call for people; redacted.
+        summary: The tool's line about the call; it may be cut, and hides no more than that.
+        arguments: The whole call for people, as `card_arguments` makes it.
+        hidden: The references of the secrets that stand in the arguments, one for each place.
+        scope: What "for a time" would let run; None where it is not offered.
         why: Why it needs approval; in English.
         reasons: The same as far as a policy said it, for readers of every language.
         card: The key of the card that shows it; the asks of a batch share one.
@@ -93,8 +97,10 @@ class Approval(Value):
     deadline_at: datetime
     requester_may_answer: bool = True
     order: int = 0
-    choices: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
+    choices: tuple[Choice, ...] = ALL_CHOICES
     reasons: tuple[Reason, ...] = ()
+    hidden: tuple[str, ...] = ()
+    scope: Scope | None = None
     numbers: tuple[Numbered, ...] = ()
     refs: tuple[MessageRef, ...] = ()
     state: State = "pending"
@@ -172,7 +178,7 @@ def answer(
     ended = replace(
         approval,
         state="approved" if approved else "denied",
-        by=principal.display or principal.id,
+        by=principal.label,
         reason="" if approved else reason.strip(),
         choice=choice,
         at=admitted_at,
@@ -211,7 +217,7 @@ def _who(approver: str, language: Language) -> str:
 
 def _same_person(one: Principal, other: Principal) -> bool:
     """Whether two principals are one person, known under a new name perhaps."""
-    return one.id == other.id or (one.channel, one.sender) == (other.channel, other.sender)
+    return one.id == other.id or one.identity == other.identity
 
 
 def expire(approval: Approval, now: datetime) -> Approval:
@@ -282,7 +288,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
     language = language_in(first, place)
     return Card(
         key=first.card,
-        asked_by=first.requester.display or first.requester.id,
+        asked_by=first.requester.label,
         calls=tuple(
             CardCall(
                 approval=approval.id,
@@ -290,7 +296,8 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
                 tool=approval.tool,
                 summary=approval.summary,
                 arguments=approval.arguments,
-                why=why_asked(approval.reasons, language) or approval.why,
+                why=_why(approval, language),
+                scope=_scope(approval, language),
                 hash8=approval.action_hash[:8],
             )
             for approval in ordered
@@ -303,6 +310,23 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
         ),
         language=language,
     )
+
+
+def _why(approval: Approval, language: Language) -> str:
+    """Return why it is asked, and which secrets its arguments name in place of their values."""
+    why = why_asked(approval.reasons, language) or approval.why
+    if not approval.hidden:
+        return why
+    named = ", ".join(f"`⟦{one}⟧`" for one in dict.fromkeys(approval.hidden))
+    hides = sentences.CARD_HIDES.to(language, count=len(approval.hidden), references=named)
+    return f"{why}; {hides}"
+
+
+def _scope(approval: Approval, language: Language) -> str:
+    """Return what "for a time" would let run, empty where it is not offered."""
+    if approval.scope is None or "for_a_time" not in approval.choices:
+        return ""
+    return sentences.CARD_SCOPE.to(language, scope=for_a_time(approval.scope, language))
 
 
 def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:

@@ -12,13 +12,12 @@ to be durable is returned, and the caller writes it in the one commit `gated`.
 """
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.envelope import ActionId, ApprovalId
+from zeroclaw.envelope import ActionId, ApprovalId, Principal
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate.action import (
     Action,
@@ -30,10 +29,16 @@ from zeroclaw.gate.action import (
     propose,
     to_put,
 )
-from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.approval import ALL_CHOICES, Approval
 from zeroclaw.gate.audit import Entry, Kind
+from zeroclaw.gate.card_arguments import (
+    MOST_CARD_CHARS,
+    CardArguments,
+    Unshowable,
+    card_arguments,
+)
 from zeroclaw.gate.conditions import Query, facts_of
-from zeroclaw.gate.grant import covers
+from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.reasons import reasons_of
@@ -45,6 +50,7 @@ from zeroclaw.gate.refusal import (
     unknown_tool,
 )
 from zeroclaw.gate.ruling import Ruling, permits, rule
+from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
     Allowed,
@@ -66,6 +72,8 @@ from zeroclaw.value import Value, replace
 MOST_CALLS = 32
 """Of one batch that are looked at; models that call in parallel ask for a handful. Each of them can
 become a question to people, a process or a megabyte of output."""
+SUMMARY_CHARS = 500
+"""Of a tool's line on a card, which shows the whole call beneath it; longer ones are cut."""
 
 
 class _Case(Value):
@@ -74,6 +82,7 @@ class _Case(Value):
     Attributes:
         card: The key that the asks of its batch share.
         order: Its position in the batch.
+        room: Characters of arguments that the card may still take.
     """
 
     call: ToolCall
@@ -81,6 +90,7 @@ class _Case(Value):
     setting: Setting
     card: str
     order: int
+    room: int
 
 
 class _Ready(Value):
@@ -138,12 +148,15 @@ class Gate:
         card = self._ids.ulid()
         verdicts: list[Verdict] = []
         audited: list[Entry] = []
+        room = MOST_CARD_CHARS
         for order, one in enumerate(calls):
             if order >= MOST_CALLS:
                 await asyncio.sleep(0)  # a hostile model may send thousands
             name = ActionId(self._ids.ulid())
-            case = _Case(call=one, id=name, setting=setting, card=card, order=order)
+            case = _Case(call=one, id=name, setting=setting, card=card, order=order, room=room)
             verdict, entries = await self._gate(case)
+            if isinstance(verdict, Asked):
+                room -= len(verdict.approval.arguments)
             verdicts.append(verdict)
             audited.extend(entries)
         return GatedBatch(
@@ -205,12 +218,16 @@ class Gate:
             case "allow":
                 verdict = Allowed(frozen=frozen, spec=ready.tool.spec)
             case "ask":
-                approval = self._approval(case, ready, frozen, ruled.decision, at)
-                verdict = Asked(frozen=frozen, spec=ready.tool.spec, approval=approval)
+                shown = card_arguments(ready.action.arguments, self._redactor, case.room)
+                if isinstance(shown, Unshowable):
+                    decision = replace(ruled.decision, effect="deny", why=shown.why)
+                    ruled = Ruling(decision=decision, by="card", detail=shown.why)
+                    verdict = self._ruled_out(case, frozen, ruled, at)
+                else:
+                    approval = self._approval(case, ready, ruled.decision, shown, at)
+                    verdict = Asked(frozen=frozen, spec=ready.tool.spec, approval=approval)
             case "deny":
-                why = f"`{ready.action.tool}` may not run: {ruled.decision.why}"
-                arguments = ready.action.canonical_arguments
-                verdict = replace(self._denied(case, arguments, why, "denied", at), frozen=frozen)
+                verdict = self._ruled_out(case, frozen, ruled, at)
             case _:
                 assert_never(ruled.decision.effect)
         return verdict, _audited(frozen, ruled, verdict, at)
@@ -266,7 +283,7 @@ class Gate:
         )
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
-        facts = facts_of(ready.tool.spec)
+        facts, may_answer = facts_of(ready.tool.spec), self._settings().requester_may_answer
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
         return rule(
             query,
@@ -274,38 +291,61 @@ class Gate:
             protected=self._protected,
             out=out if setting.out else "",
             unresolved=ready.unresolved,
-            grants=(one for one in setting.grants if covers(one, ready.action, facts, query.now)),
+            grants=(
+                one
+                for one in setting.grants
+                if covers(one, ready.action, facts, query.now)
+                and (may_answer or not _is_own(one, ready.action.principal, setting.known))
+            ),
         )
 
     def _approval(
-        self, case: _Case, ready: _Ready, frozen: Frozen, decision: Decision, at: datetime
+        self,
+        case: _Case,
+        ready: _Ready,
+        decision: Decision,
+        shown: CardArguments,
+        at: datetime,
     ) -> Approval:
         action, settings = ready.action, self._settings()
-        line = call_now(lambda: ready.tool.describe(action.arguments))
-        summary = f"run {action.tool}" if isinstance(line, Raised) else " ".join(line.split())
-        whole = json.dumps(action.arguments, ensure_ascii=False, indent=2)
-        approval = Approval(
+        scope = scope_of(action, facts_of(ready.tool.spec), settings.grant_s)
+        # What can't be named can't be granted for a time.
+        choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
+        return Approval(
             id=ApprovalId(self._ids.token()),
             action=action.id,
-            action_hash=frozen.hash,
+            action_hash=action_hash(action),
             tool=action.tool,
             conversation=action.conversation,
             turn=action.turn,
             requester=action.principal,
             approvers=settings.approvers,
             requester_may_answer=settings.requester_may_answer,
-            summary=self._redactor.redact(summary),
-            arguments=self._redactor.redact(whole),
+            summary=self._summary(ready),
+            arguments=shown.text,
+            hidden=shown.hidden,
+            scope=scope,
             why=decision.why,
             reasons=reasons_of(self._policy(), decision, case.setting.taint.sources),
             card=case.card,
             order=case.order,
+            choices=choices,
             deadline_at=at + timedelta(seconds=settings.approval_timeout_s),
         )
-        if action.resources is None:
-            # What can't be named can't be granted for a time.
-            return replace(approval, choices=("once", "deny", "deny_with_reason"))
-        return approval
+
+    def _summary(self, ready: _Ready) -> str:
+        """Return the tool's line about the call; the tool's name alone where it says a secret."""
+        line = call_now(lambda: ready.tool.describe(ready.action.arguments))
+        said = "" if isinstance(line, Raised) else " ".join(line.split())
+        if not said or self._redactor.finds(said, known_only=True):
+            return f"run {ready.action.tool}"
+        return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
+
+    def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, at: datetime) -> Denied:
+        action = frozen.action
+        why = f"`{action.tool}` may not run: {ruled.decision.why}"
+        denied = self._denied(case, action.canonical_arguments, why, "denied", at)
+        return replace(denied, frozen=frozen)
 
     def _denied(
         self,
@@ -355,6 +395,11 @@ def _is_in_message(ready: _Ready, taint: Taint) -> bool:
     )
 
 
+def _is_own(grant: Grant, requester: Principal, known: Principal | None) -> bool:
+    """Whether a grant was given by whoever asks, as they were known then or are now (P5)."""
+    return is_granted_by(grant, requester) or is_granted_by(grant, known or requester)
+
+
 def _is_bound(frozen: Frozen, setting: Setting, approval: Approval | None) -> bool:
     """Tell whether place, person and approval are those of exactly this call (P5)."""
     action, context = frozen.action, setting.context
@@ -396,5 +441,11 @@ def _audited(frozen: Frozen, ruled: Ruling, verdict: Verdict, at: datetime) -> t
     proposed = replace(entry, by=action.principal.id)
     if not isinstance(verdict, Denied):
         return (proposed, evaluated)
-    denied = replace(entry, kind=Kind.DENIED, by=ruled.by, receipt=verdict.refusal.receipt)
+    denied = replace(
+        entry,
+        kind=Kind.DENIED,
+        by=ruled.by,
+        detail=ruled.detail,
+        receipt=verdict.refusal.receipt,
+    )
     return (proposed, evaluated, denied)

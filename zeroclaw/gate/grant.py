@@ -2,25 +2,26 @@
 
 A grant turns an ASK of the policy into an ALLOW, and nothing else; a deny stands above it. A call
 that can execute things is bound to its exact arguments, because its resources are the same
-whatever it runs.
+whatever it runs; see `scope`.
 """
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from zeroclaw import record, sentences
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.gate.scope import Scope, in_words, must_be_exact
+from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind
+from zeroclaw.tool import Effect
 from zeroclaw.value import Value
 
 SHORT = 8
-"""Characters at the end of an id that people name a grant by: 40 bits of chance."""
-MOST_NAMED = 5
-"""Resources that a line names; the others are counted."""
+"""Characters at the end of an id that also name a grant: 40 bits of chance."""
 
 
 class Grant(Value):
@@ -36,7 +37,11 @@ class Grant(Value):
         until: When it ends.
         holder: Whose call was approved, as `Principal.id`.
         granter: Who approved it, as `Principal.id`.
-        numbers: What its call was called in the chats that were asked; the grant is called so too.
+        granter_sender: The same as `<channel>:<sender id>`, whatever the configuration calls them.
+        effects: What the tool declared then; empty in rows of an earlier release.
+        number: What people call it, in every chat and on the command line; 0 in rows of an earlier
+            release, which are called by their short id.
+        numbers: Of an earlier release.
     """
 
     id: str
@@ -48,33 +53,35 @@ class Grant(Value):
     until: datetime
     holder: str = ""
     granter: str = ""
+    granter_sender: str = ""
+    effects: frozenset[Effect] = frozenset()
+    number: int = 0
     numbers: tuple[Numbered, ...] = ()
 
 
 def grant_for(
     action: Action,
-    facts: ToolFacts,
+    scope: Scope,
     *,
     id: str,  # noqa: A002  the field's own name
-    granted_by: str,
-    until: datetime,
-    granter: str = "",
-    numbers: tuple[Numbered, ...] = (),
-) -> Grant | None:
-    """Return the grant that covers this action again, None when its resources are unknown."""
-    if action.resources is None:
-        return None
+    number: int,
+    granter: Principal,
+    at: datetime,
+) -> Grant:
+    """Return the grant that covers this action again, with the scope that its card showed."""
     return Grant(
         id=id,
         conversation=action.conversation,
-        tool=action.tool,
-        resources=action.resources,
-        arguments_hash=_hash(action) if "exec" in facts.effects else None,
-        granted_by=granted_by,
-        until=until,
+        tool=scope.tool,
+        resources=scope.resources,
+        arguments_hash=_hash(action) if scope.is_exact else None,
+        granted_by=granter.label,
+        until=at + timedelta(seconds=scope.for_s),
         holder=action.principal.id,
-        granter=granter,
-        numbers=numbers,
+        granter=granter.id,
+        granter_sender=granter.identity,
+        effects=scope.effects,
+        number=number,
     )
 
 
@@ -92,7 +99,13 @@ def covers(grant: Grant, action: Action, facts: ToolFacts, now: datetime) -> boo
     if bool(action.resources) != bool(grant.resources):
         return False
     bound = grant.arguments_hash
-    return bound == _hash(action) if bound or "exec" in facts.effects else True
+    return bound == _hash(action) if bound or must_be_exact(action.resources, facts) else True
+
+
+def is_granted_by(grant: Grant, requester: Principal) -> bool:
+    """Whether whoever asks is who granted it, under whatever name, or that can't be told."""
+    known = {grant.granter, grant.granter_sender} - {""}
+    return not known or not known.isdisjoint({requester.id, requester.identity})
 
 
 def _hash(action: Action) -> str:
@@ -101,38 +114,28 @@ def _hash(action: Action) -> str:
 
 def describe(grant: Grant, language: Language) -> str:
     """Return one line for people."""
-    named = [_quoted(resource) for resource in grant.resources[:MOST_NAMED]]
-    if more := grant.resources[MOST_NAMED:]:
-        named.append(sentences.GRANT_AND_MORE.to(language, number=len(more)))
     bound = grant.arguments_hash
+    scope = Scope(
+        tool=grant.tool, resources=grant.resources, is_exact=bool(bound), effects=grant.effects
+    )
     return sentences.GRANT_LINE.to(
         language,
         tool=grant.tool,
-        what=", ".join(named) or sentences.GRANT_WITHOUT_NAMES,
-        exact=sentences.GRANT_EXACT.about(hash=bound[:8]) if bound else "",
+        scope=in_words(scope, language),
+        hash=f" (`{bound[:8]}`)" if bound else "",
         until=f"{grant.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        who=grant.granted_by,
+        who=by_whom(grant.granted_by),
     )
 
 
-def _quoted(resource: str) -> str:
-    """Return a resource as code: a file may be called anything."""
-    spelled = " ".join(resource.split()).replace("`", "'")
-    return f"`{spelled}`"
+def name_of(grant: Grant) -> str:
+    """Return what people call a grant, the same everywhere and never given again."""
+    return str(grant.number) if grant.number else grant.id[-SHORT:]
 
 
-def name_in(grant: Grant, place: str) -> str:
-    """Return what a grant is called in one chat: its call's number there, else its short id.
-
-    Neither is ever given again.
-    """
-    numbers = (str(given.number) for given in grant.numbers if given.place == place)
-    return next(numbers, grant.id[-SHORT:])
-
-
-def is_called(grant: Grant, word: str, place: str) -> bool:
-    """Whether a person means this grant: by its name in the chat, its short id or its whole id."""
-    return word.upper() in (name_in(grant, place), grant.id[-SHORT:], grant.id)
+def is_called(grant: Grant, word: str) -> bool:
+    """Whether a person means this grant: by its name, its short id or its whole id."""
+    return word.upper() in (name_of(grant), grant.id[-SHORT:], grant.id)
 
 
 def encode(grant: Grant) -> bytes:

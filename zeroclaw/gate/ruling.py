@@ -20,11 +20,11 @@ class Ruling(Value):
     Attributes:
         decision: The effect, the statements that made it, and why.
         by: Which of them decided, for the audit.
-        detail: The grant's id, if one did.
+        detail: The grant's id, if one did; or why no card can show the call.
     """
 
     decision: Decision
-    by: Literal["schema", "people", "protection", "policy", "approvers", "grant"]
+    by: Literal["schema", "people", "protection", "policy", "approvers", "grant", "card"]
     detail: str = ""
 
 

@@ -16,6 +16,7 @@ from zeroclaw.gate.approval import (
     Result,
     number_of,
 )
+from zeroclaw.gate.scope import for_a_time
 from zeroclaw.language import Fact, Language, Sentence
 from zeroclaw.value import Value
 
@@ -40,7 +41,7 @@ def toast(result: Result, language: Language) -> str:
     """Return what the person who answered reads; one line."""
     match result:
         case Answered(approval=approval) if approval.state == "approved":
-            return sentences.APPROVED_NOW.to(language, tool=approval.tool)
+            return _approved(approval, language)
         case Answered(approval=approval):
             return sentences.DENIED_NOW.to(language, tool=approval.tool)
         case ReasonWanted(approval=approval):
@@ -51,6 +52,13 @@ def toast(result: Result, language: Language) -> str:
             return why
         case _:
             assert_never(result)
+
+
+def _approved(approval: Approval, language: Language) -> str:
+    if approval.choice != "for_a_time" or approval.scope is None:
+        return sentences.APPROVED_NOW.to(language, tool=approval.tool)
+    scope = for_a_time(approval.scope, language)
+    return sentences.APPROVED_FOR_A_TIME.to(language, tool=approval.tool, scope=scope)
 
 
 def ended(approval: Approval, language: Language) -> str:

@@ -21,12 +21,17 @@ _SHIELDED = Path("/run/secrets")  # Docker's; the files are 0444 behind a mount 
 
 
 class Secret:
-    """A value that shows itself only when asked."""
+    """A value that shows itself only when asked.
 
-    __slots__ = ("_value",)
+    Attributes:
+        reference: Where it comes from, as the configuration writes it.
+    """
 
-    def __init__(self, value: str) -> None:
+    __slots__ = ("_value", "reference")
+
+    def __init__(self, value: str, reference: str = "") -> None:
         self._value = value
+        self.reference = reference
 
     def reveal(self) -> str:
         """Return the value; hand it on, never print it."""
@@ -77,14 +82,23 @@ def resolve(
             case _Fault(line):
                 faults.append(f"{key}: {line}")
             case str() as value:
-                secrets[key] = Secret(value)
+                secrets[key] = Secret(value, str(reference))
     return Resolved(secrets=secrets, faults=tuple(faults))
 
 
-def values_to_redact(secrets: Iterable[Secret], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what must appear nowhere: resolved secrets, and secret-looking environment values."""
-    found = (*(secret.reveal() for secret in secrets), *secret_environment(environment))
-    return tuple(dict.fromkeys(found))
+def values_to_redact(
+    secrets: Iterable[Secret], environment: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return what must appear nowhere, each value with the reference that it comes from.
+
+    That is every resolved secret, and the environment's values whose name says that they are one.
+    """
+    found: dict[str, str] = {}
+    for secret in secrets:
+        found.setdefault(secret.reveal(), secret.reference)
+    for name, value in secret_environment(environment).items():
+        found.setdefault(value, str(SecretReference(env=name)))
+    return found
 
 
 def _value(reference: SecretReference, environment: Mapping[str, str]) -> str | _Fault:

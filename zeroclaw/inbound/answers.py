@@ -6,7 +6,7 @@ a press that comes too late runs nothing, and the card is shown as it ended.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from zeroclaw import sentences
@@ -16,6 +16,7 @@ from zeroclaw.envelope import (
     Address,
     Choice,
     Command,
+    ConversationId,
     ItemId,
     MessageRef,
     Pressed,
@@ -25,7 +26,7 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import from_row
 from zeroclaw.gate.approval import Answered, Approval, Late, ReasonWanted, Result
-from zeroclaw.gate.conditions import Query, ToolFacts
+from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.ruling import rule_answer
@@ -35,9 +36,12 @@ from zeroclaw.inbound.questions import Questions
 from zeroclaw.store import RowKind, Store, Write, find_all
 from zeroclaw.turn.asks import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
+from zeroclaw.turn.numbers import Numbers, last_put
 from zeroclaw.unseen import spelled_out
 from zeroclaw.value import Value, replace
 
+GRANTS = "grants"
+"""Where grants are numbered, as calls are in an approver's chat; no chat's key is this word."""
 LOOK_BACK = 200
 """Ended approvals of a chat that numbers are still understood for."""
 
@@ -58,10 +62,9 @@ class Answers:
         store: Store,
         questions: Questions,
         policy: Callable[[], PolicySet],
-        facts_of: Callable[[str], ToolFacts | None],
         redact: Callable[[str], str],
         ids: Ids,
-        grant_s: Callable[[], float],
+        numbers: Numbers,
     ) -> None:
         """Hold what answers need.
 
@@ -69,18 +72,16 @@ class Answers:
             store: Where approvals are read.
             questions: About strangers, which are answered the same way.
             policy: The one in force now.
-            facts_of: What a tool declares, by its name; None for one that is gone.
             redact: For reasons that people type.
             ids: For rows.
-            grant_s: Seconds that such a grant holds, by now.
+            numbers: For grants.
         """
         self._store = store
         self._questions = questions
         self._policy = policy
-        self._facts_of = facts_of
         self._redact = redact
         self._ids = ids
-        self._grant_s = grant_s
+        self._numbers = numbers
 
     async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
         """Return what a press comes to; None for a card of nobody's."""
@@ -194,21 +195,29 @@ class Answers:
             then=partial(self.by_number, rest, address, principal, at, here) if left else None,
         )
 
-    async def pending(self, address: Address, principal: Principal, at: datetime) -> str:
-        """List the open questions that this person may answer, and those they set off."""
+    async def pending(
+        self, here: ConversationId, address: Address, principal: Principal, at: datetime
+    ) -> str:
+        """List the open questions that this person may answer, and those they set off.
+
+        Others read along in a group, so only what was asked there is listed, and what a call would
+        do only where its card stands.
+        """
         lines: list[str] = []
         language = principal.language
         async for row in find_all(self._store, RowKind.APPROVAL, state="pending"):
             one = approvals.decode(row.body)
             may = self._may(one, principal, at)
+            number = approvals.number_of(one, address.key())
+            if not (address.direct or number or one.conversation == here):
+                continue
             if may or one.requester.id == principal.id:
-                number = approvals.number_of(one, address.key())
                 name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
                 until = wording.ended(one, language)
                 who = approvals.who(one.approvers, language)
                 whom = "" if may else sentences.WAITING_FOR_WHOM.to(language, who=who)
-                summary = spelled_out(one.summary)
-                lines.append(f"- {name} `{one.tool}`: {summary}, {until}{whom}")
+                what = f": {spelled_out(one.summary)}" if address.direct or number else ""
+                lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
         lines += [f"- {line}" for line in await self._questions.lines(address, principal)]
         return "\n".join(lines) or sentences.NOTHING_WAITS.to(language)
 
@@ -270,19 +279,18 @@ class Answers:
     ) -> tuple[Write, ...]:
         """Return the grant of an answer that holds for a time."""
         row = await self._store.get(RowKind.ACTION, ended.action)
-        facts = self._facts_of(ended.tool)
-        if row is None or facts is None:
+        if row is None or ended.scope is None:
             return ()
+        number = await self._numbers.take(GRANTS, 1)
         grant = grant_for(
             from_row(row.body).action,
-            facts,
+            ended.scope,
             id=self._ids.ulid(),
-            granted_by=ended.by,
-            granter=principal.id,
-            until=at + timedelta(seconds=self._grant_s()),
-            numbers=ended.numbers,
+            number=number,
+            granter=principal,
+            at=at,
         )
-        return () if grant is None else (to_put(grant),)
+        return (to_put(grant), last_put(GRANTS, grant.id, number))
 
     async def _touched(self, read: _Read, card: MessageRef | None) -> tuple[Write, ...]:
         """Record a card that was not known, and show on it how its question ended."""

@@ -168,7 +168,7 @@ class Commands:
             case "status":
                 return await self._status(here, language)
             case "pending":
-                return await self._answers.pending(address, principal, self._clock.now())
+                return await self._answers.pending(here, address, principal, self._clock.now())
             case "grants":
                 return await self._grants.listed(here, address, principal)
             case "whoami":
@@ -235,7 +235,7 @@ class Commands:
     ) -> Plan:
         says = sentences.HALTED if on else sentences.GOING_ON
         text = says.to(principal.language)
-        halt = Halt(by=principal.display or principal.id, at=self._clock.now()) if on else None
+        halt = Halt(by=principal.label, at=self._clock.now()) if on else None
         return Plan(
             conversation=here,
             writes=(*make, halt_put(halt), self._note(here, address, principal, text)),

@@ -12,16 +12,15 @@ from functools import partial
 from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
+from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal, chosen_name
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.wording import MOST_NUMBERS
-from zeroclaw.inbound import pairing
 from zeroclaw.inbound.conversations import Conversation, Found
-from zeroclaw.inbound.pair_command import CONSOLE
+from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.language import Language
 from zeroclaw.record import decode
@@ -61,7 +60,8 @@ class GrantCommands:
     """Lists grants and ends them.
 
     Whoever may approve a tool's calls sees and ends all grants of it, and so does an operator.
-    Everybody sees those of their own conversation, and may end what was granted to themselves.
+    Everybody sees those of their own conversation, and may end what was granted to themselves. In a
+    group nobody is shown more than that conversation's.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class GrantCommands:
         language = principal.language
         for held in await self._held():
             if self._sees(held.grant, principal, address, here):
-                name = grants.name_in(held.grant, address.key())
+                name = grants.name_of(held.grant)
                 where = await self._where(held.grant.conversation, here, language)
                 line = sentences.GRANT_HELD_BY.to(
                     language,
@@ -202,7 +202,7 @@ class GrantCommands:
     def _as_json(self, one: Grant) -> dict[str, object]:
         return {
             "id": one.id,
-            "name": grants.name_in(one, ""),
+            "name": grants.name_of(one),
             "tool": one.tool,
             "resources": [self._redact(resource) for resource in one.resources],
             "arguments_hash": one.arguments_hash or "",
@@ -217,7 +217,10 @@ class GrantCommands:
     def _sees(
         self, one: Grant, principal: Principal, address: Address, here: ConversationId
     ) -> bool:
-        return one.conversation == here or self._may_end(one, principal, address)
+        # Others read along in a group.
+        return one.conversation == here or (
+            address.direct and self._may_end(one, principal, address)
+        )
 
     def _may_end(self, one: Grant, principal: Principal, address: Address) -> bool:
         query = Query(
@@ -246,8 +249,8 @@ class GrantCommands:
         told: list[str] = []
         left: list[str] = []
         for word in words:
-            meant = _meant(word, seen, address.key())
-            shown = pairing.clean(word)
+            meant = _meant(word, seen)
+            shown = chosen_name(word)
             if meant is None:
                 told.append(sentences.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
             elif not self._may_end(meant.grant, principal, address):
@@ -292,7 +295,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _meant(word: str, seen: Iterable[Held], place: str) -> Held | None:
+def _meant(word: str, seen: Iterable[Held]) -> Held | None:
     """Return the one grant that a word names, None for none and for several."""
-    named = [one for one in seen if grants.is_called(one.grant, word, place)]
+    named = [one for one in seen if grants.is_called(one.grant, word)]
     return named[0] if len(named) == 1 else None

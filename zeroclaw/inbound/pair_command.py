@@ -14,25 +14,19 @@ from typing import Literal, get_args
 
 from zeroclaw import sentences
 from zeroclaw.clock import Clock
-from zeroclaw.envelope import Principal
+from zeroclaw.envelope import Principal, chosen_name, labelled
 from zeroclaw.errors import Conflict
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.known import Known, known_delete, known_of, known_put
-from zeroclaw.inbound.people import OPERATOR, People
+from zeroclaw.inbound.pairing import CONSOLE
+from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions, Read, read_all
 from zeroclaw.language import Language
 from zeroclaw.store import Commit, DurablePoint, RowKind, Rows, Store, Write, find_all
 from zeroclaw.value import Value, replace
 
-CONSOLE = Principal(
-    id=f"person:{OPERATOR}",
-    roles=frozenset({OPERATOR}),
-    channel="console",
-    sender=OPERATOR,
-    display=sentences.BY_OPERATOR_HERE.en,
-)
 TRIES = 8
 """Plans made for one wish before giving up; each lost race makes one more."""
 
@@ -117,7 +111,7 @@ class PairCommand:
         if read is not None:
             writes, text = await self._questions.answer(read, yes=yes, principal=principal)
             return Outcome(text=text, writes=writes)
-        shown, language = pairing.clean(what), principal.language
+        shown, language = chosen_name(what), principal.language
         if pairing.read_code(what):
             return Outcome(text=sentences.PAIR_NO_SUCH_CODE.to(language, code=shown))
         if yes:
@@ -146,7 +140,7 @@ class PairCommand:
         name, language = self._people.named(what), principal.language
         if not name:
             text = sentences.PAIR_NOBODY_IS_CALLED_SO.to(
-                language, name=pairing.clean(what), usage=sentences.PAIR_USAGE
+                language, name=chosen_name(what), usage=sentences.PAIR_USAGE
             )
             return Outcome(text=text)
         if name == principal.id:
@@ -160,7 +154,7 @@ class PairCommand:
             id=name,
             display=before.display if before else "",
             state="revoked",
-            by=principal.display or principal.id,
+            by=pairing.by_of(principal),
             at=self._clock.now(),
             ids=self._people.ids_of(name),
         )
@@ -183,9 +177,7 @@ class PairCommand:
         row = await self._store.get(RowKind.PERSON, name) if name else None
         before = None if row is None else known_of(row)
         if row is None or before is None or before.state != "revoked":
-            text = sentences.PAIR_NOTHING_TO_APPROVE.to(
-                principal.language, name=pairing.clean(what)
-            )
+            text = sentences.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))
             return Outcome(text=text)
         text = sentences.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
         if self._people.is_configured(name) or name.startswith("person:"):
@@ -193,7 +185,7 @@ class PairCommand:
         again = replace(
             before,
             state="admitted",
-            by=principal.display or principal.id,
+            by=pairing.by_of(principal),
             at=self._clock.now(),
             roles=(),
         )
@@ -217,7 +209,7 @@ def _line(one: Known, language: Language) -> str:
     is_in = one.state == "admitted"
     return (sentences.PAIR_ADMITTED if is_in else sentences.PAIR_PUT_OUT).to(
         language,
-        name=f"{one.display} ({id_})" if one.display else id_,
+        name=labelled(id_, one.display),
         roles=f", {', '.join(one.roles)}" if one.roles else "",
         who=by_whom(one.by),
         at=f"{one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",

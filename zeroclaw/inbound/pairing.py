@@ -18,7 +18,7 @@ from typing import Literal, assert_never
 
 from zeroclaw import record, sentences
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
-from zeroclaw.envelope import Address, ApprovalId, MessageRef
+from zeroclaw.envelope import Address, ApprovalId, MessageRef, Principal, labelled
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import ENGLISH, Language, Says
@@ -40,12 +40,19 @@ SILENT = timedelta(days=1)
 """How long somebody who was denied gets no new code."""
 KEPT = timedelta(days=1)
 """How long an ended question is remembered, for late answers and for the limits."""
-SHOWN_CHARS = 60
-"""Of a name that a stranger chose."""
 MOST_ID_CHARS = 320
 """Of a stranger's id, which is stored and shown whole: the longest mail address (RFC 5321)."""
 MOST_CHAT_CHARS = 1_400
 """Of what their chat is called: channel, account, chat and thread; a thread's may be a mail's id."""
+
+CONSOLE = Principal(
+    id="person:operator",
+    roles=frozenset({"operator"}),
+    channel="console",
+    sender="operator",
+    display=sentences.BY_OPERATOR_HERE.en,
+)
+"""Whoever uses the command line on this machine."""
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 _CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
@@ -95,9 +102,9 @@ class Stranger(Value):
         return f"{self.channel}:{self.sender}"
 
     @property
-    def name(self) -> str:
-        """What people call them."""
-        return self.display or clean(self.sender)
+    def label(self) -> str:
+        """How people read who this is; see `Principal.label`."""
+        return labelled(exact(self.identity), self.display)
 
 
 # --- codes ---------------------------------------------------------------------------------------
@@ -260,20 +267,20 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
     """
     language = language_in(one, place)
     facts = sentences.STRANGER_FACTS.to(
-        language, name=one.name, channel=one.channel, sender=exact(one.sender)
+        language, name=one.display, channel=one.channel, sender=exact(one.sender)
     )
     call = CardCall(
         approval=one.id,
         number=number_of(one, place),
         tool="pairing",
-        summary=sentences.STRANGER_ASKS.to(language, name=one.name, channel=one.channel),
+        summary=sentences.STRANGER_ASKS.to(language, name=one.label, channel=one.channel),
         arguments=facts + (sentences.STRANGER_CODE.to(language, code=code) if code else ""),
         why=sentences.STRANGER_WHY.to(language),
         hash8=hashlib.sha256(one.id.encode()).hexdigest()[:8],
     )
     return Card(
         key=f"pairing-{one.id}",
-        asked_by=one.name,
+        asked_by=one.label,
         calls=(call,),
         deadline_at=one.deadline_at,
         choices=("once", "deny"),
@@ -308,18 +315,17 @@ def language_in(one: Stranger, place: str) -> Language:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def clean(name: str) -> str:
-    """Return a name that a stranger chose so that it shows nothing but a name, on one line."""
-    printable = "".join(c if c.isprintable() and c not in "`*_[]<>|" else " " for c in name)
-    return " ".join(printable.split())[:SHOWN_CHARS]
-
-
 def exact(identity: str) -> str:
     """Return an id whole, for people: it alone decides, so nothing of it may look like another's.
 
     Only what would break a line, or end the backticks around it, becomes U+FFFD.
     """
     return "".join(c if c.isprintable() and c != "`" else "\ufffd" for c in identity)
+
+
+def by_of(principal: Principal) -> str:
+    """Return who answered, as a row has it; the command line has a sentence in place of a name."""
+    return principal.display if principal == CONSOLE else principal.label
 
 
 def told_code(code: str, holds_s: float, language: Language) -> str:
@@ -330,8 +336,8 @@ def told_code(code: str, holds_s: float, language: Language) -> str:
 def told_the_operator(one: Stranger, language: Language) -> str:
     """Return what an operator reads who has answered."""
     if one.state == "approved":
-        return sentences.STRANGER_APPROVED.to(language, name=one.name)
-    return sentences.STRANGER_DENIED.to(language, name=one.name)
+        return sentences.STRANGER_APPROVED.to(language, name=one.label)
+    return sentences.STRANGER_DENIED.to(language, name=one.label)
 
 
 def said(result: Result, language: Language) -> str:
@@ -366,8 +372,7 @@ def line(one: Stranger, language: Language, place: str = "") -> str:
     return sentences.STRANGER_LINE.to(
         language,
         number=f"`{number}` " if number else "",
-        name=one.name,
-        id=exact(one.identity),
+        name=labelled(f"`{exact(one.identity)}`", one.display),
         until=ended(one, language),
     )
 

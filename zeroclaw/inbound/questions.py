@@ -113,7 +113,7 @@ class Questions:
 
         That they may answer was checked.
         """
-        by = principal.display or principal.id
+        by = pairing.by_of(principal)
         result = pairing.answer(read.stranger, yes=yes, by=by, at=self._clock.now())
         return await self._ending(result, read.version), pairing.said(result, principal.language)
 
@@ -132,7 +132,10 @@ class Questions:
         return await read_all(self._store)
 
     async def lines(self, place: Address, principal: Principal) -> tuple[str, ...]:
-        """Return the open questions that somebody may answer, a line each."""
+        """Return the open questions that somebody may answer, a line each.
+
+        In a group only those whose card stands there: others read along.
+        """
         if not self._may(principal):
             return ()
         now = self._clock.now()
@@ -140,6 +143,7 @@ class Questions:
             pairing.line(read.stranger, principal.language, place.key())
             for read in await self.all()
             if pairing.is_open(read.stranger, now)
+            and (place.direct or pairing.number_of(read.stranger, place.key()))
         )
 
     def _may(self, principal: Principal) -> bool:

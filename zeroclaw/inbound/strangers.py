@@ -20,6 +20,7 @@ from zeroclaw.envelope import (
     Envelope,
     Reader,
     Said,
+    chosen_name,
 )
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import claim as claims
@@ -164,7 +165,7 @@ class Strangers:
         row = await self._store.get(RowKind.PERSON, identity)
         known = Known(
             id=identity,
-            display=pairing.clean(envelope.sender.display),
+            display=chosen_name(envelope.sender.display),
             state="admitted",
             by=sentences.BY_PRINTED_CODE.en,
             at=self._clock.now(),
@@ -192,7 +193,7 @@ class Strangers:
             id=ApprovalId(self._ids.token()),
             channel=address.channel,
             sender=sender.id,
-            display=pairing.clean(sender.display),
+            display=chosen_name(sender.display),
             address=address,
             salt=salt,
             code_hash=pairing.hash_of(code, salt),

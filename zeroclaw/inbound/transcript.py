@@ -105,7 +105,7 @@ class Transcript:
             by = ""
             if row.kind is RowKind.INBOX:
                 who = item_of(row).principal
-                item, by = _said(row), who.display or who.id
+                item, by = _said(row), who.label
             else:
                 item = await self._told(row)
             if item is None or (item.kind == "card" and item.key in cards):

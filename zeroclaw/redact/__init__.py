@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from zeroclaw.redact.disguise import CHECKED, begun, folded, folded_from, key, key_from, places
-from zeroclaw.redact.known import KnownState, automaton, forms, known_feed
+from zeroclaw.redact.known import KnownState, automaton, forms, known_feed, occurrences
 from zeroclaw.redact.marker import (
     LONGEST_VALUE,
     LONGEST_WORD,
@@ -63,13 +63,13 @@ _NOTHING_KNOWN = KnownState()
 _NOTHING_SHAPED = ShapeState()
 
 
-def secret_environment(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values whose name says that they are secret and that are long enough."""
-    return tuple(
-        value
+def secret_environment(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables whose name says that they are secret and that are long enough."""
+    return {
+        name: value
         for name, value in environment.items()
         if len(value) >= SHORTEST_VALUE and any(word in name.upper() for word in _SECRET_NAMES)
-    )
+    }
 
 
 def without_credentials(url: str) -> str:
@@ -99,12 +99,18 @@ class Redactor:
 
     Args:
         secrets: Known values; those shorter than `SHORTEST_VALUE` are not looked for.
+        references: Where each known value comes from, by the value.
     """
 
-    __slots__ = ("_automaton", "_keys")
+    __slots__ = ("_automaton", "_keys", "_references", "_values")
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        needles = forms(secrets)
+    def __init__(
+        self, secrets: Iterable[str] = (), *, references: Mapping[str, str] | None = None
+    ) -> None:
+        self._references = references or {}
+        values = dict.fromkeys((*secrets, *self._references))
+        self._values = tuple(one for one in values if len(one) >= SHORTEST_VALUE)
+        needles = forms(self._values)
         self._automaton = automaton(needles)
         bare = {one: key(folded(one), bare=True) for one in needles}
         short = {
@@ -115,6 +121,27 @@ class Redactor:
             True: tuple(one for one in set(bare.values()) if len(one) >= SURE_VALUE),
             False: tuple(one for one in set(short.values()) if len(one) >= SHORTEST_VALUE),
         }
+
+    def references_in(self, text: str) -> tuple[tuple[int, int, str], ...]:
+        """Return where known values stand as they are: start, end, and the secret's reference.
+
+        In order; one value inside another is part of it. None at all where two overlap, so that no
+        reference says what stands there.
+        """
+        found = sorted(
+            (start, -end, self._references.get(value, "a secret"))
+            for value in self._values
+            for start, end in occurrences(value, text)
+        )
+        named: list[tuple[int, int, str]] = []
+        for start, end, reference in found:
+            last = named[-1][1] if named else 0
+            if -end <= last:
+                continue
+            if start < last:
+                return ()
+            named.append((start, -end, reference))
+        return tuple(named)
 
     def redact(self, text: str) -> str:
         """Return a whole text without its secrets."""

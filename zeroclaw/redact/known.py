@@ -126,6 +126,14 @@ def _built(needles: Iterable[str]) -> Automaton:
     )
 
 
+def occurrences(value: str, text: str) -> Iterable[tuple[int, int]]:
+    """Yield where a value stands in a text, from and to; those that overlap too."""
+    start = text.find(value)
+    while start >= 0:
+        yield start, start + len(value)
+        start = text.find(value, start + 1)
+
+
 class KnownState(Value):
     """What is held between two pieces of text.
 

@@ -280,7 +280,7 @@ class _Notes:
                 "the text holds what looks like a secret, and notes keep none: nothing is kept"
             )
             raise ToolFailed(message)
-        by = context.principal.display or context.principal.id
+        by = context.principal.label
         note = Note(
             number=0,
             text=text,

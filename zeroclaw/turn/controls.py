@@ -166,7 +166,7 @@ class Controls:
                         self._answered(item, _goes_on(cause, owner, item.principal.language))
                     )
                     return
-                by = item.principal.display or item.principal.id
+                by = item.principal.display if cause == "revoked" else item.principal.label
                 stopped = AbortRequested(cause=cause, by=by)
                 await tell(Happened(event=stopped, writes=(item_put(item, "answered"),)))
             case Answer(approval=approval):
@@ -262,7 +262,7 @@ def _has_files(ask: Ask) -> bool:
 
 def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
     """Say that a turn was not ended by somebody who may not end it."""
-    who = owner.display or owner.id
+    who = owner.label
     if cause == "new":
         return sentences.FIRST_THAT_ANSWER.to(language, who=who)
     return sentences.ONLY_THEY_MAY_STOP.to(language, who=who)

@@ -67,7 +67,7 @@ class Deliveries:
             turn = await self._rooms.store.get(RowKind.TURN, item.turn)
             if turn is not None:
                 whose = turn_of(turn).item.principal
-                what = sentences.AN_ANSWER_TO.about(who=whose.display or whose.id)
+                what = sentences.AN_ANSWER_TO.about(who=whose.label)
                 taken = await self._rooms.store.get(RowKind.INBOX, turn_of(turn).item.id)
                 if taken is not None:
                     writes.append(item_put(item_of(taken), "failed", expect=taken.version))

@@ -163,7 +163,7 @@ class Finishing:
     def _told(self, seat: Seat, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""
         rooms, whose, address = self._rooms, seat.opened.principal, seat.row.address
-        who, where = whose.display or whose.id, address.channel
+        who, where = whose.label, address.channel
         says = sentences.ANSWER_FAILED.about(
             who=who, where=where, why=seat.why or done.why or done.note
         )

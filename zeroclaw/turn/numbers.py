@@ -1,6 +1,5 @@
 """The numbers of calls in an approver's chat: they only grow, across restarts too."""
 
-from zeroclaw.envelope import ConversationId
 from zeroclaw.store import Put, RowKind, Rows, find_all
 
 
@@ -28,8 +27,12 @@ class Numbers:
         return first
 
 
-def last_put(place: str, conversation: ConversationId, last: int) -> Put:
-    """Return the write that records the newest number that a conversation took for a chat."""
-    return Put(
-        kind=RowKind.COUNTER, key=f"{place}#{conversation}", body=str(last).encode(), place=place
-    )
+def last_put(place: str, whose: str, last: int) -> Put:
+    """Return the write that records the newest number that a conversation took for a chat.
+
+    Args:
+        place: The chat's address key, or another word for what is numbered.
+        whose: The conversation; or another id, where not all commits of one come in order.
+        last: The number.
+    """
+    return Put(kind=RowKind.COUNTER, key=f"{place}#{whose}", body=str(last).encode(), place=place)

@@ -222,7 +222,7 @@ class Performing:
         happened = await self.refusal(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
         whose = self._opened.principal
         says = sentences.MAY_HAVE_RUN.about(
-            tool=call.name, who=whose.display or whose.id, where=self._address.channel
+            tool=call.name, who=whose.label, where=self._address.channel
         )
         notes = quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)
         await self._tell(replace(happened, writes=notes))

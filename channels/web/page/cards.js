@@ -60,6 +60,7 @@ function section(call, card, id, answer, written) {
     element("pre", { tabIndex: 0 }, element("code", {}, call.arguments)),
     element("p", { className: "because" }, element("span", {}, ...inline(call.why)),
       element("span", { className: "hash", title: "the beginning of the hash of exactly this call" }, call.hash8)),
+    ...(call.scope ? [element("p", { className: "because" }, element("span", {}, ...inline(call.scope)))] : []),
   ];
   const made = call.ending
     ? element("section", {}, summary, ...ending(call.ending, card.asked_by, whole))

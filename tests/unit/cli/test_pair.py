@@ -82,8 +82,8 @@ async def test_the_list_is_read_from_the_store_where_no_daemon_runs(tmp_path: Pa
     await stored(tmp_path, to_put(stranger, expect=0), known_put(known, expect=0))
     code, out, _ = await run(tmp_path, "list")
     first, second = out.splitlines()
-    assert (code, first.startswith("- Mallory (`chat:7`) wants to talk")) == (0, True)
-    assert second == "- Trudy (`chat:8`): admitted by Ada, 2026-01-01 12:00 UTC"
+    assert (code, first.startswith('- `chat:7` ("Mallory") wants to talk')) == (0, True)
+    assert second == '- `chat:8` ("Trudy"): admitted by Ada, 2026-01-01 12:00 UTC'
 
 
 async def stored(place: Path, *puts: Put) -> None:

@@ -122,7 +122,7 @@ async def test_a_grant_is_listed_and_revoked(world: World) -> None:
         await visitor.send(answer_of(await visitor.page("approvals")), "Approve for a time")
         page = await visitor.page("grants")
         [row] = page.by_id("held").every("li")
-        assert row.words.startswith("poke on file:/notes/1, until 2026-01-01 13:00 UTC")
+        assert row.words.startswith("1 poke: any content into /notes/1, until 2026-01-01 13:00 UTC")
         assert "in chat/ben" in row.words
         page = await visitor.send(row.every("form")[0])
         assert "Nothing is granted" in page.words
@@ -154,11 +154,11 @@ async def test_a_stranger_waits_on_the_page_and_is_let_in_by_their_code(world: W
         code = visitor.house.texts("mallory")[0].split("`")[1]
         page = await visitor.page("people")
         assert "People 1 waiting" in page.by_id("sections").words
-        assert "Mallory chat:mallory" in page.by_id("asking").words
+        assert "chat:mallory" in page.by_id("asking").words
         form = page.by_id("strangers").every("form")[0]
         page = await visitor.send(form, who=code.lower())
-        assert page.by_id("told").words == "approved: Mallory"
-        assert "Mallory chat:mallory" in page.by_id("known-chat:mallory").words
+        assert page.by_id("told").words == "approved: chat:mallory"
+        assert 'chat:mallory "Mallory"' in page.by_id("known-chat:mallory").words
 
 
 async def test_conversations_say_what_they_do(world: World) -> None:

@@ -32,7 +32,7 @@ def test_a_question_shows_the_whole_call_and_takes_every_answer() -> None:
     assert f"7 shell run echo {HOSTILE}" in card.words
     assert "supervised.effects asks" in card.words
     assert "01234567" in card.words
-    assert f"asked byAnn {HOSTILE}" in card.text
+    assert "asked byann (\"Ann script alert('x') /script\")" in card.text
     assert card.links() == {"chat/ann": f"/console/conversations/{HERE}"}
     assert card.every("time")[0].attributes["data-deadline"] == "2026-01-01T12:15:00+00:00"
     answer, reason = card.every("form")
@@ -121,7 +121,7 @@ def test_a_stranger_is_answered_by_code_or_by_id() -> None:
     assert by_code.fields() == {"token": "the-token", "do": "approve", "who": ""}
     assert by_id.fields() == {"token": "the-token", "who": "chat:4711"}
     assert [one.attributes["value"] for one in by_id.every("button")] == ["approve", "deny"]
-    assert f"{HOSTILE} chat:4711" in page.by_id("asking").words
+    assert "chat:4711 (\"script alert('x') /script\")" in page.by_id("asking").words
     assert "secret-s" not in page.by_id("main").text
 
 

@@ -96,7 +96,7 @@ class House:
     clock: ManualClock = field(default_factory=ManualClock)
 
     def gate(self) -> Gate:
-        redactor = Redactor([SECRET])
+        redactor = Redactor(references={SECRET: '{env="FISH"}'})
         known: Mapping[str, Tool] = {tool.name: tool for tool in self.tools}
         return Gate(
             tools=known,

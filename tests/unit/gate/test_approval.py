@@ -114,7 +114,7 @@ def test_a_denial_whose_reason_is_to_come_leaves_the_question_open() -> None:
 def test_an_approver_without_a_name_is_called_by_id() -> None:
     """A card never says that nobody approved."""
     found = press(principal=replace(ANN, display=""))
-    assert found == Answered(approval=replace(APPROVED, by="person:ann"))
+    assert found == Answered(approval=replace(APPROVED, by="ann"))
 
 
 def test_a_question_is_answered_once() -> None:
@@ -231,7 +231,7 @@ def call(approval: Approval, number: int) -> CardCall:
 
 CARD = Card(
     key="01CARD",
-    asked_by="Bob",
+    asked_by='telegram:8 ("Bob")',
     calls=(call(OPEN, 4), call(SECOND, 5)),
     deadline_at=DEADLINE,
     choices=("once", "deny"),

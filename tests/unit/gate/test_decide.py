@@ -1,6 +1,7 @@
 """The gate phase in its order: what is allowed, what is asked, and what is written of it."""
 
 import dataclasses
+import json
 from datetime import timedelta
 
 from tests.fakes.counting_ids import numbered_ulid
@@ -19,6 +20,7 @@ from tests.unit.gate.gate_house import (
     kinds,
     unresolvable,
 )
+from zeroclaw.envelope import Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import to_put
 from zeroclaw.gate.approval import Approval
@@ -26,12 +28,14 @@ from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.decide import MOST_CALLS
 from zeroclaw.gate.grant import grant_for
 from zeroclaw.gate.reasons import Reason
+from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement
 from zeroclaw.gate.verdict import Allowed, Asked, Denied
-from zeroclaw.redact import MARKER
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace
+
+ANN = Principal(id="person:ann", roles=frozenset(), channel="web", sender="2", display="Ann")
 
 
 async def test_a_batch_has_room_for_so_many_calls() -> None:
@@ -127,8 +131,10 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
         requester=BOB,
         approvers=("person:ann",),
         requester_may_answer=False,
-        summary=f"write {MARKER} to a",
-        arguments='{\n  "path": "a",\n  "text": "the password is ' + MARKER + '"\n}',
+        summary="run write_file",
+        arguments='{\n  "path": "a",\n  "text": "the password is ⟦{env="FISH"}⟧"\n}',
+        hidden=('{env="FISH"}',),
+        scope=scope_of(frozen.action, facts_of(WRITE.spec), 3600),
         why="`supervised.effects` asks: it does more than read; "
         "`supervised.risk` asks: its risk is not low",
         reasons=(
@@ -141,6 +147,82 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
     )
     assert SECRET in frozen.action.canonical_arguments
     assert batch.audited[1].approval == verdict.approval.id
+
+
+HIDING = 'echo "-----BEGIN PRIVATE KEY-----" | rm -rf x #-----END PRIVATE KEY-----"'
+
+
+async def test_a_card_shows_what_merely_looks_like_a_secret() -> None:
+    """A shape can swallow a command, so nothing is hidden by its shape (P5)."""
+
+    def says_where(arguments: Arguments) -> str:
+        return f"write {arguments['path']}"
+
+    tool = dataclasses.replace(WRITE, describes=says_where)
+    batch = await House(tools=[tool]).decide(
+        call("write_file", json.dumps({"path": HIDING, "text": "x" * 5000}))
+    )
+    (verdict,) = batch.verdicts
+    assert isinstance(verdict, Asked)
+    assert verdict.approval.summary == f"write {HIDING}"
+    assert json.loads(verdict.approval.arguments) == {"path": HIDING, "text": "x" * 5000}
+
+
+async def test_a_long_line_about_a_call_is_cut_where_it_is_seen() -> None:
+    """The whole call stands beneath it."""
+
+    def says_a_lot(_: Arguments) -> str:
+        return "x" * 9000
+
+    tool = dataclasses.replace(WRITE, describes=says_a_lot)
+    (verdict,) = (await House(tools=[tool]).decide(call("write_file"))).verdicts
+    assert isinstance(verdict, Asked)
+    assert verdict.approval.summary == f"{'x' * 500} …"
+
+
+async def test_a_call_that_no_card_can_show_is_denied() -> None:
+    """With the reason, for the model and in the audit; the next call of the batch goes on (P5)."""
+    large = json.dumps({"path": "a", "text": "x" * 40_000})
+    batch = await House().decide(call("write_file", large), call("write_file", large))
+    first, second = batch.verdicts
+    assert isinstance(first, Asked)
+    assert isinstance(second, Denied)
+    why = (
+        "it is too large to be shown whole on a card: 40,031 characters where 19,969 are left; "
+        "make it smaller, or split it"
+    )
+    assert f"`write_file` may not run: {why}" in second.refusal.message.content
+    assert [(entry.kind.value, entry.by, entry.decision) for entry in batch.audited[2:]] == [
+        ("proposed", "web:8", ""),
+        ("evaluated", "card", "deny"),
+        ("denied", "card", ""),
+    ]
+    assert [entry.detail for entry in batch.audited[2:]] == ["", why, why]
+
+
+async def test_a_grant_covers_no_call_of_whoever_granted_it() -> None:
+    """Where the requester may not answer, by whatever name they are known on a channel (P5)."""
+    house = House()
+    (first,) = (await house.decide(call("write_file"))).verdicts
+    assert isinstance(first, Asked)
+    assert first.approval.scope is not None
+    by_bob, by_ann = (
+        grant_for(
+            first.frozen.action, first.approval.scope, id="01G", number=1, granter=who, at=EPOCH
+        )
+        for who in (replace(BOB, id="person:bob", channel="telegram", sender="9"), ANN)
+    )
+    now_bob = replace(BOB, id="person:bob")  # the configuration names them since
+    cases = ((by_bob, BOB), (by_bob, now_bob), (by_ann, now_bob))
+    decided = [
+        (
+            await house.decide(
+                call("write_file"), setting=replace(SETTING, grants=(one,), known=known)
+            )
+        ).verdicts[0]
+        for one, known in cases
+    ]
+    assert [type(one) for one in decided] == [Allowed, Asked, Allowed]
 
 
 async def test_the_asks_of_a_batch_share_one_card() -> None:
@@ -181,14 +263,15 @@ async def test_a_grant_turns_an_ask_into_an_allow() -> None:
     house = House()
     (first,) = (await house.decide(call("write_file"))).verdicts
     assert isinstance(first, Asked)
+    assert first.approval.scope is not None
     grant = grant_for(
         first.frozen.action,
-        facts_of(WRITE.spec),
+        first.approval.scope,
         id="01GRANT",
-        granted_by="Ann",
-        until=EPOCH + timedelta(hours=1),
+        number=1,
+        granter=ANN,
+        at=EPOCH,
     )
-    assert grant is not None
     setting = replace(SETTING, grants=(replace(grant, tool="shell"), grant))
     batch = await house.decide(
         call("write_file"), call("write_file", '{"path":"b"}'), call("read_file"), setting=setting

@@ -7,7 +7,6 @@ import pytest
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import Action, propose
-from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.grant import (
     Grant,
@@ -17,10 +16,12 @@ from zeroclaw.gate.grant import (
     encode,
     grant_for,
     is_called,
-    name_in,
+    is_granted_by,
+    name_of,
     to_delete,
     to_put,
 )
+from zeroclaw.gate.scope import scope_of
 from zeroclaw.store import Delete, RowKind
 from zeroclaw.value import replace
 
@@ -48,10 +49,16 @@ A, B = "file:/w/a", "file:/w/b"
 NOWHERE = replace(action(A), resources=None)
 
 
+ANN = Principal(
+    id="person:ann", roles=frozenset(), channel="web", sender="2", display="Ann (operator)"
+)
+
+
 def grant(of: Action, facts: ToolFacts = WRITES) -> Grant:
-    found = grant_for(of, facts, id="01GRANT", granted_by="Ann", until=UNTIL)
-    assert found is not None
-    return found
+    scope = scope_of(of, facts, 3600)
+    assert scope is not None
+    at = UNTIL - timedelta(hours=1)
+    return grant_for(of, scope, id="01GRANT", number=3, granter=ANN, at=at)
 
 
 CASES = {
@@ -95,7 +102,7 @@ def test_a_tool_that_began_to_execute_is_not_covered_by_an_older_grant() -> None
 
 def test_unknown_resources_are_never_granted() -> None:
     """What can't be named can't be granted. P5."""
-    assert grant_for(NOWHERE, WRITES, id="g", granted_by="Ann", until=UNTIL) is None
+    assert scope_of(NOWHERE, WRITES, 3600) is None
 
 
 def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
@@ -110,31 +117,61 @@ def test_a_grant_is_stored_until_it_ends_or_is_revoked() -> None:
         decode(b"[]")
 
 
-def test_a_grant_says_what_it_is() -> None:
-    """One line each in a list."""
+def test_a_grant_says_what_it_lets_run() -> None:
+    """One line each in a list, in the words that its card had. P5."""
+    until = 'until 2026-11-21 13:00 UTC, by ann ("Ann (operator)")'
     assert describe(grant(action(A, B)), "en") == (
-        "`write` on `file:/w/a`, `file:/w/b`, until 2026-11-21 13:00 UTC, by Ann"
+        f"`write`: any content into `/w/a`, `/w/b`, {until}"
     )
     bound = grant(action(), RUNS).arguments_hash
     assert bound is not None
     assert describe(grant(action(), RUNS), "en") == (
-        f"`write` on nothing that has a name, with the arguments `{bound[:8]}` only, "
-        "until 2026-11-21 13:00 UTC, by Ann"
-    )
-    assert describe(grant(action(*(f"file:/{number}" for number in range(8)))), "en").startswith(
-        "`write` on `file:/0`, `file:/1`, `file:/2`, `file:/3`, `file:/4`, 3 more, until"
-    )
-    assert describe(grant(action("file:/`a\n- b")), "en").startswith(
-        "`write` on `file:/'a - b`, until"
+        f"`write`: exactly this command (`{bound[:8]}`), {until}"
     )
 
 
-def test_a_grant_is_called_by_its_number_or_by_its_id() -> None:
-    """By the number of its call in the chats that were asked; elsewhere by its short id."""
-    chat = Numbered(place="chat/a", number=3)
-    one = replace(grant(action(A)), id="01ABCDEFGHJKMNPQRSTVWXYZ12", numbers=(chat,))
-    assert (name_in(one, "chat/a"), name_in(one, "chat/b")) == ("3", "TVWXYZ12")
+def test_a_grant_of_an_earlier_release_still_says_what_it_covers() -> None:
+    """Its row has no effects and no number; its end stays where it was."""
+    body = (
+        b'{"is":"Grant","id":"01ABCDEFGHJKMNPQRSTVWXYZ12","conversation":"c","tool":"write",'
+        b'"resources":["file:/0","file:/1","file:/2","file:/3","file:/4","file:/5"],'
+        b'"arguments_hash":null,"granted_by":"Ann","until":"2026-11-21T13:00:00+00:00",'
+        b'"holder":"web:1","granter":"person:ann","numbers":[{"is":"Numbered","place":"chat/a",'
+        b'"number":3,"language":"en"}]}'
+    )
+    old = decode(body)
+    assert describe(old, "en") == (
+        "`write`: any call on `/0`, `/1`, `/2`, `/3`, `/4`, 1 more, until 2026-11-21 13:00 UTC, "
+        "by Ann"
+    )
+    assert name_of(old) == "TVWXYZ12"
+
+
+def test_a_grant_has_one_name_everywhere() -> None:
+    """Its number; the short id and the whole id mean it as well."""
+    one = replace(grant(action(A)), id="01ABCDEFGHJKMNPQRSTVWXYZ12")
+    assert name_of(one) == "3"
     for word in ("3", "TVWXYZ12", "tvwxyz12", one.id):
-        assert is_called(one, word, "chat/a")
-    for word in ("3", "4", "WXYZ12", ""):
-        assert not is_called(one, word, "chat/b")
+        assert is_called(one, word)
+    for word in ("4", "WXYZ12", ""):
+        assert not is_called(one, word)
+
+
+@pytest.mark.parametrize(
+    ("requester", "own"),
+    [
+        (ANN, True),
+        (replace(ANN, channel="telegram", sender="7"), True),  # the same person elsewhere
+        (replace(ANN, id="web:2"), True),  # the same sender, named no more
+        (replace(ANN, id="person:bob", sender="9"), False),
+    ],
+)
+def test_who_granted_it_is_known_under_every_name(requester: Principal, own: bool) -> None:
+    """By the person and by the platform's id, whatever the configuration says since. P5."""
+    assert is_granted_by(grant(action(A)), requester) is own
+
+
+def test_a_grant_of_nobody_known_counts_as_everybodys_own() -> None:
+    """Rows of an early release do not say who granted them; that fails closed."""
+    unknown = replace(grant(action(A)), granter="", granter_sender="")
+    assert is_granted_by(unknown, replace(ANN, id="person:bob", sender="9"))

@@ -210,8 +210,24 @@ def test_what_is_to_be_redacted_is_collected_once() -> None:
     """Resolved secrets and what the environment calls a secret, without repeats (P8)."""
     environment = {"A_TOKEN": VALUE, "B_PASSWORD": "another-value", "HOME": "/srv/nobody"}
 
-    assert values_to_redact([Secret(VALUE), Secret("third-value")], environment) == (
-        VALUE,
-        "third-value",
-        "another-value",
-    )
+    secrets = [Secret(VALUE, '{env="A_TOKEN"}'), Secret("third-value", '{file="/third"}')]
+    assert values_to_redact(secrets, environment) == {
+        VALUE: '{env="A_TOKEN"}',
+        "third-value": '{file="/third"}',
+        "another-value": '{env="B_PASSWORD"}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        (SecretReference(env="A_TOKEN"), '{env="A_TOKEN"}'),
+        (SecretReference(file="/run/a"), '{file="/run/a"}'),
+        (SecretReference(keyring="a/b"), '{keyring="a/b"}'),
+    ],
+)
+def test_a_reference_is_said_as_the_configuration_writes_it(
+    reference: SecretReference, said: str
+) -> None:
+    """That is what stands on a card in place of a secret."""
+    assert str(reference) == said

@@ -254,18 +254,6 @@ async def test_an_answer_for_a_time_covers_the_next_call(world: World) -> None:
         assert house.endings() == []
 
 
-async def test_a_tool_that_is_gone_gets_no_grant(world: World) -> None:
-    """The answer counts once and no longer."""
-    world.model.will(POKE)
-    async with world.running() as house:
-        await house.say("poke it")
-    world.tools = (world.look,)
-    async with world.running() as house:
-        await house.press("for_a_time")
-        assert await house.rows(RowKind.GRANT) == ()
-        assert "its tool is no longer there" in world.model.asked()[-1]
-
-
 class Nameless(PlainTool):
     """Can't tell what it touches."""
 

@@ -1,6 +1,7 @@
 """Answers by number, and the list of what waits for one."""
 
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
@@ -247,6 +248,18 @@ async def test_pending_lists_what_one_may_answer_or_asked_for(world: World) -> N
 
 
 @pytest.mark.slow
+async def test_in_a_group_only_its_own_questions_are_listed(world: World) -> None:
+    """By the tool alone: others read along, and what it would do stands on the approver's card."""
+    async with world.running() as house:
+        world.model.will(POKE, POKE)
+        await house.say("poke it", "ben")
+        await house.say("poke it", "ben", room="lobby")
+        await house.say("let me in", "mallory")
+        await house.say("/pending", room="lobby")
+        (line,) = house.texts(room="lobby")[-1].splitlines()
+        assert re.fullmatch(r"- `[0-9a-f]{8}` `poke`, open until 12:15:00 UTC", line)
+
+
 async def test_pending_looks_through_all_that_waits(world: World) -> None:
     """A page of other people's questions hides none (P5)."""
     world.model.will(POKE)

@@ -26,7 +26,7 @@ async def test_the_printed_code_makes_an_operator(orphan: World) -> None:
         assert await house.event(Said(text=code), "ada", key="k") == Accepted()
         assert house.texts()[-1].startswith("You are an operator of this bot now")
         await house.say("let me in", "mallory")
-        assert await house.press() == "approved: Mallory"
+        assert await house.press() == "approved: chat:mallory"
         assert await house.event(Said(text=code), "ada", key="k") == Duplicate()
         assert orphan.model.requests == []
     async with orphan.running() as house:

@@ -17,7 +17,7 @@ from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
-LINE = "`poke` on `file:/notes/1`, until 2026-01-01 13:00 UTC, by Ada, for `person:"
+LINE = "`poke`: any content into `/notes/1`, until 2026-01-01 13:00 UTC, by Ada, for `person:"
 
 
 async def granted(house: House, who: str = "ada", *, room: str = "") -> None:
@@ -36,7 +36,7 @@ async def audit_of(house: House, conversation: str) -> list[audit.Entry]:
 
 
 async def test_the_list_says_what_holds(world: World) -> None:
-    """By the number that the card showed; for whom, by whom, until when, and where."""
+    """By a number of its own, the same everywhere; for whom, by whom, until when, and where."""
     async with world.running() as house:
         await house.say("/grants")
         assert house.texts() == [sentences.NOTHING_GRANTED.en]
@@ -71,7 +71,7 @@ async def test_a_revoked_grant_asks_again_at_once(world: World) -> None:
 
 
 async def test_a_number_is_never_a_grants_again(world: World) -> None:
-    """Nor a question's: both count in one row, across restarts."""
+    """Across restarts too."""
     async with world.running() as house:
         await granted(house)
         await house.say("/revoke 1")
@@ -112,18 +112,18 @@ async def test_without_a_name_nothing_is_revoked(world: World) -> None:
 
 
 async def test_who_has_no_rights_sees_their_own_conversation_only(world: World) -> None:
-    """And may end what was granted to them, by its id, because their chat was never asked (P4)."""
+    """And may end what was granted to them, by the number that it has everywhere, or its id (P4)."""
     async with world.running() as house:
         await granted(house, "ben")
         await granted(house, "cleo")
         await house.say("/grants", "ben")
         mine, others = [row.key[-8:] for row in await house.rows(RowKind.GRANT)]
-        assert house.texts("ben")[-1] == f"- `{mine}` {LINE}ben`, in this conversation"
-        await house.say(f"/revoke {others} {mine.lower()} 1", "ben")
+        assert house.texts("ben")[-1] == f"- `1` {LINE}ben`, in this conversation"
+        await house.say(f"/revoke {others} {mine.lower()} 2", "ben")
         assert house.texts("ben")[-1].splitlines() == [
             f"`{others}` is no grant that holds; `/grants` shows those that do.",
             f"`{mine.lower()}`: revoked; `poke` asks again.",
-            "`1` is no grant that holds; `/grants` shows those that do.",
+            "`2` is no grant that holds; `/grants` shows those that do.",
         ]
         assert [row.key[-8:] for row in await house.rows(RowKind.GRANT)] == [others]
 
@@ -143,6 +143,19 @@ async def test_what_was_granted_to_somebody_else_is_seen_in_a_group_but_not_ende
             f"`{name}` is not yours to revoke; an operator can."
         )
         assert len(await house.rows(RowKind.GRANT)) == 1
+
+
+async def test_in_a_group_only_its_own_grants_are_listed_and_revoked(world: World) -> None:
+    """An operator's question is read by all who are there; they learn of no other chat."""
+    async with world.running() as house:
+        await granted(house, "ben")
+        await granted(house, "ben", room="lobby")
+        await house.say("/grants", room="lobby")
+        assert house.texts(room="lobby")[-1] == f"- `2` {LINE}ben`, in this conversation"
+        await house.say("/revoke 1", room="lobby")
+        told = "`1` is no grant that holds; `/grants` shows those that do."
+        assert house.texts(room="lobby")[-1] == told
+        assert len(await house.rows(RowKind.GRANT)) == 2
 
 
 async def test_who_may_approve_a_tool_may_revoke_it(world: World) -> None:
@@ -236,11 +249,11 @@ async def test_a_page_of_grants_hides_none(world: World) -> None:
 
 
 async def test_the_console_lists_and_revokes(world: World) -> None:
-    """By id, as an operator; each conversation hears of its own."""
+    """By the same numbers as the chats, as an operator; each conversation hears of its own."""
     async with world.running() as house:
         await granted(house)
         await granted(house, "ben")
-        first, second = [row.key[-8:] for row in await house.rows(RowKind.GRANT)]
+        first, second = "1", "2"
         told = await house.ask("grants", words="list")
         assert str(told["text"]).splitlines() == [
             f"- `{first}` {LINE}ada`, in `chat/ada`",

@@ -35,7 +35,7 @@ async def test_a_code_that_somebody_reads_out_lets_them_in(world: World) -> None
     async with world.running() as house:
         await house.say("let me in", "mallory")
         await house.say(f"/pair approve {code_of(house).lower()}")
-        assert house.texts()[-1] == "approved: Mallory"
+        assert house.texts()[-1] == "approved: chat:mallory"
         assert house.endings() == [("approved", "Ada")]
         assert house.texts("mallory")[1:] == ["You may talk to me now."]
 
@@ -45,8 +45,8 @@ async def test_the_console_answers_too(world: World) -> None:
     async with world.running() as house:
         await house.say("let me in", "mallory")
         await house.say("me too", "trudy")
-        assert await console(house, f"deny {code_of(house)}") == ("denied: Mallory", True)
-        assert await console(house, "approve chat:trudy") == ("approved: Trudy", True)
+        assert await console(house, f"deny {code_of(house)}") == ("denied: chat:mallory", True)
+        assert await console(house, "approve chat:trudy") == ("approved: chat:trudy", True)
         late = await console(house, f"approve {code_of(house)}")
         assert late == ("already denied by the operator on this machine", False)
         await house.say("hello", "trudy")
@@ -103,8 +103,8 @@ async def test_the_list_shows_who_waits_and_what_was_decided(world: World) -> No
         await house.say("/pair revoke ben")
         await house.say("/pair list")
         assert house.texts()[-1].splitlines() == [
-            "- Trudy (`chat:trudy`) wants to talk to this bot, open until 13:00:00 UTC",
-            "- Mallory (`chat:mallory`): admitted by Ada, 2026-01-01 12:00 UTC",
+            '- `chat:trudy` ("Trudy") wants to talk to this bot, open until 13:00:00 UTC',
+            '- `chat:mallory` ("Mallory"): admitted by Ada, 2026-01-01 12:00 UTC',
             "- `person:ben`: revoked by Ada, 2026-01-01 12:00 UTC",
         ]
 
@@ -115,7 +115,7 @@ async def test_the_first_operator_is_listed_as_one(world: World) -> None:
     async with world.running() as house:
         await house.say(world.ready[0].claim, "mallory")
         listed = (await console(house, "list"))[0]
-        assert "Mallory (`chat:mallory`), operator: admitted by the code" in str(listed)
+        assert '`chat:mallory` ("Mallory"), operator: admitted by the code' in str(listed)
 
 
 async def test_a_lost_race_is_planned_anew(world: World) -> None:
@@ -129,7 +129,7 @@ async def test_a_lost_race_is_planned_anew(world: World) -> None:
             raise Conflict(message)
 
         world.store.before = taken
-        assert await console(house, "deny chat:mallory") == ("denied: Mallory", True)
+        assert await console(house, "deny chat:mallory") == ("denied: chat:mallory", True)
 
 
 async def test_a_race_that_never_ends_is_told(world: World) -> None:
@@ -248,7 +248,7 @@ async def test_an_id_is_shown_as_it_is(world: World) -> None:
     async with world.running() as house:
         await house.say("let me in", who)
         assert f"sender id: {who}" in house.card().calls[0].arguments.splitlines()
-        assert f"(`chat:{who}`) wants to talk" in str((await console(house, "list"))[0])
+        assert f"`chat:{who}` (" in str((await console(house, "list"))[0])
         assert (await console(house, f"approve chat:{who}"))[1] is True
 
 

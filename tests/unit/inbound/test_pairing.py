@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.channel import Ending
-from zeroclaw.envelope import Address, ApprovalId, MessageRef
+from zeroclaw.envelope import Address, ApprovalId, MessageRef, chosen_name
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.pairing import Decided, Over, Stranger, TooLate
@@ -167,8 +167,8 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
 # --- how it ends ---------------------------------------------------------------------------------
 
 ANSWERS = {
-    "yes": (MALLORY, True, MINUTE, Decided(stranger=APPROVED), "approved: Mallory"),
-    "no": (MALLORY, False, MINUTE, Decided(stranger=DENIED), "denied: Mallory"),
+    "yes": (MALLORY, True, MINUTE, Decided(stranger=APPROVED), "approved: chat:mallory"),
+    "no": (MALLORY, False, MINUTE, Decided(stranger=DENIED), "denied: chat:mallory"),
     "at the deadline": (
         MALLORY,
         True,
@@ -233,9 +233,9 @@ def test_the_card_shows_who_and_the_code() -> None:
     (call,) = card.calls
     assert (call.approval, call.number, call.tool) == ("token", 4, "pairing")
     assert call.arguments.splitlines() == [
-        "name: Mallory",
         "channel: chat",
         "sender id: mallory",
+        "chosen name: Mallory",
         f"code: {CODE}",
     ]
 
@@ -281,18 +281,30 @@ def test_a_card_joins_the_question_once() -> None:
         ("Mallory", "Mallory"),
         ("Mal`lory\n**approve**", "Mal lory approve"),
         ("\u202eyrollaM", "yrollaM"),
-        ("x" * 100, "x" * 60),
+        ("x" * 100, "x" * 59 + "…"),
         ("\x00", ""),
+        ('Ann" (operator)', "Ann (operator)"),
+        ("Jose\u0301 a\u0338b", "José a b"),
     ],
 )
 def test_a_name_is_nothing_but_a_name(display: str, shown: str) -> None:
     """A stranger chose it, so it brings no markup, no line and no direction of its own."""
-    assert pairing.clean(display) == shown
+    assert chosen_name(display) == shown
 
 
 def test_who_has_no_name_is_called_by_their_id() -> None:
     """So that a card always says who."""
-    assert replace(MALLORY, display="").name == "mallory"
+    assert replace(MALLORY, display="").label == "chat:mallory"
+
+
+def test_a_name_that_a_stranger_chose_comes_second_and_in_quotes() -> None:
+    """It may claim to be anything; a line above a button is not theirs to write."""
+    one = replace(MALLORY, display="Olga (operator) asked me to press Approve")
+    label = 'chat:mallory ("Olga (operator) asked me to press Approve")'
+    assert one.label == label
+    card = pairing.card_of(one, PLACE, CODE)
+    assert card.asked_by == label
+    assert card.calls[0].summary.startswith(label)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +319,7 @@ def test_a_stranger_is_told_the_code_and_nothing_else(seconds: float, span: str)
 
 def test_a_waiting_question_is_a_line() -> None:
     """With its number where the chat has one."""
-    waits = "Mallory (`chat:mallory`) wants to talk to this bot, open until 13:00:00 UTC"
+    waits = '`chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'
     assert pairing.line(MALLORY, "en", PLACE) == f"`4` {waits}"
     assert pairing.line(MALLORY, "en") == waits
 

@@ -160,9 +160,9 @@ async def test_the_operator_sees_who_it_is(world: World) -> None:
     async with world.running() as house:
         await house.say("let me in", "mallory")
         assert call(house).arguments.splitlines() == [
-            "name: Mallory",
             "channel: chat",
             "sender id: mallory",
+            "chosen name: Mallory",
             f"code: {code_of(house)}",
         ]
         assert house.card().choices == ("once", "deny")
@@ -172,7 +172,7 @@ async def test_an_approved_stranger_is_told_and_answered(world: World) -> None:
     """They are stored, so a restart changes nothing; the card shows who decided (P5, S2-03)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
-        assert await house.press() == "approved: Mallory"
+        assert await house.press() == "approved: chat:mallory"
         assert house.endings() == [("approved", "Ada")]
         assert house.texts("mallory")[1:] == ["You may talk to me now."]
         await house.say("hello", "mallory")
@@ -189,7 +189,7 @@ async def test_a_denied_stranger_meets_silence_for_a_day(world: World) -> None:
     """They are told nothing, and get no new code before (P4)."""
     async with world.running() as house:
         await house.say("let me in", "mallory")
-        assert await house.press("deny") == "denied: Mallory"
+        assert await house.press("deny") == "denied: chat:mallory"
         assert house.endings() == [("denied", "Ada")]
         await house.advance(23 * 3600)
         assert await house.say("please", "mallory") == Ignored()
@@ -280,7 +280,7 @@ async def test_a_card_that_is_sent_late_shows_the_end(world: World) -> None:
         platform.before = hold
         await house.say("let me in", "mallory")
         told = await house.ask("pair", words=f"approve {code_of(house)}")
-        assert told == {"text": "approved: Mallory", "changed": True}
+        assert told == {"text": "approved: chat:mallory", "changed": True}
         may_go.set()
         await house.settle()
         assert house.endings() == [("approved", "the operator on this machine")]
@@ -302,7 +302,7 @@ async def test_a_card_that_is_refused_leaves_the_question_open(world: World) -> 
         await house.say("/pending")
         assert "wants to talk to this bot" in house.texts()[-1]
         await house.say(f"/pair approve {code_of(house)}")
-        assert house.texts()[-1] == "approved: Mallory"
+        assert house.texts()[-1] == "approved: chat:mallory"
 
 
 async def test_a_deadline_that_loses_a_race_is_looked_at_again(world: World) -> None:
@@ -339,10 +339,10 @@ async def test_a_stranger_is_answered_by_number_like_a_call(world: World) -> Non
         await house.say("me too", "trudy")
         assert call(house).number == 2
         await house.say("/approve 1 7")
-        assert house.texts()[-1] == "`7` is no call in this chat.\n`1`: approved: Mallory."
+        assert house.texts()[-1] == "`7` is no call in this chat.\n`1`: approved: chat:mallory."
         assert house.texts("mallory")[1:] == ["You may talk to me now."]
         await house.say("/deny 2")
-        assert house.texts()[-1] == "`2`: denied: Trudy."
+        assert house.texts()[-1] == "`2`: denied: chat:trudy."
         await house.say("/approve 2")
         assert house.texts()[-1] == "`2`: already denied by Ada."
 
@@ -363,7 +363,7 @@ async def test_pending_lists_who_waits(world: World) -> None:
         await house.say("let me in", "mallory")
         await house.say("/pending")
         assert house.texts()[-1] == (
-            "- `1` Mallory (`chat:mallory`) wants to talk to this bot, open until 13:00:00 UTC"
+            '- `1` `chat:mallory` ("Mallory") wants to talk to this bot, open until 13:00:00 UTC'
         )
 
 

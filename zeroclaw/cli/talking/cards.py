@@ -84,6 +84,8 @@ class Cards:
             yield f"│    {self._ink.dim(str(call['why']))}"
             for line in str(call["arguments"]).splitlines():
                 yield f"│    {line}"
+            if scope := str(call.get("scope", "")):
+                yield f"│    {self._ink.dim(scope)}"
         yield self._ink.warm(f"└ {self._how(calls, choices)}")
 
     def _how(self, calls: list[Table], choices: tuple[str, ...]) -> str:

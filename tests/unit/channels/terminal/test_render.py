@@ -117,6 +117,7 @@ def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
                 "summary": "run `ls`",
                 "arguments": "{}",
                 "why": "it does more than read",
+                "scope": "",
                 "hash8": "0a1b2c3d",
                 "ending": {
                     "how": "denied",
@@ -132,6 +133,7 @@ def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
                 "summary": "run `ls`",
                 "arguments": "{}",
                 "why": "it does more than read",
+                "scope": "",
                 "hash8": "0a1b2c3d",
                 "ending": None,
             },

@@ -160,6 +160,7 @@ def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
                             "summary": "runs",
                             "arguments": "command: ls",
                             "why": "policy",
+                            "scope": "",
                             "hash8": "00112233",
                             "ending": {
                                 "how": "denied",

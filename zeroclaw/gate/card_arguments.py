@@ -1,0 +1,116 @@
+r"""The arguments of a call as a card shows them: whole, and such that nothing hides in them (P5).
+
+They are shown as JSON text. What can't be seen is escaped as JSON itself escapes it (`\u202e`), so
+reading the text as JSON gives back exactly what the action's hash binds. The one thing that is not
+shown is a value that the daemon knows to be a secret: there stands the reference that it comes
+from, `⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind that a model wrote is escaped like what can't be
+seen, so one that is read as it is was written here.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from zeroclaw.redact import Redactor
+from zeroclaw.unseen import is_hidden
+from zeroclaw.value import Value
+
+MOST_CARD_CHARS = 60_000
+"""Of the arguments of all calls on one card, as they are shown: every channel can carry them."""
+
+_OPENING, _CLOSING = "⟦⟧"
+# Where a secret was. Halves of a surrogate pair can't stand in an action.
+_MARK_START, _MARK_END = "\ud800", "\udfff"
+_TO_SHOW = re.compile(f"{_MARK_START}([0-9]+){_MARK_END}|[^\n -~]")
+
+
+class CardArguments(Value):
+    """What a card shows of one call.
+
+    Attributes:
+        text: JSON; see the module.
+        hidden: The reference of each secret that the text names, once for each place.
+    """
+
+    text: str
+    hidden: tuple[str, ...] = ()
+
+
+class Unshowable(Value):
+    """The call can't be shown whole, so it may not be asked about.
+
+    Attributes:
+        why: A line for the model and the audit.
+    """
+
+    why: str
+
+
+def card_arguments(
+    arguments: Mapping[str, object], redactor: Redactor, room: int = MOST_CARD_CHARS
+) -> CardArguments | Unshowable:
+    """Return the arguments as a card shows them.
+
+    Args:
+        arguments: Of a frozen action.
+        redactor: Knows the secrets.
+        room: Characters that are left on the card.
+    """
+    text = _json(arguments)
+    if len(text) > room:
+        return _too_large(len(text), room)
+    hidden: list[str] = []
+    if redactor.finds(text, known_only=True):
+        text = _json(_masked(arguments, redactor, hidden))
+        if redactor.finds(text, known_only=True):
+            why = "it holds a secret in a form that a card can neither show nor name"
+            return Unshowable(why=why)
+
+    def shown(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"{_OPENING}{hidden[int(found[1])]}{_CLOSING}"
+        sign = found[0]
+        escaped = is_hidden(sign) or sign in (_OPENING, _CLOSING)
+        return json.dumps(sign)[1:-1] if escaped else sign
+
+    text = _TO_SHOW.sub(shown, text)
+    if len(text) > room:
+        return _too_large(len(text), room)
+    return CardArguments(text=text, hidden=tuple(hidden))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _too_large(chars: int, room: int) -> Unshowable:
+    return Unshowable(
+        why=f"it is too large to be shown whole on a card: {chars:,} characters where {room:,} are "
+        "left; make it smaller, or split it"
+    )
+
+
+def _masked(value: object, redactor: Redactor, hidden: list[str]) -> object:
+    """Return the value with a mark in place of each secret that can be named."""
+    if isinstance(value, str):
+        return _masked_text(value, redactor, hidden)
+    if isinstance(value, dict):
+        pairs = cast("dict[str, object]", value).items()
+        return {
+            _masked_text(key, redactor, hidden): _masked(item, redactor, hidden)
+            for key, item in pairs
+        }
+    if isinstance(value, list):
+        return [_masked(item, redactor, hidden) for item in cast("list[object]", value)]
+    return value
+
+
+def _masked_text(text: str, redactor: Redactor, hidden: list[str]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, end, reference in redactor.references_in(text):
+        pieces += text[done:start], f"{_MARK_START}{len(hidden)}{_MARK_END}"
+        hidden.append(reference)
+        done = end
+    return "".join((*pieces, text[done:]))

@@ -1,0 +1,103 @@
+"""What an approval "for a time" lets run, in the words of what it lets run (pure).
+
+The card, the toast and every list of grants take their words from here, so that whoever approves
+reads the same before and after. A scope is the narrowest that is of use: the exact call where the
+call executes something, or where its resources say too little; else any call of the tool on these
+resources.
+"""
+
+from datetime import timedelta
+
+from zeroclaw import sentences
+from zeroclaw.gate.action import Action
+from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.language import Language, Says
+from zeroclaw.tool import Effect
+from zeroclaw.value import Value
+
+MOST_NAMED = 5
+"""Resources that a scope names; a call that touches more is granted with its exact arguments."""
+_HTTPS = ":443"
+_HOUR_S, _MINUTE_S = 3600, 60
+
+
+class Scope(Value):
+    """What would run without asking.
+
+    Attributes:
+        tool: The tool's name.
+        resources: All that a covered call may touch, sorted.
+        is_exact: Only calls with the same arguments.
+        effects: What the tool declares; empty in rows of an earlier release.
+        for_s: Seconds that it holds; 0 where its end is told instead.
+    """
+
+    tool: str
+    resources: tuple[str, ...]
+    is_exact: bool
+    effects: frozenset[Effect] = frozenset()
+    for_s: float = 0.0
+
+
+def scope_of(action: Action, facts: ToolFacts, for_s: float) -> Scope | None:
+    """Return the narrowest scope of use for more calls like this; None without known resources."""
+    if action.resources is None:
+        return None
+    return Scope(
+        tool=action.tool,
+        resources=action.resources,
+        is_exact=must_be_exact(action.resources, facts),
+        effects=facts.effects,
+        for_s=for_s,
+    )
+
+
+def must_be_exact(resources: tuple[str, ...], facts: ToolFacts) -> bool:
+    """Whether a grant on these resources must be bound to the arguments as well."""
+    is_vague = any("*" in one for one in resources)
+    return "exec" in facts.effects or is_vague or len(resources) > MOST_NAMED
+
+
+def in_words(scope: Scope, language: Language) -> str:
+    """Return what runs without asking, such as ``any URL on `example.org` ``."""
+    if scope.is_exact:
+        runs = "exec" in scope.effects
+        exact = sentences.SCOPE_THIS_COMMAND if runs else sentences.SCOPE_THIS_CALL
+        return exact.to(language)
+    named = [_quoted(resource) for resource in scope.resources[:MOST_NAMED]]
+    if more := scope.resources[MOST_NAMED:]:
+        named.append(sentences.GRANT_AND_MORE.to(language, number=len(more)))
+    where = ", ".join(named)
+    kinds = {resource.partition(":")[0] for resource in scope.resources}
+    if kinds == {"host"} and "write" not in scope.effects:
+        return sentences.SCOPE_ANY_URL.to(language, where=where)
+    if kinds == {"file"} and "write" in scope.effects:
+        return sentences.SCOPE_ANY_CONTENT.to(language, where=where)
+    if not scope.resources:
+        return sentences.SCOPE_ANY_CALL_OF.to(language, tool=scope.tool)
+    return sentences.SCOPE_ANY_CALL.to(language, where=where)
+
+
+def for_a_time(scope: Scope, language: Language) -> str:
+    """Return the same with how long it holds."""
+    return sentences.SCOPE_FOR.to(
+        language, scope=in_words(scope, language), time=duration(timedelta(seconds=scope.for_s))
+    )
+
+
+def duration(time: timedelta) -> Says:
+    """Return how long something holds, in its largest whole unit."""
+    seconds = time.total_seconds()
+    if seconds >= _HOUR_S and seconds % _HOUR_S == 0:
+        return sentences.HOURS.about(count=round(seconds / _HOUR_S))
+    if seconds >= _MINUTE_S and seconds % _MINUTE_S == 0:
+        return sentences.MINUTES.about(count=round(seconds / _MINUTE_S))
+    return sentences.SECONDS.about(number=f"{seconds:g}")
+
+
+def _quoted(resource: str) -> str:
+    """Return a resource as code, without what is the same for all: a file may be called anything."""
+    kind, _, name = resource.partition(":")
+    shown = {"host": name.removesuffix(_HTTPS), "file": name}.get(kind, resource)
+    spelled = " ".join(shown.split()).replace("`", "'")
+    return f"`{spelled}`"
