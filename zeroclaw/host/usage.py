@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.value import Value, replace
 
@@ -107,12 +108,23 @@ def look_through(
         workspace: Its real path.
         skipped: Places, by their names from the workspace down, that are none of its business.
         owner: What is ours becomes this user's, None to leave it ours.
+
+    Raises:
+        ToolFailed: The workspace can't be opened.
     """
     counted = _Counted(skipped, owner)
-    directory = os.open(workspace, _OPENED)
+    directory = _opened(str(workspace), None)
+    if directory is None:
+        message = "the workspace is gone, or is somebody else's"
+        raise ToolFailed(message)
     try:
-        if owner is not None and os.fstat(directory).st_uid == os.geteuid():
+        found = os.fstat(directory)
+        if owner is not None and found.st_uid == os.geteuid():
             os.fchown(directory, owner, owner)
+        is_ours = found.st_uid in (os.geteuid(), owner)
+        if is_ours and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            # Root gets in as it is, and whom its commands run as does not.
+            os.fchmod(directory, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
         counted.go_through(directory, ())
         disk = os.fstatvfs(directory)
     finally:
@@ -186,7 +198,7 @@ class _Counted:
             os.close(inner)
 
 
-def _opened(name: str, directory: int) -> int | None:
+def _opened(name: str, directory: int | None) -> int | None:
     """Open a directory, unlocked where its owner, who is us, locked it."""
     try:
         return os.open(name, _OPENED, dir_fd=directory)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from zeroclaw.errors import ToolFailed
 from zeroclaw.host import usage
 from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, Held, Meter, look_through
 
@@ -35,6 +36,16 @@ def test_a_locked_directory_is_looked_into(tmp_path: Path) -> None:
     (tmp_path / "d" / "a").write_bytes(b"x" * 100_000)
     (tmp_path / "d").chmod(0)
     assert look_through(tmp_path).bytes_ >= 100_000
+
+
+def test_a_locked_workspace_is_opened_again(tmp_path: Path) -> None:
+    """One command may lock it, and the next one is still counted; one that is gone is told."""
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a").write_bytes(b"x" * 100_000)
+    (tmp_path / "w").chmod(0)
+    assert look_through(tmp_path / "w").bytes_ >= 100_000
+    with pytest.raises(ToolFailed, match="the workspace is gone"):
+        look_through(tmp_path / "other")
 
 
 def test_what_lies_too_deep_is_not_passed_over(tmp_path: Path) -> None:

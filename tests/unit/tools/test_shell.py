@@ -531,6 +531,16 @@ async def test_a_workspace_has_a_quota_while_a_command_runs(
 
 
 @boxed
+@pytest.mark.slow
+@pytest.mark.parametrize("locked", ["chmod 0 . ; sleep 0.5", "mkdir d; chmod 0 d . ; sleep 0.5"])
+async def test_a_command_locks_nobody_out_of_its_workspace(workspace: Path, locked: str) -> None:
+    """Neither the watch over it, nor the next command."""
+    await call(workspace, locked)
+    again = await call(workspace, "echo back > made; cat made")
+    assert again.text == "exit code 0\nback\n"
+
+
+@boxed
 async def test_in_a_full_workspace_files_can_only_be_removed(workspace: Path) -> None:
     """So the next command makes room; holes take none."""
     await asyncio.to_thread((workspace / "big").write_bytes, b"x" * 30_000_000)
