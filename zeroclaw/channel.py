@@ -11,6 +11,7 @@ from zeroclaw.envelope import (
     Admission,
     ApprovalId,
     Attachment,
+    CheckedReceipt,
     Choice,
     Envelope,
     MessageRef,
@@ -323,6 +324,7 @@ class TranscriptItem(Value):
         outcome: The card and its endings, for cards.
         files: What people called the files that came with their message; untrusted.
         sent: The file that the message is, with `text` for its caption; None for others.
+        receipts: As in `Outgoing`.
     """
 
     cursor: str
@@ -336,6 +338,7 @@ class TranscriptItem(Value):
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()
     sent: SentFile | None = None
+    receipts: tuple[CheckedReceipt, ...] = ()
 
 
 class ChannelLog(Protocol):

@@ -5,7 +5,7 @@ here knows a platform; nothing here is ever sent to a model.
 """
 
 import unicodedata
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, NewType
 
 from zeroclaw.language import Language
@@ -306,6 +306,36 @@ class Rendered(Value):
     plain: str
 
 
+class CheckedReceipt(Value):
+    """A receipt that an answer carries, looked up and verified: what it proves (P7).
+
+    It is no part of the text. A channel shows it in a form that no text can have, so that there is
+    nothing to imitate.
+
+    Attributes:
+        token: As it was issued.
+        tool: What was called.
+        summary: The tool's own line about the call, redacted; empty where that is gone.
+        outcome: How the call ended.
+        at: When.
+        earlier: Signed by a process before this one, and on record.
+    """
+
+    token: str
+    tool: str
+    summary: str
+    outcome: str
+    at: datetime
+    earlier: bool = False
+
+    def line(self) -> str:
+        """Return what a person reads; the same for everybody, so that it can be compared."""
+        kind = "receipt of an earlier run" if self.earlier else "receipt"
+        when = f"{self.at.astimezone(UTC):{'%Y-%m-%d %H:%M' if self.earlier else '%H:%M'}} UTC"
+        said = (f"{kind}: {self.tool}", self.outcome, when, self.summary)
+        return " · ".join(filter(None, said))
+
+
 class Outgoing(Value):
     """One message on its way out.
 
@@ -316,6 +346,7 @@ class Outgoing(Value):
         draft: More will follow by edits; false for the final text.
         plain: Send the plain form; set after a platform refused the markup.
         reply_to: The message this answers, where the platform can show that.
+        receipts: What the answer proves, shown with the message and never as its text.
     """
 
     rendered: Rendered
@@ -323,6 +354,7 @@ class Outgoing(Value):
     draft: bool = False
     plain: bool = False
     reply_to: str | None = None
+    receipts: tuple[CheckedReceipt, ...] = ()
 
 
 class OutgoingFile(Value):

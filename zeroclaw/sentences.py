@@ -808,6 +808,8 @@ CARD_STOPPED = Sentence(en="stopped, it did not run", de="abgebrochen, nicht aus
 # --- what delivery says when a message can't stand as it should -----------------------------------
 
 # Shown in place of a message that the whole answer no longer needs and that can't be deleted.
+# In a text, where the model repeated a receipt that is true; what that proves is shown below.
+RECEIPT_BELOW = Sentence(en="(receipt below)", de="(Beleg unten)")
 CONTINUED_ABOVE = Sentence(en="(continued above)", de="(steht schon oben)")
 # At the end of a message that may stand in the chat twice. The longest is kept free in each part.
 POSSIBLE_REPEAT = Sentence(en="\n\n(possible repeat)", de="\n\n(evtl. doppelt)")

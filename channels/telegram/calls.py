@@ -178,7 +178,7 @@ class Calls:
                 text.text,
                 entities=parameters.entities(text.marks),
                 message_thread_id=parameters.thread(to),
-                reply_markup=parameters.keyboard(rows),
+                reply_markup=parameters.keyboard(rows) or parameters.receipts(text.receipts),
                 reply_parameters=parameters.answering(reply_to),
                 link_preview_options=self._previews,
             ),
@@ -250,7 +250,7 @@ class Calls:
                 chat_id=int(ref.address.chat),
                 message_id=int(ref.message),
                 entities=parameters.entities(text.marks),
-                reply_markup=parameters.keyboard(rows),
+                reply_markup=parameters.keyboard(rows) or parameters.receipts(text.receipts),
                 link_preview_options=self._previews,
             )
         )

@@ -2,11 +2,22 @@
 
 from collections.abc import Sequence
 
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity, ReplyParameters
+from telegram import (
+    CopyTextButton,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    MessageEntity,
+    ReplyParameters,
+)
 
 from channels.telegram.cards import Button
-from channels.telegram.styled import Mark
-from zeroclaw import Address
+from channels.telegram.styled import Mark, cut
+from zeroclaw import Address, CheckedReceipt
+
+MOST_RECEIPTS = 20
+"""Buttons of one message; the text says below which claim a receipt was meant to stand."""
+MOST_LABEL_UNITS = 128
+"""Of a button; apps show as much as their screen is wide. The Bot API gives no limit."""
 
 
 def thread(place: Address) -> int | None:
@@ -26,6 +37,23 @@ def entities(marks: Sequence[Mark]) -> list[MessageEntity]:
         )
         for one in marks
     ]
+
+
+def receipts(checked: Sequence[CheckedReceipt]) -> InlineKeyboardMarkup | None:
+    """Return a button for each receipt, which copies it when it is pressed; None for none."""
+    if not checked:
+        return None
+    shown = [(f"{'🕓' if one.earlier else '✅'} {one.line()}", one) for one in checked]
+    return InlineKeyboardMarkup(
+        [
+            [
+                InlineKeyboardButton(
+                    cut(label, MOST_LABEL_UNITS), copy_text=CopyTextButton(one.token)
+                )
+            ]
+            for label, one in shown[:MOST_RECEIPTS]
+        ]
+    )
 
 
 def keyboard(rows: Sequence[Sequence[Button]]) -> InlineKeyboardMarkup | None:

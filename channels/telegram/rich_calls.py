@@ -15,6 +15,7 @@ from telegram.error import EndPointNotFound, InvalidToken
 
 from channels.telegram import parameters
 from channels.telegram.calls import Calls
+from channels.telegram.styled import Styled
 from zeroclaw import Address, MessageRef
 
 T = TypeVar("T")
@@ -27,17 +28,18 @@ class RichCalls:
         """Hold the account's other calls."""
         self._calls = calls
 
-    async def send(self, to: Address, html: str, *, reply_to: str = "") -> MessageRef:
+    async def send(self, to: Address, text: Styled, *, reply_to: str = "") -> MessageRef:
         """Post a text."""
         return await self._calls.post(
             to,
             lambda bot, chat: _asked(
                 bot,
                 "sendRichMessage",
-                html,
+                text.rich,
                 chat_id=chat,
                 message_thread_id=parameters.thread(to),
                 reply_parameters=parameters.answering(reply_to),
+                reply_markup=parameters.receipts(text.receipts),
             ),
         )
 
@@ -54,16 +56,17 @@ class RichCalls:
             )
         )
 
-    async def edit(self, ref: MessageRef, html: str) -> None:
+    async def edit(self, ref: MessageRef, text: Styled) -> None:
         """Replace a text; the same again is no error."""
         # The Bot API reads methods in any case. Of one that the library has it warns.
         await self._calls.change(
             lambda bot: _asked(
                 bot,
                 "editmessagetext",
-                html,
+                text.rich,
                 chat_id=int(ref.address.chat),
                 message_id=int(ref.message),
+                reply_markup=parameters.receipts(text.receipts),
             )
         )
 

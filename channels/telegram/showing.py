@@ -46,7 +46,7 @@ class Showing:
         """Post a text."""
         return await self._either(
             text,
-            lambda: self._rich.send(to, text.rich, reply_to=reply_to),
+            lambda: self._rich.send(to, text, reply_to=reply_to),
             lambda: self._calls.send(to, text, reply_to=reply_to),
         )
 
@@ -54,7 +54,7 @@ class Showing:
         """Replace a text; the same again is no error."""
         await self._either(
             text,
-            lambda: self._rich.edit(ref, text.rich),
+            lambda: self._rich.edit(ref, text),
             lambda: self._calls.edit(ref, text),
             grows=f"{ref.address.chat}/{ref.message}",
         )

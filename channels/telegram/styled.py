@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import cast
 
-from zeroclaw import Outgoing, Value
+from zeroclaw import CheckedReceipt, Outgoing, Value, replace
 
 _CODE = re.compile("`([^`\n]+)`")
 """How the runtime marks names and commands in a line of its own."""
@@ -34,11 +34,13 @@ class Styled(Value):
 
     Attributes:
         rich: The same as rich HTML, where it has what marks can't show; see `rich.py`.
+        receipts: What it proves; buttons below it, which no text can draw.
     """
 
     text: str
     marks: tuple[Mark, ...] = ()
     rich: str = ""
+    receipts: tuple[CheckedReceipt, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -99,7 +101,8 @@ def to_body(styled: Styled) -> str:
 def from_outgoing(outgoing: Outgoing) -> Styled:
     """Return what a message shows."""
     rendered = outgoing.rendered
-    return Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)
+    styled = Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)
+    return replace(styled, receipts=outgoing.receipts)
 
 
 def from_body(body: str) -> Styled:

@@ -2,7 +2,7 @@ r"""Turn what stands in the chat into the lines that a client reads.
 
     {"type": "snapshot", "number": n}   what stands follows, one `item` a line, in order
     {"type": "item", "number": n, "id": "…", "kind": "person|bot|note|card", "text": "…",
-     "at": "…", "draft": false, "cursor": "…", "card": {…}}
+     "at": "…", "draft": false, "cursor": "…", "card": {…}, "receipts": ["…"]}
     {"type": "live", "number": n}       the snapshot is whole; from here on things happen now
     {"type": "gone", "number": n, "id": "…"}
     {"type": "typing", "number": n}
@@ -27,6 +27,7 @@ from typing import Literal, assert_never
 
 from zeroclaw import (
     CardCall,
+    CheckedReceipt,
     Ending,
     Outcome,
     Outgoing,
@@ -60,6 +61,7 @@ class Item(Value):
         cursor: Where it stands in the transcript, empty for what happens now.
         draft: More will follow.
         outcome: The card and its endings, for cards.
+        receipts: What it proves.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Item(Value):
     cursor: str = ""
     draft: bool = False
     outcome: Outcome | None = None
+    receipts: tuple[CheckedReceipt, ...] = ()
 
 
 class Gone(Value):
@@ -126,7 +129,14 @@ def person(message: str, text: str, at: datetime) -> Item:
 def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
     """Return a message of the bot."""
     text = outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body
-    return Item(id=message, kind="bot", text=text, at=at, draft=outgoing.draft)
+    return Item(
+        id=message,
+        kind="bot",
+        text=text,
+        at=at,
+        draft=outgoing.draft,
+        receipts=outgoing.receipts,
+    )
 
 
 def card(message: str, outcome: Outcome, at: datetime) -> Item:
@@ -146,6 +156,7 @@ def stored(item: TranscriptItem) -> Item:
         cursor=item.cursor,
         draft=item.draft,
         outcome=item.outcome,
+        receipts=item.receipts,
     )
 
 
@@ -220,6 +231,8 @@ def _item(item: Item) -> dict[str, object]:
         "draft": item.draft,
         "cursor": item.cursor,
     }
+    if item.receipts:
+        shown["receipts"] = [spelled_out(one.line()) for one in item.receipts]
     if item.outcome is not None:
         shown["card"] = _card(item.outcome)
     return shown

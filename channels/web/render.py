@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, assert_never
 
 from zeroclaw import (
+    CheckedReceipt,
     Ending,
     Outcome,
     Outgoing,
@@ -36,6 +37,7 @@ class Item(Value):
         outcome: The card and its endings, for cards.
         files: Names of the files that came with it, for own messages.
         sent: The file that it is, with the text for its caption; None for others.
+        receipts: What it proves; badges below the text.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Item(Value):
     outcome: Outcome | None = None
     files: tuple[str, ...] = ()
     sent: SentFile | None = None
+    receipts: tuple[CheckedReceipt, ...] = ()
 
 
 class Gone(Value):
@@ -75,8 +78,15 @@ def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -
 def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
     """Return a message of the bot."""
     text = outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body
-    plain = outgoing.plain
-    return Item(id=message, kind="bot", text=text, at=at, plain=plain, draft=outgoing.draft)
+    return Item(
+        id=message,
+        kind="bot",
+        text=text,
+        at=at,
+        plain=outgoing.plain,
+        draft=outgoing.draft,
+        receipts=outgoing.receipts,
+    )
 
 
 def file(message: str, sent: OutgoingFile, at: datetime) -> Item:
@@ -105,6 +115,7 @@ def stored(item: TranscriptItem) -> Item:
         plain=item.plain,
         draft=item.draft,
         sent=item.sent,
+        receipts=item.receipts,
     )
 
 
@@ -192,9 +203,16 @@ def _item(item: Item) -> dict[str, object]:
         shown["files"] = list(item.files)
     if item.sent is not None:
         shown["sent"] = {"name": item.sent.name, "size": item.sent.size_bytes}
+    if item.receipts:
+        shown["receipts"] = [_receipt(one) for one in item.receipts]
     if item.outcome is not None:
         shown["card"] = _card(item.outcome)
     return shown
+
+
+def _receipt(one: CheckedReceipt) -> dict[str, object]:
+    verdict = "earlier" if one.earlier else "valid"
+    return {"verdict": verdict, "line": spelled_out(one.line()), "token": one.token}
 
 
 def _card(outcome: Outcome) -> dict[str, object]:

@@ -36,11 +36,13 @@ class Standing(Value):
             its caption.
         buttons: Approvals that can still be answered by pressing.
         file: The name of a file and how many bytes it has; None for other messages.
+        receipts: What stands with it and is no text.
     """
 
     text: str
     buttons: frozenset[ApprovalId] = frozenset()
     file: tuple[str, int] | None = None
+    receipts: tuple[str, ...] = ()
 
 
 class Harness(Protocol):

@@ -107,6 +107,7 @@ class LoopbackHarness:
                 text=one.text,
                 buttons=one.buttons,
                 file=None if one.file is None else (one.file.name, len(one.file.content)),
+                receipts=one.receipts,
             )
             for one in self.chat.from_bot
             if not one.thread

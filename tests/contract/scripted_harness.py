@@ -106,7 +106,9 @@ class ScriptedHarness:
         if shown.card is None:
             file = shown.file
             return Standing(
-                text=shown.text, file=None if file is None else (file.name, len(file.content))
+                text=shown.text,
+                file=None if file is None else (file.name, len(file.content)),
+                receipts=tuple(one.line() for one in shown.receipts),
             )
         ended = shown.outcome.endings if shown.outcome else ()
         calls = [

@@ -152,6 +152,7 @@ def standing(message: Message) -> Standing:
         if not document
         else (str(document["file_name"]), int(str(document["file_size"]))),
         buttons=frozenset(approval for approval, _ in filter(None, pressable)),
+        receipts=tuple(one.text for one in message.buttons if not one.data),
     )
 
 

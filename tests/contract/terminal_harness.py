@@ -160,7 +160,8 @@ class TerminalHarness:
 def _standing(item: Line) -> Standing:
     """Read an item as a client shows it."""
     if item["kind"] != "card":
-        return Standing(text=str(item["text"]))
+        receipts = cast("list[str]", item.get("receipts", []))
+        return Standing(text=str(item["text"]), receipts=tuple(receipts))
     card = cast("dict[str, object]", item["card"])
     calls = cast("list[dict[str, object]]", card["calls"])
     readable: list[str] = []

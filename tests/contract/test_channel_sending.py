@@ -1,6 +1,7 @@
 """What every channel promises of what goes out: whole, in order, and all that it says it can."""
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,16 @@ from tests.contract.channel_words import (
     outgoing,
     texts,
 )
-from zeroclaw import ChannelRejected, NotSupported
+from zeroclaw import ChannelRejected, CheckedReceipt, NotSupported
 from zeroclaw.value import replace
+
+PROVEN = CheckedReceipt(
+    token=f"zc-receipt-1700000000-{'A' * 43}",
+    tool="shell",
+    summary="run `ls`",
+    outcome="ok",
+    at=datetime(2026, 1, 1, 12, tzinfo=UTC),
+)
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow
@@ -47,6 +56,24 @@ async def test_the_plain_form_is_sent_when_it_is_asked_for(
         message = replace(outgoing(harness, "*hello*"), plain=True)
         await harness.channel.send(harness.address, message)
         assert await texts(harness) == [message.rendered.plain]
+
+
+@every_channel
+async def test_what_an_answer_proves_stands_apart_from_its_text(
+    adapter: Adapter, tmp_path: Path
+) -> None:
+    """In a form that no text has; a draft or a text without it shows none (P7)."""
+    async with adapter.opened(Desk().admit, tmp_path) as harness:
+        text = f"✅ {PROVEN.line()}\n> {PROVEN.line()}\n[{PROVEN.line()}](https://a.example)"
+        bare = outgoing(harness, text)
+        ref = await harness.channel.send(harness.address, bare)
+        assert [one.receipts for one in await harness.messages()] == [()]
+        if harness.channel.capabilities.can_edit:
+            await harness.channel.edit(ref, replace(bare, receipts=(PROVEN,)))
+        else:
+            await harness.channel.send(harness.address, replace(bare, key="k2", receipts=(PROVEN,)))
+        *_, last = await harness.messages()
+        assert [one.removeprefix("✅ ") for one in last.receipts] == [PROVEN.line()]
 
 
 @channels_that("multi_message")

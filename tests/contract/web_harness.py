@@ -182,7 +182,9 @@ def _standing(item: Shown) -> Standing:
     if item["kind"] != "card":
         sent = cast("dict[str, str | int]", item.get("sent", {}))
         file = (str(sent["name"]), int(sent["size"])) if sent else None
-        return Standing(text=str(item["text"]), file=file)
+        receipts = cast("list[dict[str, str]]", item.get("receipts", []))
+        lines = tuple(one["line"] for one in receipts)
+        return Standing(text=str(item["text"]), file=file, receipts=lines)
     card = cast("dict[str, object]", item["card"])
     calls = cast("list[dict[str, object]]", card["calls"])
     readable: list[str] = []

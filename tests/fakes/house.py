@@ -51,6 +51,7 @@ from zeroclaw.envelope import (
     Answered,
     Attachment,
     Body,
+    CheckedReceipt,
     Choice,
     Command,
     Deleted,
@@ -327,6 +328,10 @@ class House:
     def texts(self, who: str = "ada", *, room: str = "", channel: str = "chat") -> list[str]:
         """What stands in a chat."""
         return [shown.text for shown in self._standing(who, room, channel)]
+
+    def receipts(self, who: str = "ada") -> tuple[CheckedReceipt, ...]:
+        """What the newest message in somebody's chat proves."""
+        return self._standing(who, "", "chat")[-1].receipts
 
     def card(self, who: str = "ada", *, channel: str = "chat") -> Card:
         """The newest card in somebody's chat."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from zeroclaw.channel import Card, Outcome
-from zeroclaw.envelope import Address, MessageRef, OutgoingFile
+from zeroclaw.envelope import Address, CheckedReceipt, MessageRef, OutgoingFile
 from zeroclaw.value import Value
 
 CallName = Literal[
@@ -54,3 +54,4 @@ class Shown:
     outcome: Outcome | None = None
     file: OutgoingFile | None = None
     history: list[str] = field(default_factory=list[str])
+    receipts: tuple[CheckedReceipt, ...] = ()

@@ -138,7 +138,9 @@ class ScriptedChannel:
         )
 
         def carry_out() -> MessageRef:
-            return self._post(to, text, outgoing.key, draft=outgoing.draft).ref
+            shown = self._post(to, text, outgoing.key, draft=outgoing.draft)
+            shown.receipts = outgoing.receipts
+            return shown.ref
 
         return await self._perform(call, carry_out)
 
@@ -215,6 +217,7 @@ class ScriptedChannel:
             shown = self._find(ref)
             shown.history.append(shown.text)
             shown.text, shown.draft = text, outgoing.draft
+            shown.receipts = outgoing.receipts
 
         await self._perform(call, carry_out)
 

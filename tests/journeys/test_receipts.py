@@ -31,7 +31,9 @@ async def test_a_true_receipt_is_shown_with_what_it_proves(tmp_path: Path) -> No
         here.model.say(f"It was blue. [receipt: {receipt}]", size=5, key="prove it")
         await here.say("ann", "prove it")
         await here.until(lambda: len(here.chat("ann").answers) == 2)
-        assert "✅ receipt: peek · ok" in here.chat("ann").answers[-1]
+        assert here.chat("ann").answers[-1] == "It was blue. (receipt below)"
+        [shown] = here.chat("ann").receipts
+        assert re.fullmatch(r"receipt: peek · ok · \d\d:\d\d UTC · peek the sky", shown)
         assert "zc-receipt-" not in here.chat("ann").ever
 
 
@@ -63,7 +65,7 @@ async def test_a_receipt_of_another_conversation_is_marked(tmp_path: Path) -> No
         here.model.say(f"Blue: {receipt}", key="bob")
         await here.say("bob", "bob asks")
         await here.until(lambda: here.chat("bob").answers)
-        assert "✅" not in here.chat("bob").ever
+        assert here.chat("bob").receipts == []
         assert "zc-receipt-" not in here.chat("bob").ever
 
 
@@ -75,7 +77,8 @@ async def test_a_receipt_of_an_earlier_run_is_shown_as_one(tmp_path: Path) -> No
         here.model.say(f"Blue: {receipt}", key="prove it")
         await here.say("ann", "prove it")
         await here.until(lambda: len(here.chat("ann").answers) == 2)
-        assert "receipt of an earlier run: peek · ok" in here.chat("ann").answers[-1]
+        assert here.chat("ann").answers[-1] == "Blue: (receipt below)"
+        assert here.chat("ann").receipts[0].startswith("receipt of an earlier run: peek · ok")
 
 
 async def test_a_receipt_that_a_tool_made_up_is_defanged(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Shows the conversations, and what was said in one of them.
 
-Pure. Texts are shown as the chat shows them, receipts as badges; whatever else a text may be, it is
-only text here.
+Pure. Texts are shown as the chat shows them, and what an answer proves beside its text; whatever else a
+text may be, it is only text here.
 """
 
 import re
@@ -24,7 +24,7 @@ from zeroclaw.console.markup import (
     pill,
     tag,
 )
-from zeroclaw.envelope import Address, ConversationId
+from zeroclaw.envelope import Address, CheckedReceipt, ConversationId
 from zeroclaw.value import Value
 
 State = Literal["waiting for approval", "running", "queued", "failed", "idle"]
@@ -200,8 +200,11 @@ def _said(line: Line) -> Html:
         return tag("li", who, _outcome(one.outcome), id=id_, class_="asked")
     sent = one.sent
     file = [] if sent is None else [_file(sent)]
-    body = tag("div", *file, *text(one.text), class_="body")
-    return tag("li", who, body, id=id_, class_=one.kind)
+    said = (tag("p", one.text),) if one.plain else text(one.text)
+    # Beside the body, where no text can stand.
+    proofs = [tag("ul", *map(_receipt, one.receipts), class_="receipts")] if one.receipts else []
+    body = tag("div", *file, *said, class_="body")
+    return tag("li", who, body, *proofs, id=id_, class_=one.kind)
 
 
 def _file(sent: SentFile) -> Html:
@@ -228,53 +231,26 @@ _ENDS = {"approved": "good", "denied": "bad", "expired": "quiet", "stopped": "qu
 
 # --- texts ---------------------------------------------------------------------------------------
 
-# The marks of gate/screen.py. Nobody else can write them: it replaces imitations.
-_MARKS = re.compile(
-    "(?P<valid>✅ receipt: \\S+ · [a-z]+ · \\d\\d:\\d\\d UTC)"
-    "|(?P<earlier>🕓 receipt of an earlier run: \\S+ · [a-z]+ · [\\d-]+ \\d\\d:\\d\\d UTC)"
-    "|(?P<false>⚠️ false receipt)"
-)
-_WORDS = {
-    "valid": "receipt checked",
-    "earlier": "receipt of an earlier run",
-    "false": "false receipt",
-}
+_WORDS = {"valid": "receipt checked", "earlier": "receipt of an earlier run"}
 _CODE_OR_STRONG = re.compile(r"`([^`]+)`|\*\*([^*\n]+)\*\*")
 _FENCE = re.compile("^```[^\n`]*\n(.*?)(?:^```[ \t]*$|\\Z)", re.DOTALL | re.MULTILINE)
 
 
 def text(said: str) -> tuple[Html, ...]:
-    """Return a text with its code set apart and its receipts as badges; all else as written."""
+    """Return a text with its code set apart; all else as written."""
     parts = _FENCE.split(said)
     found: list[Html] = []
     for place, part in enumerate(parts):
         if place % 2:
             found.append(tag("pre", tag("code", part.rstrip("\n")), tabindex=0))
         elif part.strip("\n"):
-            found.append(tag("p", _badged(part.strip("\n"))))
+            found.append(tag("p", _marked(part.strip("\n"))))
     return tuple(found)
 
 
-def _badged(part: str) -> Html:
-    nodes: list[Node] = []
-    at = 0
-    for mark in _MARKS.finditer(part):
-        verdict = str(mark.lastgroup)
-        sign, _, rest = mark[0].partition(" ")
-        nodes.append(_marked(part[at : mark.start()]))
-        nodes.append(
-            tag(
-                "span",
-                tag("span", f"{sign} ", class_="unseen"),
-                rest,
-                class_="receipt",
-                title=_WORDS[verdict],
-                data_verdict=verdict,
-            )
-        )
-        at = mark.end()
-    nodes.append(_marked(part[at:]))
-    return joined(nodes)
+def _receipt(one: CheckedReceipt) -> Html:
+    verdict = "earlier" if one.earlier else "valid"
+    return tag("li", one.line(), class_="receipt", title=_WORDS[verdict], data_verdict=verdict)
 
 
 def _marked(part: str) -> Html:

@@ -13,7 +13,15 @@ from zeroclaw.delivery import pacing, pacing_events, pacing_state
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.envelope import Address, Attachment, MessageRef, Outgoing, OutgoingFile, Rendered
+from zeroclaw.envelope import (
+    Address,
+    Attachment,
+    CheckedReceipt,
+    MessageRef,
+    Outgoing,
+    OutgoingFile,
+    Rendered,
+)
 from zeroclaw.errors import NotSupported
 from zeroclaw.language import LANGUAGES
 from zeroclaw.value import replace
@@ -198,11 +206,19 @@ class Account:
         draft: bool = False,
         plain: bool = False,
         reply_to: str = "",
+        receipts: tuple[CheckedReceipt, ...] = (),
     ) -> Ending[MessageRef]:
         """Post a message; see `Outgoing` for the arguments."""
 
         async def post() -> MessageRef:
-            outgoing = self.outgoing(markdown, key=key, draft=draft, plain=plain, reply_to=reply_to)
+            outgoing = self.outgoing(
+                markdown,
+                key=key,
+                draft=draft,
+                plain=plain,
+                reply_to=reply_to,
+                receipts=receipts,
+            )
             return await self.channel.send(to, outgoing)
 
         ending = await self._call(post, chat=to.chat)
@@ -252,6 +268,7 @@ class Account:
         draft: bool = False,
         plain: bool = False,
         reply_to: str = "",
+        receipts: tuple[CheckedReceipt, ...] = (),
     ) -> Outgoing:
         """Return a text as it is shown: rendered, and looked at as a person will read it.
 
@@ -266,7 +283,12 @@ class Account:
             # The markup itself says something too: where a link leads.
             plain = self._screen(rendered.body) != rendered.body
         return Outgoing(
-            rendered=rendered, key=key, draft=draft, plain=plain, reply_to=reply_to or None
+            rendered=rendered,
+            key=key,
+            draft=draft,
+            plain=plain,
+            reply_to=reply_to or None,
+            receipts=tuple(replace(one, summary=self._screen(one.summary)) for one in receipts),
         )
 
     def _fitting(self, shown: str) -> Rendered:
@@ -281,12 +303,19 @@ class Account:
         return replace(file, name=self._screen(file.name), caption=self._screen(file.caption))
 
     async def edit(
-        self, ref: MessageRef, markdown: str, *, key: str, draft: bool = False, plain: bool = False
+        self,
+        ref: MessageRef,
+        markdown: str,
+        *,
+        key: str,
+        draft: bool = False,
+        plain: bool = False,
+        receipts: tuple[CheckedReceipt, ...] = (),
     ) -> Ending[None]:
         """Replace a message's text."""
 
         async def replace() -> None:
-            outgoing = self.outgoing(markdown, key=key, draft=draft, plain=plain)
+            outgoing = self.outgoing(markdown, key=key, draft=draft, plain=plain, receipts=receipts)
             await self.channel.edit(ref, outgoing)
 
         return await self._about(ref, replace)

@@ -40,16 +40,26 @@ def of_text(account: Account, item: Text, text: str, *, key: str) -> Parcel:
     """
     key, plain = part_key(key, item), item.plain
     reply_to = item.reply_to if item.done == 0 else ""
+    receipts = item.receipts if item.done == 0 else ()
     repeat = text + sentences.POSSIBLE_REPEAT.to(item.language)
     return Parcel(
         to=item.address,
         sought=lambda is_repeat: account.outgoing(
-            repeat if is_repeat else text, key=key, plain=plain, reply_to=reply_to
+            repeat if is_repeat else text,
+            key=key,
+            plain=plain,
+            reply_to=reply_to,
+            receipts=receipts,
         ),
         send=lambda is_repeat: account.send(
-            item.address, repeat if is_repeat else text, key=key, plain=plain, reply_to=reply_to
+            item.address,
+            repeat if is_repeat else text,
+            key=key,
+            plain=plain,
+            reply_to=reply_to,
+            receipts=receipts,
         ),
-        clear=lambda ref: account.edit(ref, text, key=key, plain=plain),
+        clear=lambda ref: account.edit(ref, text, key=key, plain=plain, receipts=receipts),
     )
 
 

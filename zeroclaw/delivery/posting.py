@@ -150,7 +150,10 @@ class Posting:
 
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
         await self._account.permit(ref.address, message=ref.message)
-        ending = await self._account.edit(ref, text, key=self._key, plain=item.plain)
+        receipts = item.receipts if item.done == 0 else ()
+        ending = await self._account.edit(
+            ref, text, key=self._key, plain=item.plain, receipts=receipts
+        )
         match ending:
             case Arrived():
                 return replace(item, done=item.done + 1)

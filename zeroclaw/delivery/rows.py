@@ -10,7 +10,7 @@ from typing import Literal, assert_never
 
 from zeroclaw import record, sentences
 from zeroclaw.channel import Card, Outcome
-from zeroclaw.envelope import Address, ConversationId, MessageRef, Reader, TurnId
+from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, Reader, TurnId
 from zeroclaw.language import Language, Says
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.value import Value, replace
@@ -57,6 +57,7 @@ class Text(Value):
         quiet: Nobody is told when this is refused; for what is said to the operator about that.
         reply_to: The message that this answers, empty for none.
         language: What is said in if the delivery itself has something to say.
+        receipts: As in `Outgoing`; they stand with the first part.
     """
 
     address: Address
@@ -73,6 +74,7 @@ class Text(Value):
     quiet: bool = False
     reply_to: str = ""
     language: Language = "en"
+    receipts: tuple[CheckedReceipt, ...] = ()
 
 
 class File(Value):
@@ -173,6 +175,7 @@ def final_row(
     turn: TurnId,
     address: Address,
     text: str,
+    receipts: tuple[CheckedReceipt, ...] = (),
     refs: tuple[MessageRef, ...] = (),
     lost: str = "",
     reply_to: str = "",
@@ -186,6 +189,7 @@ def final_row(
         turn: Whose text this is.
         address: Where it is said.
         text: Whole, with whatever note belongs to it; not blank.
+        receipts: What it proves.
         refs: The open draft's messages, as far as they are known.
         lost: From where to look for one more of the draft's, which may stand; empty for none.
         reply_to: The platform's id of the message that it answers.
@@ -195,6 +199,7 @@ def final_row(
         address=address,
         text=text,
         turn=turn,
+        receipts=receipts,
         refs=refs,
         uncertain=bool(lost),
         mark=lost,

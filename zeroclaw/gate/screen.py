@@ -1,8 +1,9 @@
 """The receipt screen: what a person sees in place of the receipts in a model's answer (P7).
 
 Everything that begins like a receipt is replaced, in whatever case and with whatever dashes the
-model wrote it: a true one by its tool, outcome and time, one of an earlier process by a note, and
-all else by a warning. A model's own imitation of the mark for a true one gets the warning as well.
+model wrote it: one that was issued by its own plain form, and all else by a warning. A model's own
+imitation of the mark for a true one gets the warning as well. Before an answer is shown `take_out`
+takes the true ones out of it: what they prove is shown beside the text, in a form that no text has.
 It stands after the redactor and before the draft, and streams as the redactor does: what comes out
 depends on the text, not on how it was cut.
 
@@ -13,9 +14,9 @@ the text as a person will read it. A true receipt is not in any text by then.
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import assert_never
+from datetime import datetime
 
+from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
 from zeroclaw.redact import CHECKED, MARKER, Redactor, folded, folded_from
 from zeroclaw.value import Value
@@ -27,6 +28,7 @@ class Valid(Value):
     tool: str
     outcome: Outcome
     at: datetime
+    summary: str = ""
 
 
 class Earlier(Value):
@@ -35,6 +37,7 @@ class Earlier(Value):
     tool: str
     outcome: Outcome
     at: datetime
+    summary: str = ""
 
 
 class Forged(Value):
@@ -46,8 +49,8 @@ Lookup = Callable[[str], Verdict]
 """Tell what a well-formed token is."""
 
 FALSE_MARK = "⚠️ false receipt"
-_TRUE_MARK = "✅ receipt"
 
+_TRUE = re.compile(r"\[receipt: (zc-receipt-[0-9]+-[A-Za-z0-9_-]{43})\]")
 _LONGEST_RUN = 200  # characters; a longer run is no token of ours, and not worth holding for
 
 _RUN = f"[A-Za-z0-9_{DASHES}]"
@@ -160,34 +163,45 @@ def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str
     return "".join((*out, text[done:]))
 
 
-def mark(verdict: Verdict) -> str:
-    """Return the mark that a person reads."""
-    match verdict:
-        case Valid(tool=tool, outcome=outcome, at=at):
-            return f"{_TRUE_MARK}: {tool} · {outcome} · {_clock(at)}"
-        case Earlier(tool=tool, outcome=outcome, at=at):
-            return f"🕓 receipt of an earlier run: {tool} · {outcome} · {_date(at)}"
-        case Forged():
-            return FALSE_MARK
-        case _:
-            assert_never(verdict)
+def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[CheckedReceipt, ...]]:
+    """Return a screened text without its receipts, and what these prove, each once.
 
+    Args:
+        text: As `feed` and `flush` returned it.
+        lookup: Tells what they are; one that is not known after all is false.
+        instead: What stands in the place of a true one.
+    """
+    if PREFIX_PLAIN not in text:
+        return text, ()
+    found: dict[str, CheckedReceipt] = {}
 
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%H:%M} UTC"
+    def out(written: re.Match[str]) -> str:
+        token = written[1]
+        match lookup(token):
+            case Valid() | Earlier() as true:
+                found[token] = CheckedReceipt(
+                    token=token,
+                    tool=true.tool,
+                    summary=true.summary,
+                    outcome=true.outcome,
+                    at=true.at,
+                    earlier=isinstance(true, Earlier),
+                )
+                return instead
+            case Forged():
+                return FALSE_MARK
 
-
-def _date(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return _TRUE.sub(out, text), tuple(found.values())
 
 
 def _marked(found: re.Match[str], lookup: Lookup) -> str:
-    """Return the mark for what the model wrote; dashes and case of the prefix don't matter."""
+    """Return what stands for what the model wrote; dashes and case of the prefix don't matter."""
     token = found["introduced"] or found["bracketed"] or found["quoted"] or found["bare"]
     if not token:
         return FALSE_MARK
     token = PREFIX_PLAIN + ANY_DASH.sub("-", token[len(PREFIX_PLAIN) :])
-    return mark(Forged() if issued_at(token) is None else lookup(token))
+    is_false = issued_at(token) is None or isinstance(lookup(token), Forged)
+    return FALSE_MARK if is_false else f"[receipt: {token}]"
 
 
 def _step(state: Screening, text: str, lookup: Lookup, *, final: bool) -> tuple[Screening, str]:

@@ -149,6 +149,7 @@ class Transcript:
                     ref=item.refs[0].message if item.refs else "",
                     text=item.text,
                     at=made_at(row.key),
+                    receipts=item.receipts,
                 )
             case rows.File():
                 return TranscriptItem(

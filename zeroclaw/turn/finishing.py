@@ -7,6 +7,7 @@ receipts of calls that the end cut short, and the outbox row that carries the te
 from zeroclaw import sentences
 from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import final_row, quiet_notes
+from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, screen
@@ -55,6 +56,7 @@ class _End(Value):
     audited: tuple[audit.Entry, ...]
     writes: tuple[Write, ...]
     text: str
+    receipts: tuple[CheckedReceipt, ...]
     told: tuple[Put, ...]
 
 
@@ -81,7 +83,7 @@ class Finishing:
             fills=fills,
             note=done.note,
         )
-        text = await self._text(desk, opened, done)
+        text, receipts = await self._text(desk, opened, done)
         state = _ITEM_STATES.get(done.reason, "failed")
         told = self._told(seat, done) if state == "failed" else ()
         final = await self._end(
@@ -92,6 +94,7 @@ class Finishing:
                 audited=audited,
                 writes=(item_put(row.item, state), *joined, *ended.writes, *told),
                 text=text,
+                receipts=receipts,
                 told=told,
             ),
         )
@@ -137,6 +140,7 @@ class Finishing:
                 turn=row.turn,
                 address=row.address,
                 text=end.text,
+                receipts=end.receipts,
                 refs=row.refs,
                 lost=row.sending,
                 reply_to=row.reply_to,
@@ -214,13 +218,18 @@ class Finishing:
             )
         return tuple(fills), tuple(audited)
 
-    async def _text(self, desk: Desk, opened: TurnOpened, done: Done) -> str:
-        """Return the whole final text for people; what a tool said is screened like the rest."""
-        text = done.text
+    async def _text(
+        self, desk: Desk, opened: TurnOpened, done: Done
+    ) -> tuple[str, tuple[CheckedReceipt, ...]]:
+        """Return the whole final text for people, and its receipts.
+
+        What a tool said is screened like the rest.
+        """
+        text, verdicts = done.text, Verdicts(self._rooms, desk)
         if opened.call is not None and text:
-            verdicts = Verdicts(self._rooms, desk)
             await verdicts.refresh()
             text = screen.screen(text, verdicts.lookup)
+        text, receipts = await verdicts.take_out(text, opened.principal.language)
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
         language = opened.principal.language
         whole = "\n\n".join(part for part in (text, note) if part.strip())
@@ -230,7 +239,7 @@ class Finishing:
             "" if opened.kind == "unheard" else unheard,
             lateness.for_people(opened.late_s, language),
         )
-        return "\n\n".join(part for part in (whole, *below) if part)
+        return "\n\n".join(part for part in (whole, *below) if part), receipts
 
 
 def _call_of(fill: batch.Fill) -> ToolCall:

@@ -120,6 +120,10 @@ class Performing:
             correlation=self._opened.correlation,
         )
 
+    def as_shown(self, text: str) -> str:
+        """Return a text of the model without its receipts: a draft proves nothing yet."""
+        return self._verdicts.without_receipts(text, self._language)
+
     async def _answered(self, event: RequestEvent) -> None:
         if isinstance(event, ResponseReceived) and event.message.tool_calls:
             received = entries.AssistantReceived(

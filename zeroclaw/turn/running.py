@@ -225,8 +225,8 @@ class Running:
                 self._start(group, tasks.ask(request))
             case signals.ShowText(text=text, is_last=is_last):
                 self._frames += 1
-                self._shown = text
-                self._draft.show(self._frames, text, is_last=is_last)
+                self._shown = tasks.as_shown(text)
+                self._draft.show(self._frames, self._shown, is_last=is_last)
             case signals.GateBatch(calls=calls):
                 # People read it while they or a tool are waited for; a card may come below it.
                 self._draft.stand()

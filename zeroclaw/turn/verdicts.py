@@ -6,21 +6,28 @@ that the receipt was given out. Checked once each, before a request is sent, so 
 ask without waiting.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from zeroclaw.envelope import ActionId, ConversationId
+from zeroclaw import sentences
+from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.gate import audit, receipt
-from zeroclaw.gate.action import from_row
+from zeroclaw.foreign import Raised, call_now
+from zeroclaw.gate import audit, receipt, screen
+from zeroclaw.gate.action import Action, from_row
 from zeroclaw.gate.keys import Keys
+from zeroclaw.gate.receipt import PREFIX_PLAIN
 from zeroclaw.gate.refusal import encodable
 from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.issued import Issued
 from zeroclaw.turn.results import OUTCOMES
 from zeroclaw.turn.rooms import Rooms
+from zeroclaw.unseen import spelled_out
+
+MOST_SUMMARY_CHARS = 160
 
 Results = Mapping[str, tuple[ToolCall, str]]
 """What was signed, by receipt: the call, and the text above the receipt."""
@@ -54,12 +61,43 @@ class Verdicts:
         results = signed_results(self._desk.history.messages)
         for one in fresh:
             self._known[one.token] = await verdict_of(
-                self._rooms.store, self._rooms.keys, self._desk.conversation, one, results
+                self._rooms.store,
+                self._rooms.keys,
+                self._desk.conversation,
+                one,
+                results,
+                summary=self._summary,
             )
+
+    async def take_out(
+        self, text: str, language: Language
+    ) -> tuple[str, tuple[CheckedReceipt, ...]]:
+        """Return a text as people read it, and the receipts that were in it."""
+        if PREFIX_PLAIN in text:
+            await self.refresh()
+        return screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))
+
+    def without_receipts(self, text: str, language: Language) -> str:
+        """Return a text as people read it while it is written."""
+        return screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))[0]
+
+    def _summary(self, action: Action) -> str:
+        """Return a tool's own line about a call, as it stood on its card."""
+        tool = self._rooms.tools.get(action.tool)
+        line = "" if tool is None else call_now(lambda: tool.describe(action.arguments))
+        said = "" if isinstance(line, Raised) else " ".join(line.split())
+        shown = spelled_out(receipt.defang(self._rooms.redactor.redact(said)))
+        return shown if len(shown) <= MOST_SUMMARY_CHARS else f"{shown[: MOST_SUMMARY_CHARS - 1]}…"
 
 
 async def verdict_of(
-    store: Rows, keys: Keys, conversation: ConversationId, one: Issued, results: Results
+    store: Rows,
+    keys: Keys,
+    conversation: ConversationId,
+    one: Issued,
+    results: Results,
+    *,
+    summary: Callable[[Action], str] = lambda _: "",
 ) -> Verdict:
     """Return what a receipt is that a journal shows to have been given out.
 
@@ -69,28 +107,29 @@ async def verdict_of(
         conversation: Whose journal it is.
         one: The receipt.
         results: Of the same conversation, by receipt.
+        summary: Returns a line about a call.
     """
     found = results.get(one.token)
     if found is None:
         return Forged()
     call, text = found
     row = None if one.action is None else await store.get(RowKind.ACTION, one.action)
+    action = None if row is None else from_row(row.body).action
     fields = receipt.Fields(
         conversation=conversation,
         action=one.action or ActionId(""),
         tool=encodable(call.name),
         # A malformed call was never frozen; its receipt signs what the model wrote.
-        arguments=encodable(call.arguments)
-        if row is None
-        else from_row(row.body).action.canonical_arguments,
+        arguments=encodable(call.arguments) if action is None else action.canonical_arguments,
         outcome=one.outcome,
         result=text,
     )
+    line = "" if action is None else summary(action)
     if receipt.signer((keys.current,), fields, one.token) is not None:
-        return Valid(tool=one.tool, outcome=one.outcome, at=one.at)
+        return Valid(tool=one.tool, outcome=one.outcome, at=one.at, summary=line)
     # Signed with a kept key of an earlier process, or with one that is gone: this conversation's
     # own record says that it was given out, so it is not false.
-    return Earlier(tool=one.tool, outcome=one.outcome, at=one.at)
+    return Earlier(tool=one.tool, outcome=one.outcome, at=one.at, summary=line)
 
 
 async def recorded_in(logs: Logs, conversation: str) -> dict[str, Earlier]:

@@ -3,16 +3,9 @@
 import { block, blocks, element } from "./markdown.js";
 import { drawCard } from "./cards.js";
 
-/* The marks of zeroclaw/gate/screen.py. Nobody else can write them: it replaces imitations. */
-const RECEIPTS = new RegExp(
-  "(?<valid>✅ receipt: \\S+ · [a-z]+ · \\d\\d:\\d\\d UTC)" +
-  "|(?<earlier>🕓 receipt of an earlier run: \\S+ · [a-z]+ · [\\d-]+ \\d\\d:\\d\\d UTC)" +
-  "|(?<false>⚠️ false receipt)",
-  "gu",
-);
 /* Commands that are done at once; what they have to say comes as a message or not at all. */
 const QUIET = /^\s*\/(?!(?:tool|retry)\b)[a-z][\w-]*(?:\s|$)/i;
-const WORDS = { valid: "receipt checked", earlier: "receipt of an earlier run", false: "false receipt" };
+const WORDS = { valid: "receipt checked", earlier: "receipt of an earlier run" };
 
 export class Items {
   constructor(log, answer) {
@@ -119,6 +112,7 @@ function drawText(node, item) {
     drawFiles(node, item.files ?? []);
     return false;
   }
+  drawReceipts(node, item.receipts ?? []);
   if (item.plain) {
     const news = body.textContent !== item.text;
     if (news) body.replaceChildren(element("p", { className: "plain" }, item.text));
@@ -135,7 +129,7 @@ function drawText(node, item) {
   const same = made.findIndex((one, index) => one.source !== body.sources[index]);
   const from = same < 0 ? made.length : same;
   while (body.childNodes.length > from) body.lastChild.remove();
-  body.append(...made.slice(from).map((one) => block(one, badges)));
+  body.append(...made.slice(from).map((one) => block(one)));
   body.sources = made.map((one) => one.source);
   return same >= 0;
 }
@@ -168,20 +162,14 @@ function stamp(at) {
   return element("time", { dateTime: at, title: time.toLocaleString() }, shown);
 }
 
-function badges(text) {
-  const nodes = [];
-  let at = 0;
-  for (const found of text.matchAll(RECEIPTS)) {
-    const verdict = Object.keys(WORDS).find((name) => found.groups[name]);
-    if (found.index > at) nodes.push(text.slice(at, found.index));
-    // The sign stays for whoever copies or listens; what is seen of it is the style sheet's.
-    const [sign, ...rest] = found[0].split(" ");
-    const badge = element("span", { className: "receipt", title: WORDS[verdict] },
-      element("span", { className: "unseen" }, `${sign} `), rest.join(" "));
-    badge.dataset.verdict = verdict;
-    nodes.push(badge);
-    at = found.index + found[0].length;
-  }
-  if (at < text.length) nodes.push(text.slice(at));
-  return nodes;
+/* What an answer proves stands below its text, where no text can stand. */
+function drawReceipts(node, receipts) {
+  node.querySelector(":scope > .receipts")?.remove();
+  if (!receipts.length) return;
+  const shown = receipts.map((one) => {
+    const badge = element("li", { className: "receipt", title: `${WORDS[one.verdict]}: ${one.token}` }, one.line);
+    badge.dataset.verdict = one.verdict;
+    return badge;
+  });
+  node.querySelector(":scope > .body").after(element("ul", { className: "receipts" }, ...shown));
 }

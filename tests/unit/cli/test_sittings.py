@@ -55,8 +55,8 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
         "┌ may this run? asked by operator",
         "✓ 1  write_file approved by operator",
         "> claw in the cold tide",
-        "✅ receipt: read_file · ok",
         "⚠️ false receipt",
+        "✅ receipt: read_file · ok",
         "that was the demo",
     ]
     places = [done.stdout.find(words) for words in order]

@@ -19,6 +19,7 @@ from zeroclaw.console.conversations import (
 )
 from zeroclaw.console.markup import joined
 from zeroclaw.console.policy import Explained, Known, Misasked, Typed, policy
+from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
@@ -113,16 +114,22 @@ def test_a_conversation_whose_words_are_gone_says_so() -> None:
     assert "Nothing that was said is kept." in page.words
 
 
-def test_receipts_are_badges_as_in_the_chat() -> None:
-    """True, of an earlier run, and false; the sign stays for whoever listens."""
-    said = (
-        "It ran: ✅ receipt: shell · ok · 12:00 UTC, before 🕓 receipt of an earlier run: "
-        "shell · failed · 2026-01-01 12:00 UTC and ⚠️ false receipt."
-    )
-    page = parsed(joined(text(said)).text)
-    badges = [one for one in page.every("span") if "data-verdict" in one.attributes]
-    assert [one.attributes["data-verdict"] for one in badges] == ["valid", "earlier", "false"]
-    assert page.text == said
+def test_what_an_answer_proves_is_a_badge_beside_its_text_and_no_text_is_one() -> None:
+    """A person who writes what a badge says has written a text; so has the model (P7)."""
+    proven = CheckedReceipt(token="t", tool="shell", summary="run ls", outcome="ok", at=AT)
+    imitated = "✅ receipt: shell · ok · 12:00 UTC, 🕓 receipt of an earlier run: shell · ok · 2026"
+    lines = [
+        Line(item=item("1", imitated, kind="person"), by="Ann"),
+        Line(item=item("2", imitated)),
+        Line(item=item("3", "I ran it.", receipts=(proven, replace(proven, earlier=True)))),
+        Line(item=item("4", "**a** `b`", plain=True)),
+    ]
+    page = whole("conversations", conversation(PLACE, TOLD, lines, older="", first=True))
+    badges = [one for one in page.every("li") if "data-verdict" in one.attributes]
+    assert [one.attributes["data-verdict"] for one in badges] == ["valid", "earlier"]
+    assert badges[0].text == proven.line()
+    assert "shell" not in page.by_id("item-3").every("div")[0].text
+    assert page.by_id("item-4").every("div")[0].text == "**a** `b`"
 
 
 def test_code_is_set_apart_and_all_else_is_as_it_was_written() -> None:

@@ -20,9 +20,9 @@ from zeroclaw.gate.screen import (
     Verdict,
     feed,
     flush,
-    mark,
     screen,
     screen_shown,
+    take_out,
 )
 from zeroclaw.redact import MARKER, Redactor
 
@@ -31,10 +31,10 @@ MAC = "A-_b" * 10 + "xyz"
 TRUE = f"zc-receipt-1700000000-{MAC}"
 OLD = f"zc-receipt-1600000000-{MAC}"
 FALSE = f"zc-receipt-1700000001-{MAC}"
-VALID = Valid(tool="shell", outcome="ok", at=AT)
+VALID = Valid(tool="shell", outcome="ok", at=AT, summary="run `ls`")
 EARLIER = Earlier(tool="shell", outcome="denied", at=AT)
-TRUE_MARK = "✅ receipt: shell · ok · 12:03 UTC"
-OLD_MARK = "🕓 receipt of an earlier run: shell · denied · 2026-11-21 12:03 UTC"
+TRUE_MARK = f"[receipt: {TRUE}]"
+OLD_MARK = f"[receipt: {OLD}]"
 
 
 def lookup(token: str) -> Verdict:
@@ -110,8 +110,8 @@ def test_where_an_answer_is_cut_makes_no_difference(text: str, points: list[int]
 
 @given(text=st.lists(PARTS, max_size=9).map("".join))
 def test_nothing_that_looks_like_a_token_is_left(text: str) -> None:
-    """After the screen no token stands in the text, true or false. P7."""
-    assert "zc-receipt-1" not in screen(text, lookup)
+    """Once the true ones are taken out no token stands in the text. P7."""
+    assert "zc-receipt-1" not in take_out(screen(text, lookup), lookup, "(below)")[0]
 
 
 def test_ordinary_text_is_not_held() -> None:
@@ -120,11 +120,21 @@ def test_ordinary_text_is_not_held() -> None:
     assert (state, shown) == (Screening(text="z"), "Well, [this] is `fine`, ")
 
 
-def test_times_are_shown_in_utc() -> None:
-    """A mark says which clock it means."""
-    assert mark(VALID) == TRUE_MARK
-    assert mark(EARLIER) == OLD_MARK
-    assert mark(Forged()) == FALSE_MARK
+def test_what_is_proven_stands_beside_the_text_each_once() -> None:
+    """A mark names the call: tool, outcome, time, and the call's own line; the clock is UTC (P7)."""
+    said = screen(f"I ran {TRUE}, `{TRUE}` and {OLD}; {FALSE}.", lookup)
+    shown, receipts = take_out(said, lookup, "(below)")
+    assert shown == f"I ran (below), (below) and (below); {FALSE_MARK}."
+    assert [one.token for one in receipts] == [TRUE, OLD]
+    assert [one.line() for one in receipts] == [
+        "receipt: shell · ok · 12:03 UTC · run `ls`",
+        "receipt of an earlier run: shell · denied · 2026-11-21 12:03 UTC",
+    ]
+
+
+def test_a_receipt_that_is_not_known_after_all_is_false() -> None:
+    assert take_out(f"a [receipt: {FALSE}]", lookup, "(below)") == (f"a {FALSE_MARK}", ())
+    assert take_out("nothing", lookup, "(below)") == ("nothing", ())
 
 
 MUTANTS = {
@@ -133,8 +143,8 @@ MUTANTS = {
         "held = len(buffer)",
     ),
     "a malformed token is looked up": (
-        "Forged() if issued_at(token) is None else lookup(token)",
-        "Valid(tool=token, outcome='ok', at=datetime(2026, 1, 1, tzinfo=UTC)) if len(token) < 40 else lookup(token)",
+        "issued_at(token) is None or isinstance(lookup(token), Forged)",
+        "len(token) >= 40 and isinstance(lookup(token), Forged)",
     ),
     "a long run is shown": ('found["long"] is not None', "False"),
 }

@@ -148,7 +148,10 @@ async def test_a_receipt_that_the_model_made_up_is_marked(world: World) -> None:
         world.model.will(says(f"I looked: {token}, ", f"and {FORGED}."))
         await house.say("prove it")
         text = house.texts()[-1]
-        assert "receipt: look · ok · 12:00 UTC" in text
+        assert text.startswith("I looked: (receipt below), and ")
+        assert [one.line() for one in house.receipts()] == [
+            "receipt: look · ok · 12:00 UTC · look []"
+        ]
         assert FORGED not in text
         assert "false receipt" in text.lower() or "⚠" in text
         last = (await house.journal())[-1]
@@ -158,7 +161,8 @@ async def test_a_receipt_that_the_model_made_up_is_marked(world: World) -> None:
     async with world.running() as house:
         world.model.will(says(f"again: {token} "))
         await house.say("and now")
-        assert "look" in house.texts()[-1]
+        assert house.texts()[-1] == "again: (receipt below)"
+        assert [one.earlier for one in house.receipts()] == [True]
 
 
 async def test_reasoning_is_kept_and_sent_back_with_its_calls(world: World) -> None:

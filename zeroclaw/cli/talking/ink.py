@@ -30,6 +30,10 @@ class Ink(Value):
         """Return a text that stands out."""
         return f"\x1b[1m{text}\x1b[22m" if self.colours else text
 
+    def badge(self, text: str) -> str:
+        """Return a text in inverted colours, which no text of a model has."""
+        return f"\x1b[7m {text} \x1b[27m" if self.colours else text
+
     def warm(self, text: str) -> str:
         """Return a text that asks for something."""
         return f"\x1b[33m{text}\x1b[39m" if self.colours else text

@@ -5,6 +5,7 @@ has changed it is taken away and written anew. Into a pipe only whole messages g
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from zeroclaw.cli.talking.cards import Cards, OpenCall, has_open_calls
 from zeroclaw.cli.talking.ink import Ink
@@ -154,7 +155,8 @@ class View:
                 shown = self._cards.take(line)
                 return self._fresh() + shown if shown else ""
             case _:
-                return self._message(key, str(line["text"]), is_draft=line.get("draft") is True)
+                is_draft = line.get("draft") is True
+                return self._message(key, str(line["text"]), _receipts(line), is_draft=is_draft)
 
     def _person(self, key: str, text: str) -> str:
         if key in self._own or key in self._printed:
@@ -162,7 +164,7 @@ class View:
         self._printed[key] = text
         return self._fresh() + self._ink.dim(f"{PROMPT}{text}") + "\n"
 
-    def _message(self, key: str, text: str, *, is_draft: bool) -> str:
+    def _message(self, key: str, text: str, receipts: list[str], *, is_draft: bool) -> str:
         if is_draft:
             self._drafts.add(key)
         else:
@@ -172,9 +174,10 @@ class View:
             if self._finals.get(key) == text:
                 return ""
             self._finals[key] = text
+        proofs = "".join(f"{self._ink.badge(one)}\n" for one in receipts)
         if not self._ink.moves:
-            return "" if is_draft else f"{text}\n"
-        return self._grown(key, text, is_draft=is_draft)
+            return "" if is_draft else f"{text}\n{proofs}"
+        return self._grown(key, text, is_draft=is_draft) + proofs
 
     def _grown(self, key: str, text: str, *, is_draft: bool) -> str:
         old = self._printed.get(key)
@@ -222,6 +225,12 @@ class View:
             self._has_loose_line = False
             return self._ink.clear_line()
         return ""
+
+
+def _receipts(line: Line) -> list[str]:
+    """Return the marks of the receipts that an answer carries; imitated in a text they are masked."""
+    found = line.get("receipts")
+    return [f"✅ {one}" for one in cast("list[object]", found)] if isinstance(found, list) else []
 
 
 def _is_open(line: Line) -> bool:

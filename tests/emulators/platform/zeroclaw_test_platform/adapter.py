@@ -324,4 +324,5 @@ def _outgoing(outgoing: Outgoing) -> Json:
         "key": outgoing.key,
         "draft": outgoing.draft,
         "reply_to": outgoing.reply_to or "",
+        "receipts": "\n".join(one.line() for one in outgoing.receipts),
     }

@@ -44,6 +44,7 @@ class Message:
         endings: How the card's calls ended, as far as it shows.
         buttons: Approvals that can be pressed now.
         file: What the bot sent, for files; the text is its caption.
+        receipts: What stands below its text, and is no text.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Message:
     file: File | None = None
     endings: tuple[Ending, ...] = ()
     buttons: frozenset[ApprovalId] = frozenset()
+    receipts: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -125,6 +127,11 @@ class Chat:
     def answers(self) -> list[str]:
         """Those of `texts` that are finished."""
         return [one.text for one in self.said if not one.draft]
+
+    @property
+    def receipts(self) -> list[str]:
+        """What stands below its texts."""
+        return [line for one in self.said for line in one.receipts]
 
     @property
     def cards(self) -> list[Message]:

@@ -43,6 +43,7 @@ class Call(Value):
     draft: bool
     plain: bool
     at: float
+    receipts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.op} {self.chat} {self.message} {self.text[:60]!r}{'~' if self.draft else ''}"
@@ -114,6 +115,7 @@ class Desk:
             draft=request.get("draft") is True,
             plain=request.get("plain") is True,
             at=at,
+            receipts=tuple(text_of(request, "receipts").splitlines()),
         )
 
     def refused(self, fault: TooMany | Refuse | Unavailable) -> Answer:
@@ -236,6 +238,7 @@ class Desk:
                 Version(text=call.text, draft=call.draft, plain=call.plain, at=call.at)
             )
         message.draft = call.draft
+        message.receipts = call.receipts
 
     def _check(self, call: Call, able: bool) -> None:
         if not able:

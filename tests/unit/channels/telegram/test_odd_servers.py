@@ -10,6 +10,7 @@ import pytest
 
 from channels.telegram.calls import Calls
 from channels.telegram.rich_calls import RichCalls
+from channels.telegram.styled import Styled
 from channels.telegram.troubles import MethodUnknown
 from zeroclaw import (
     Address,
@@ -186,7 +187,7 @@ async def test_a_method_that_a_server_does_not_know_is_told_as_that() -> None:
         with pytest.raises(MethodUnknown):
             await calls.typing(HERE)
         with pytest.raises(MethodUnknown):
-            await RichCalls(calls).send(HERE, "<p>a</p>")
+            await RichCalls(calls).send(HERE, Styled(text="a", rich="<p>a</p>"))
 
 
 @pytest.mark.parametrize("answer", [BY_A_SERVER[0], *BY_A_PROXY])
@@ -196,4 +197,4 @@ async def test_what_is_said_of_the_token_or_by_a_proxy_is_not_said_of_rich_messa
     """The library words all of them alike; they are shown again when the server is back."""
     async with odd_server(answer) as calls:
         with pytest.raises(ChannelUnavailable):
-            await RichCalls(calls).send(HERE, "<p>a</p>")
+            await RichCalls(calls).send(HERE, Styled(text="a", rich="<p>a</p>"))
