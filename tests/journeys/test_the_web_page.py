@@ -272,7 +272,8 @@ async def test_a_false_receipt_is_marked(tmp_path: Path) -> None:
         here.model.say(f"I deleted it. [receipt: {FORGED}] Trust me.", size=3)
         await page.say("did you?")
         await expect(page.answers).to_contain_text("Trust me.")
-        await expect(page.receipts).to_have_attribute("data-verdict", "false")
+        await expect(page.answers).to_contain_text("⚠️ false receipt")
+        await expect(page.receipts).to_have_count(0)
         await expect(page.page.locator("body")).not_to_contain_text("zc-receipt-")
         await page.shot("false-receipt")
 

@@ -20,6 +20,7 @@ from zeroclaw.redact import (
     secret_environment,
     without_credentials,
 )
+from zeroclaw.redact.disguise import key
 
 VALUE = 's3cret/"va+lue" <ü>'
 KNOWN = (VALUE, "hunter2hunter2", "hunter2hunter3", "aaaaaaaaa", "efghijkl", "abcdefgh")
@@ -382,3 +383,11 @@ def test_whatever_a_password_is_made_of_it_is_not_printed(
 ) -> None:
     shown = without_credentials(f"https://{before}:{user}@host/v1{mark}{after}")
     assert shown == "https://…@host/v1?…"
+
+
+@given(st.text(st.characters(max_codepoint=127)), st.booleans())
+def test_a_reading_in_ascii_has_the_key_that_it_has_beside_other_letters(
+    reading: str, bare: bool
+) -> None:
+    """The fast way and the other are one."""
+    assert key(f"{reading}\u6587", bare=bare) == key(reading, bare=bare) + "\u6587"

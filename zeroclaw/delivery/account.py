@@ -1,7 +1,7 @@
 """One account of one platform, as everything that goes out shares it: its pacing and its calls."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -24,6 +24,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import NotSupported
 from zeroclaw.language import LANGUAGES
+from zeroclaw.redact import MARKER
 from zeroclaw.value import replace
 
 T = TypeVar("T")
@@ -197,6 +198,19 @@ class Account:
             markdown += _LONGEST_REPEAT
         return self.channel.measure(self.channel.render(markdown)) <= self.capabilities.max_length
 
+    def apart(self, parts: Sequence[str]) -> tuple[str, ...]:
+        """Return the parts of one text; one that completes what the one before it began is withheld.
+
+        Each part is looked at by itself when it is sent, and people read them one below the other.
+        """
+        shown = list(parts)
+        for at in range(1, len(shown)):
+            above, below = (self.channel.render(one).plain for one in shown[at - 1 : at + 1])
+            apart = f"{self._screen(above)}\n{self._screen(below)}"
+            if self._screen(f"{above}\n{below}") != apart:
+                shown[at] = MARKER
+        return tuple(shown)
+
     async def send(
         self,
         to: Address,
@@ -279,7 +293,7 @@ class Account:
         shown = self._screen(rendered.plain, growing=draft)
         if shown != rendered.plain:
             rendered, plain = self._fitting(shown), True
-        elif not plain and rendered.body != shown:
+        elif not plain and "://" in rendered.body:
             # The markup itself says something too: where a link leads.
             plain = self._screen(rendered.body) != rendered.body
         return Outgoing(

@@ -270,7 +270,7 @@ class DraftHandle:
             kept, start = (), 0
         cut = (*kept, *pieces(self._text, self._account.fits, start=start))
         self._cut = (self._text, cut)
-        return tuple(piece.text for piece in cut if piece.text)
+        return self._account.apart([piece.text for piece in cut if piece.text])
 
     # --- calls -----------------------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ class Posting:
     # --- texts -----------------------------------------------------------------------------------
 
     async def _deliver_text(self, item: Text) -> None:
-        parts = await parted(item.text, self._account.fits)
+        parts = self._account.apart(await parted(item.text, self._account.fits))
         if item.uncertain and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
             self._item = item = await self._take_in(item, parts[-1])

@@ -142,3 +142,15 @@ async def test_a_text_without_findings_keeps_its_markup_and_one_with_none_is_cut
         kept = account.outgoing("a *b*", key="k")
         assert (kept.rendered, kept.plain) == (rig.channel.render("a *b*"), False)
         assert account.outgoing("secret secret", key="k").rendered.plain == "[redacted] [redact"
+
+
+async def test_a_part_that_completes_what_the_one_before_it_began_is_withheld() -> None:
+    """Cut between two messages it is read as one; each by itself holds nothing (P6)."""
+
+    def across(text: str, *, growing: bool = False) -> str:
+        return masked(text.replace("\n", ""), growing=growing) if "sec\nret" in text else text
+
+    async with running(platform(), screen=across) as rig:
+        account = rig.accounts["chat"]
+        assert account.apart(["a *sec*", "ret b", "c"]) == ("a *sec*", "[redacted]", "c")
+        assert account.apart(["a", "b"]) == ("a", "b")
