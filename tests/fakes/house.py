@@ -329,9 +329,9 @@ class House:
         """What stands in a chat."""
         return [shown.text for shown in self._standing(who, room, channel)]
 
-    def receipts(self, who: str = "ada") -> tuple[CheckedReceipt, ...]:
-        """What the newest message in somebody's chat proves."""
-        return self._standing(who, "", "chat")[-1].receipts
+    def receipts(self, who: str = "ada", *, back: int = 1) -> tuple[CheckedReceipt, ...]:
+        """What a message in somebody's chat proves, the newest or one that is further back."""
+        return self._standing(who, "", "chat")[-back].receipts
 
     def card(self, who: str = "ada", *, channel: str = "chat") -> Card:
         """The newest card in somebody's chat."""

@@ -163,6 +163,21 @@ async def test_a_receipt_that_the_model_made_up_is_marked(world: World) -> None:
         await house.say("and now")
         assert house.texts()[-1] == "again: (receipt below)"
         assert [one.earlier for one in house.receipts()] == [True]
+        [*_, item] = await house.transcript()
+        assert item.receipts == house.receipts()
+
+
+async def test_a_forgery_that_only_its_rendering_shows_is_masked_wherever_it_is_read(
+    world: World,
+) -> None:
+    """In the chat, and in what the page and the operator read back (P7)."""
+    async with world.running() as house:
+        world.model.will(says("I looked: zc-**re**ceipt-1700000000-abc."))
+        await house.say("prove it")
+        assert house.texts()[-1] == "I looked: ⚠️ false receipt."
+        [*_, item] = await house.transcript()
+        shown = (item.text, item.plain, item.receipts)
+        assert shown == ("I looked: ⚠️ false receipt.", True, ())
 
 
 async def test_reasoning_is_kept_and_sent_back_with_its_calls(world: World) -> None:
