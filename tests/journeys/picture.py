@@ -43,15 +43,17 @@ async def take(directory: Path) -> None:
         await page.button("Approve").click()
         await expect(page.answers).to_contain_text("1 January")
         (receipt,) = RECEIPT.findall(str(here.model.requests[-1].messages[-1]["content"]))
+        here.model.say(f"I ran `date`: {receipt}", key="Prove it")
+        await page.say("Prove it.")
+        await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         here.model.call(
             "write_file",
             {"path": "notes.txt", "content": f"{NOTES}\n"},
-            text=f"I ran `date`, and this is its receipt: {receipt}\n\nNow the note:",
-            key="Prove it",
+            text="I'd write this into `notes.txt`.",
+            key="Keep it",
         )
-        await page.say("Prove it, and keep it in my notes.")
+        await page.say("Keep it in my notes.")
         await expect(page.button("Approve")).to_be_visible()
-        await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         await expect(page.page.locator("#toast")).to_be_hidden()
         await page.page.screenshot(path=DOCS / "conversation.png", animations="disabled")
         console = await page.page.context.new_page()
