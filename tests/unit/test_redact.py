@@ -3,6 +3,7 @@
 import base64
 import json
 import string
+import sys
 from html import escape
 from urllib.parse import quote, quote_plus
 
@@ -292,6 +293,31 @@ def test_text_without_spaces_is_not_held() -> None:
 def test_no_text_takes_long(text: str) -> None:
     """Texts made to make a pattern backtrack are read to their end. S3-37."""
     assert streamed(REDACTOR, cut(text, [*range(0, len(text), 997)])) == REDACTOR.redact(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        pytest.param("key: " * 4000, 7, id="one name again and again"),
+        pytest.param("key: a1b2c3d4e5f6 " * 2000, 7, id="values that are redacted"),
+        pytest.param("xox " * 4000, 7, id="what tells, and is nothing"),
+        pytest.param("\\key " * 4000, 7, id="escaped"),
+        pytest.param("".join(f"key{n}: " for n in range(4000)), 30, id="no name twice"),
+    ],
+)
+def test_a_word_costs_few_steps(text: str, most: int) -> None:
+    steps = 0
+
+    def count(_frame: object, event: str, _about: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        REDACTOR.redact(text)
+    finally:
+        sys.setprofile(None)
+    assert steps <= most * len(text.split())
 
 
 def test_nothing_to_look_for_is_fine() -> None:

@@ -47,6 +47,11 @@ PAIR = re.compile(rf"(?P<name>{_NAME}[:=]{{1,2}}+)(?P<value>[^&?#]{{12,}}+)")
 NAME_AT_END = re.compile(rf"{_NAME}[*_~]{{0,3}}+(?P<binds>[:=]{{0,2}}+)[*~]{{0,3}}+\Z")
 HEADER_AT_END = re.compile(r"(?i)authorization[:=]?\Z")
 SCHEMES = frozenset({"basic", "bearer", "bot", "digest", "token", "apikey"})
+IN_NAMES = ("token", "secret", "passw", "credential", "key")
+"""A name has one of these, in lower case."""
+SHORTEST_TOKEN = 15
+"""In characters; neither a token nor a name with its value is shorter. `xoxb-` and ten more."""
+FIRST_HALVES = ("api", "access", "private")
 FIRST_HALF_AT_END = re.compile(r"(?i)(?<![a-z])(?:api|access|private)\Z")
 SECOND_HALF = re.compile(r"(?i)keys?[*_~]{0,3}+(?P<binds>[:=]{0,2}+)[*~]{0,3}+\Z")
 # A text without any of these, in lower case, holds nothing that the patterns above could find.
@@ -58,6 +63,7 @@ TELLING = (
     *("sk_", "rk_", "whsec_", "sg.", "dop_", "dor_", "doo_", "shp", "slack.com/", "webhooks/"),
     *("://", "-----begin"),
 )
+SHORTEST_TELLING = min(map(len, TELLING))
 TELLING_WORD = re.compile("|".join(map(re.escape, TELLING)))
 TELLING_SHAPE = re.compile(r"[0-9]:[A-Za-z0-9_-]{35}|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
 

@@ -10,13 +10,15 @@ private key is a mode of its own: once its first line is whole nothing more of i
 """
 
 import re
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from typing import assert_never
 
 from zeroclaw.redact.marker import LONGEST_WORD, MARKER, SHORTEST_VALUE
 from zeroclaw.redact.patterns import (
     FIRST_HALF_AT_END,
+    FIRST_HALVES,
     HEADER_AT_END,
+    IN_NAMES,
     IN_WORD,
     LINE_ENDS,
     NAME_AT_END,
@@ -31,6 +33,8 @@ from zeroclaw.redact.patterns import (
     PIECE,
     SCHEMES,
     SECOND_HALF,
+    SHORTEST_TELLING,
+    SHORTEST_TOKEN,
     TELLING,
     TELLING_SHAPE,
     TELLING_WORD,
@@ -41,8 +45,8 @@ from zeroclaw.redact.patterns import (
 from zeroclaw.value import Hidden, Value, replace
 
 
-class Link(Enum):
-    """What the words so far say about the next one."""
+class Link(IntEnum):
+    """What the words so far say about the next one; a number, for it is looked up at each word."""
 
     NONE = auto()
     FIRST_HALF = auto()  # `API`, as in `API key`
@@ -102,9 +106,11 @@ def _without_tokens(word: str) -> str:
     def pair(found: re.Match[str]) -> str:
         return found["name"] + MARKER if _looks_secret(found["value"]) else found[0]
 
-    word = TOKENS.sub(token, word)
-    word = URL_PASSWORD.sub(rf"\g<user>:{MARKER}@", word)
-    return PAIR.sub(pair, word)
+    if len(word) >= SHORTEST_TOKEN:
+        word = TOKENS.sub(token, word)
+    if "://" in word:
+        word = URL_PASSWORD.sub(rf"\g<user>:{MARKER}@", word)
+    return PAIR.sub(pair, word) if len(word) >= SHORTEST_TOKEN else word
 
 
 def _bound(word: str, link: Link) -> tuple[str, Link]:
@@ -128,16 +134,31 @@ def _bound(word: str, link: Link) -> tuple[str, Link]:
 
 
 def _left_by(word: str, link: Link) -> Link:
-    if HEADER_AT_END.search(word):
+    lowered = word.lower()
+    # Looking for a part costs a tenth of trying an expression on a word that has none.
+    if "authorization" in lowered and HEADER_AT_END.search(word):
         return Link.HEADER
-    named = NAME_AT_END.search(word)
+    named = NAME_AT_END.search(word) if any(part in lowered for part in IN_NAMES) else None
     if not named and link is Link.FIRST_HALF:
         named = SECOND_HALF.match(word)
     if named:
         return Link.VALUE if named["binds"] else Link.NAMED
-    if word.lower() == "bearer":
+    if lowered == "bearer":
         return Link.VALUE
-    return Link.FIRST_HALF if FIRST_HALF_AT_END.search(word) else Link.NONE
+    is_half = lowered.endswith(FIRST_HALVES) and FIRST_HALF_AT_END.search(word)
+    return Link.FIRST_HALF if is_half else Link.NONE
+
+
+def _judged(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
+    """Return a word without its secrets, None where it has none, and the link it leaves."""
+    if link is Link.NONE and _tells_nothing(word):
+        return None, link
+    redacted = word
+    if escaped and word[:1] in _ESCAPES:
+        # A line's end in JSON: what follows begins a word, as far as tokens are concerned.
+        redacted = word[:1] + _without_tokens(word[1:])
+    redacted, link = _bound(redacted, link)
+    return None if redacted == word else redacted, link
 
 
 def _tells_nothing(text: str) -> bool:
@@ -153,37 +174,43 @@ def _tells_nothing(text: str) -> bool:
 def _words(
     state: ShapeState, buffer: str, at: int, out: list[str], *, final: bool
 ) -> tuple[ShapeState, int]:
-    link, escaped, done = state.link, state.escaped, at
-    for piece in PIECE.finditer(buffer, at):
-        start, end = piece.span()
+    link, escaped, done, none = state.link, state.escaped, at, Link.NONE
+    upto = len(buffer) if final else max(at, len(buffer.rstrip(IN_WORD)))
+    # Words of one text repeat: each is judged once after each link, as long as this call lasts.
+    judged: dict[tuple[str, Link, bool], tuple[str | None, Link]] = {}
+    for piece in PIECE.finditer(buffer, at, upto):
         word = piece[1]
         if word is None:
-            if link is not Link.NONE and not _CARRIED.issuperset(piece[0]):
-                link = Link.NONE
-            escaped = buffer[end - 1] == "\\"
+            gap = piece[0]
+            if link is not none and gap != " " and not _CARRIED.issuperset(gap):
+                link = none
+            escaped = gap[-1] == "\\"
             continue
-        if len(word) > LONGEST_WORD:
-            out += buffer[done:start], MARKER
-            return ShapeState(mode=Mode.SKIP), end
-        if end == len(buffer) and not final:
-            out.append(buffer[done:start])
-            return ShapeState(text=word, link=link, escaped=escaped), end
-        if link is Link.NONE and _tells_nothing(word):
+        if link is none and len(word) < SHORTEST_TELLING:
             continue
-        opens = word.endswith(PEM_FIRST)
-        if opens:
-            end -= len(PEM_FIRST)
-        word = buffer[start:end]
-        if escaped and word[:1] in _ESCAPES:
-            # A line's end in JSON: what follows begins a word, as far as tokens are concerned.
-            word = word[:1] + _without_tokens(word[1:])
-        redacted, link = _bound(word, link)
-        out += buffer[done:start], redacted
-        done = end
-        if opens:
-            return ShapeState(mode=Mode.PEM_HEADER), end
-    out.append(buffer[done:])
-    return ShapeState(link=link, escaped=escaped), len(buffer)
+        known = judged.get((word, link, escaped))
+        if known is None:
+            start, end = piece.span()
+            if len(word) > LONGEST_WORD:
+                out += buffer[done:start], MARKER
+                return ShapeState(mode=Mode.SKIP), end
+            if word.endswith(PEM_FIRST):
+                end -= len(PEM_FIRST)
+                word = buffer[start:end]
+                redacted, _ = _judged(word, link, escaped=escaped)
+                out += buffer[done:start], word if redacted is None else redacted
+                return ShapeState(mode=Mode.PEM_HEADER), end
+            known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
+        redacted, link = known
+        if redacted is not None:
+            out += buffer[done : piece.start()], redacted
+            done = piece.end()
+    out.append(buffer[done:upto])
+    begun = buffer[upto:]
+    if len(begun) > LONGEST_WORD:
+        out.append(MARKER)
+        return ShapeState(mode=Mode.SKIP), len(buffer)
+    return ShapeState(text=begun, link=link, escaped=escaped), len(buffer)
 
 
 def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
