@@ -1,13 +1,14 @@
 """What no policy and no approval can open: the daemon's own files, and other people's keys (S3-23).
 
 Names are compared without regard to case, because some file systems do the same. Only `file:`
-resources are looked at: what a sandbox grants is the sandbox's matter, all else is the policy's.
+resources are looked at: a sandbox masks the same names itself, all else is the policy's.
 """
 
 import re
 from collections.abc import Callable, Iterable
 
 from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.secret_names import names_secrets
 from zeroclaw.tool import below
 from zeroclaw.value import Value
 
@@ -117,41 +118,13 @@ def _is_within(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
-# Where programs keep keys and passwords, by their own documentation; lower case.
-_SECRET_FOLDERS = frozenset(
-    {
-        ".ssh",
-        ".aws",
-        ".azure",
-        ".gnupg",
-        ".kube",
-        ".docker",
-        ".password-store",
-        "gcloud",
-        "keyrings",
-    }
-)
-_SECRET_NAMES = frozenset(
-    {
-        ".env", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc",
-        ".htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
-    }
-)  # fmt: skip
-_SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
-# What a project commits so that others know which names to fill in.
-_SAMPLE_ENDINGS = (".example", ".sample", ".template", ".dist")
 # `/proc` holds the environment of every process of this user.
 _SECRET_ROOTS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/proc")
 
 
 def _holds_secrets(path: str) -> bool:
     """Tell by the names alone; the path is lower case."""
-    *folders, name = path.split("/")
-    if not _SECRET_FOLDERS.isdisjoint((*folders, name)):
-        return True
-    if name in _SECRET_NAMES or name.endswith(_SECRET_ENDINGS):
-        return True
-    if name.startswith(".env.") and not name.endswith(_SAMPLE_ENDINGS):
+    if any(map(names_secrets, path.split("/"))):
         return True
     return any(_is_within(path, root) or path == f"{root}-" for root in _SECRET_ROOTS)
 

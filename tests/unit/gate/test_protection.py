@@ -75,6 +75,10 @@ def test_everything_else_is_left_to_the_policy(resource: str) -> None:
         "/srv/ann/.config/gcloud/x",
         "/srv/work/.env",
         "/srv/work/.env.production",
+        "/srv/work/.env/x",
+        "/srv/work/.Env.d/deep/x",
+        "/srv/work/server.key/part",
+        "/srv/ann/.netrc/x",
         "/srv/work/Server.PEM",
         "/srv/work/tls.key",
         "/srv/work/id_ed25519",
@@ -132,6 +136,24 @@ def test_the_root_folder_is_normal() -> None:
     """It is the one path that ends with a slash."""
     assert is_normal("file:/")
     assert protect(READS, ("file:/",), Protected(closed=())) == Passed()
+
+
+KEPT = (".env", ".Env.local", ".ssh", "tls.KEY", "id_rsa", ".netrc", "gcloud", "a.pem")
+
+
+@given(
+    above=st.lists(
+        st.sampled_from(("srv", "a b", ".", "é")).map(lambda one: f"x{one}"), max_size=3
+    ),
+    name=st.sampled_from(KEPT),
+    below=st.lists(st.sampled_from(("x", "deep", ".env.example", "notes.txt")), max_size=4),
+)
+def test_what_lies_below_a_secret_name_is_closed_like_it(
+    above: list[str], name: str, below: list[str]
+) -> None:
+    """A folder `.env/` keeps what a file `.env` does, however far down."""
+    path = "/" + "/".join((*above, name, *below))
+    assert reason(f"file:{path}").endswith("is where secrets are kept")
 
 
 names = st.text("abZ._-", min_size=1, max_size=4).filter(lambda name: name not in {".", ".."})
