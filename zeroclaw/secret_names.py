@@ -38,11 +38,16 @@ _FILES = frozenset(
 _ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
 # What a project commits so that others know which names to fill in.
 _SAMPLE_ENDINGS = (".example", ".sample", ".template", ".dist")
+# Certificates of authorities, which are public; without them nothing in a project's own environment
+# (certifi, curl) can check a server.
+_PUBLIC = "cacert.pem"
 
 
 def names_secrets(name: str) -> bool:
     """Tell of one name of a path whether secrets are kept there, in it or below it."""
     folded = name.casefold()
-    if folded in _FOLDERS or folded in _FILES or folded.endswith(_ENDINGS):
+    if folded in _FOLDERS or folded in _FILES:
         return True
+    if folded.endswith(_ENDINGS):
+        return folded != _PUBLIC
     return folded.startswith(".env.") and not folded.endswith(_SAMPLE_ENDINGS)

@@ -8,7 +8,9 @@ from typing import Literal
 from zeroclaw.errors import ToolFailed
 from zeroclaw.value import Value
 
-Shield = Literal["read_only", "masked"]
+Shield = Literal["read_only", "masked", "secret"]
+"""How a place is protected; `secret` is masked for the name that it has now, and where a command
+moves the directory above it, the mask goes along."""
 
 
 class Protected(Value):

@@ -1,7 +1,9 @@
 """What bubblewrap is told, and whether it keeps its word on this machine.
 
 A command sees the system's programs read-only, its workspace, an empty `/tmp` and nothing else: no
-file of ours, no other process, no network unless granted, no environment of ours. It has no
+file of ours, no other process, no network unless granted, no environment of ours. What the
+workspace keeps under a name of secrets before it starts is masked (`secret_names`); what it makes
+itself is its own until it ends. It has no
 capabilities and can't get any, and no system call that only an attacker needs (`seccomp`). What it
 uses is bounded for all of its processes together (`usage`). When its first process ends, all of it
 ends.
@@ -224,6 +226,13 @@ async def run(
         if not held.is_whole:
             message = f"{why}: nothing can run in it before somebody clears it by hand"
             raise ToolFailed(message)
+        if len(held.secrets) > usage.MOST_SECRETS:
+            message = (
+                f"the workspace holds more than {usage.MOST_SECRETS:,} places that keep secrets by"
+                " their names: nothing can run in it before somebody clears it by hand"
+            )
+            raise ToolFailed(message)
+        box = replace(box, found=(*box.found, *held.secrets))
         if why:
             box = replace(box, limits=replace(box.limits, file_bytes=0))
         meter = Meter(
@@ -417,9 +426,12 @@ def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
     """Return the mounts over protected places, outer places first.
 
     Each directory above one is a mount of its own, because a mount point can't be renamed: else a
-    command moves the directory away and makes a new one without protection.
+    command moves the directory away and makes a new one without protection. Above a secret there
+    is none: a mask moves with the directory, and what is made anew is the command's own.
     """
     flags: list[str] = []
+    covered = {found.rule.parts for found in places if found.rule.shield != "read_only"}
+    places = tuple(found for found in places if not _is_below(found.rule.parts, covered))
     above = {found.rule.parts[:depth] for found in places for depth in _above(found)}
     for parts in sorted(above):
         flags += ["--bind", str(workspace.joinpath(*parts)), _inside(parts)]
@@ -434,13 +446,17 @@ def _shields(workspace: Path, places: tuple[Found, ...]) -> tuple[str, ...]:
     return tuple(flags)
 
 
+def _is_below(parts: tuple[str, ...], covered: set[tuple[str, ...]]) -> bool:
+    return any(parts[:depth] in covered for depth in range(1, len(parts)))
+
+
 def _above(found: Found) -> range:
-    return range(1, len(found.rule.parts))
+    return range(1, 1 if found.rule.shield == "secret" else len(found.rule.parts))
 
 
 def _inner_last(found: Found) -> tuple[int, bool]:
     """Order the mounts: a masked place in a read-only one is masked after it."""
-    return len(found.rule.parts), found.rule.shield == "masked"
+    return len(found.rule.parts), found.rule.shield != "read_only"
 
 
 def _inside(parts: tuple[str, ...]) -> str:

@@ -1,5 +1,7 @@
 """What a command uses: memory of all its processes together, and room in its workspace.
 
+The walk that counts what a workspace holds also finds the places in it that keep secrets.
+
 The kernel bounds each process by itself (setrlimit(2)), so one with many could have many times as
 much. Looked at while it runs, several times a second, from proc(5); blocking, so called in threads.
 """
@@ -11,10 +13,14 @@ from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
+from zeroclaw.host.protected import Found, Rule
+from zeroclaw.secret_names import names_secrets
 from zeroclaw.value import Value, replace
 
 MOST_ENTRIES = 200_000
 MOST_DEPTH = 64
+MOST_SECRETS = 1_000
+"""Places that keep secrets; each is a mount of every command."""
 _COUNTED_ENTRIES = 2 * MOST_ENTRIES  # room to see how far beyond, and whether it grows
 SPARE_BYTES = 268_435_456
 """What stays free on the disk of a workspace, whoever fills it."""
@@ -34,12 +40,15 @@ class Held(Value):
         is_whole: All of it was counted; else there is far too much, or some lies deeper than
             `MOST_DEPTH`.
         is_disk_full: Its disk has less than `SPARE_BYTES` left.
+        secrets: The outermost places that keep secrets by their names, up to one more than
+            `MOST_SECRETS`. A link is none: what it leads to goes by its own name.
     """
 
     bytes_: int
     entries: int
     is_whole: bool
     is_disk_full: bool = False
+    secrets: tuple[Found, ...] = ()
 
     def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
         """Return what there is too much of, empty for nothing."""
@@ -104,28 +113,31 @@ def look_through(
 ) -> Held:
     """Count what a workspace holds; directories that their owner locked are opened again.
 
+    Another disk below it is looked through for secrets, and does not count.
+
     Args:
         workspace: Its real path.
         skipped: Places, by their names from the workspace down, that are none of its business.
-        owner: What is ours becomes this user's, None to leave it ours.
+        owner: What is ours becomes this user's, None to leave it ours. What keeps secrets stays
+            whose it is, as no command sees it.
 
     Raises:
         ToolFailed: The workspace can't be opened.
     """
-    counted = _Counted(skipped, owner)
     directory = _opened(str(workspace), None)
     if directory is None:
         message = "the workspace is gone, or is somebody else's"
         raise ToolFailed(message)
     try:
         found = os.fstat(directory)
+        counted = _Counted(skipped, owner, found.st_dev)
         if owner is not None and found.st_uid == os.geteuid():
             os.fchown(directory, owner, owner)
         is_ours = found.st_uid in (os.geteuid(), owner)
         if is_ours and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
             # Root gets in as it is, and whom its commands run as does not.
             os.fchmod(directory, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
-        counted.go_through(directory, ())
+        counted.go_through(directory, (), is_secret=False)
         disk = os.fstatvfs(directory)
     finally:
         os.close(directory)
@@ -134,40 +146,59 @@ def look_through(
         entries=counted.entries,
         is_whole=counted.is_whole,
         is_disk_full=disk.f_bavail * disk.f_frsize < SPARE_BYTES,
+        secrets=tuple(counted.secrets),
     )
 
 
 class _Counted:
     """What was counted so far; every step is taken from an open directory, so no link leads out."""
 
-    def __init__(self, skipped: frozenset[tuple[str, ...]], owner: int | None) -> None:
+    def __init__(self, skipped: frozenset[tuple[str, ...]], owner: int | None, device: int) -> None:
         self._skipped = skipped
         self._owner = owner
         self._ours = os.geteuid()
         self._linked: set[int] = set()
+        self._device = device
+        self._looked = 0
         self.bytes_ = self.entries = 0
         self.is_whole = True
+        self.secrets: list[Found] = []
 
-    def go_through(self, directory: int, parts: tuple[str, ...]) -> None:
-        device = os.fstat(directory).st_dev
+    def go_through(self, directory: int, parts: tuple[str, ...], *, is_secret: bool) -> None:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if self.entries >= _COUNTED_ENTRIES:
+                if self._looked >= _COUNTED_ENTRIES:
                     self.is_whole = False
                     return
-                if self._skipped and (*parts, entry.name) in self._skipped:
+                inner = (*parts, entry.name)
+                if self._skipped and inner in self._skipped:
                     continue
                 try:
                     found = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue  # it went while we looked
-                if found.st_dev != device:
-                    continue  # a disk of its own is not filled through here
-                self._count(found)
-                if self._owner is not None and found.st_uid == self._ours:
+                self._looked += 1
+                is_ours = found.st_dev == self._device  # another disk is not filled through here
+                if is_ours:
+                    self._count(found)
+                is_kept = is_secret or self._keeps_secrets(inner, found)
+                if (
+                    is_ours
+                    and not is_kept
+                    and self._owner is not None
+                    and found.st_uid == self._ours
+                ):
                     self._give(entry.name, directory)
                 if stat.S_ISDIR(found.st_mode):
-                    self._descend(entry.name, directory, (*parts, entry.name))
+                    self._descend(entry.name, directory, inner, is_secret=is_kept)
+
+    def _keeps_secrets(self, parts: tuple[str, ...], found: os.stat_result) -> bool:
+        if stat.S_ISLNK(found.st_mode) or not names_secrets(parts[-1]):
+            return False
+        if len(self.secrets) <= MOST_SECRETS:
+            rule = Rule(parts=parts, shield="secret")
+            self.secrets.append(Found(rule=rule, is_directory=stat.S_ISDIR(found.st_mode)))
+        return True
 
     def _count(self, found: os.stat_result) -> None:
         self.entries += 1
@@ -185,7 +216,9 @@ class _Counted:
         except FileNotFoundError:
             return
 
-    def _descend(self, name: str, directory: int, parts: tuple[str, ...]) -> None:
+    def _descend(
+        self, name: str, directory: int, parts: tuple[str, ...], *, is_secret: bool
+    ) -> None:
         if len(parts) > MOST_DEPTH:
             self.is_whole = False
             return
@@ -193,7 +226,7 @@ class _Counted:
         if inner is None:
             return
         try:
-            self.go_through(inner, parts)
+            self.go_through(inner, parts, is_secret=is_secret)
         finally:
             os.close(inner)
 

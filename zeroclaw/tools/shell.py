@@ -18,6 +18,7 @@ from zeroclaw.host import processes, sandbox
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
 from zeroclaw.host.protected import Protected, find, rules
 from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
+from zeroclaw.secret_names import names_secrets
 from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ToolArguments,
@@ -149,7 +150,7 @@ class Shell:
                 spawned=context.spawned,
             )
         by = rules(settings.protected, workspace)
-        if any(rule.parts == () for rule in by):
+        if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):
             message = "the whole workspace is protected, so no command can run in it"
             raise ToolFailed(message)
         box = Box(

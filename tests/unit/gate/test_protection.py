@@ -49,6 +49,7 @@ def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) 
         "file:/srv/work/keys.txt",
         "file:/srv/work/.env.example",
         "file:/srv/work/environment",
+        "file:/srv/work/lib/certifi/cacert.pem",
         "file:/srv/work/ssh/readme",
         "file:/etc/hosts",
         "file:/process",

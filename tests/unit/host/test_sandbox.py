@@ -109,10 +109,18 @@ def test_the_network_is_shared_only_when_granted() -> None:
             "--bind /w/a /workspace/a --ro-bind /w/a /workspace/a"
             " --tmpfs /workspace/a/b --remount-ro /workspace/a/b",
         ),
+        (
+            (found("a/b", "secret", is_directory=False),),
+            "--ro-bind /dev/null /workspace/a/b",
+        ),
+        (
+            (found("a/b", "masked"), found("a", "secret")),
+            "--tmpfs /workspace/a --remount-ro /workspace/a",
+        ),
     ],
 )
 def test_protected_places_are_mounted_over(places: tuple[Found, ...], mounts: str) -> None:
-    """Read-only or masked, outer places first, and no directory above one can be renamed."""
+    """Outer places first; no directory above one can be renamed, but for a secret's mask."""
     line = " ".join(argv(found=places))
     assert f"--bind /w /workspace {mounts} --remount-ro / " in line
 

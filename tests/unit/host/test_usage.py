@@ -119,6 +119,37 @@ def test_memory_is_counted(tmp_path: Path) -> None:
     assert usage.memory_bytes(()) == 0
 
 
+def test_the_outermost_places_that_keep_secrets_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They count as all else does; a link is none; one more than the bound tells of too many."""
+    for name in (".ssh/keys/id_rsa", "app/.env", "app/notes"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * 100_000)
+    (tmp_path / "x.key").symlink_to("app/notes")
+    held = look_through(tmp_path)
+    assert {("/".join(one.rule.parts), one.is_directory) for one in held.secrets} == {
+        (".ssh", True),
+        ("app/.env", False),
+    }
+    assert held.bytes_ >= 300_000
+    assert look_through(tmp_path, skipped=frozenset({(".ssh",)})).secrets == tuple(
+        one for one in held.secrets if one.rule.parts == ("app", ".env")
+    )
+    monkeypatch.setattr(usage, "MOST_SECRETS", 0)
+    assert len(look_through(tmp_path).secrets) == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_what_keeps_secrets_stays_whose_it_is(tmp_path: Path) -> None:
+    """A key that its reader refuses from anybody else; no command sees it."""
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").touch()
+    look_through(tmp_path, owner=65_533)
+    owners = [place.stat().st_uid for place in (tmp_path, *tmp_path.rglob("*"))]
+    assert owners == [65_533, 0, 0]
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.sets(st.text("ab/", min_size=1, max_size=6), max_size=6))

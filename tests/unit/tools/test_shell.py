@@ -17,6 +17,7 @@ from zeroclaw.host import processes, sandbox
 from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.protected import Protected
 from zeroclaw.host.sandbox import Broken, Limits, System, Working
+from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput
 from zeroclaw.tools.shell import ShellSettings, tools
 
@@ -387,6 +388,120 @@ async def test_a_masked_place_keeps_its_owner(workspace: Path) -> None:
     await call(workspace, "true", protected=PROTECTED)
     assert (workspace / ".env").stat().st_uid == os.getuid()
     assert (workspace / "private" / "key").stat().st_uid == os.getuid()
+
+
+SECRETS = (
+    ".env",
+    ".ENV.local",
+    ".env.d/nested/value",
+    "app/deep/.env",
+    "app/.ssh/id_rsa",
+    ".aws/credentials",
+    "tls/server.Key",
+    "certs.pem/one",
+    "a b/\n/.netrc",
+    "\udcff/.pgpass",
+)
+
+
+def keep_secrets(workspace: Path) -> None:
+    """Secrets of a project, some names of them for what else there is, and what must stay open."""
+    for name in SECRETS:
+        place = workspace / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("hunter2", encoding="utf-8")
+    (workspace / "by-a-link").symlink_to(".env")
+    (workspace / "above").symlink_to("app/.ssh")
+    for name in (".env.example", "keys.txt", "cacert.pem"):
+        (workspace / name).write_text("open\n", encoding="utf-8")
+
+
+@boxed
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "cat .env .ENV.local .env.d/nested/value app/deep/.env app/.ssh/id_rsa by-a-link above/*",
+        "find . -type f -exec cat {} +; grep -r hunter .; tar c . | tr -cd 'a-z0-9'",
+        "mv app away; cat away/deep/.env away/.ssh/id_rsa; mv away/deep app; cat app/.env",
+        "mv app away; mkdir -p app/deep; cat app/deep/.env away/deep/.env; mv away/deep/.env x",
+        "cp -a . /tmp/all; cat /tmp/all/.env; ln .env other; ln -f .env other; cat other",
+        "mv .env plain; cat plain; mv .aws plain; cat plain/*; rm -rf .env .aws; cat .env .aws/*",
+        "umount .env; mount --bind . /tmp; cat /tmp/.env; cat /proc/self/root/workspace/.env",
+        "cat /proc/1/root/workspace/.env; cat /proc/$$/cwd/.env; cd app; cat ../.env",
+    ],
+)
+async def test_what_keeps_secrets_in_a_workspace_is_masked(workspace: Path, attempt: str) -> None:
+    """No policy and no approval opens it, under whatever name a command looks for it."""
+    await asyncio.to_thread(keep_secrets, workspace)
+    output = await call(workspace, f"{attempt}; echo ended")
+    assert "ended\n" in output.text
+    assert "hunter2" not in output.text
+    later = await call(workspace, "find . -type f -exec cat {} +; echo ended")
+    assert "ended\n" in later.text
+    assert "hunter2" not in later.text
+    kept = await asyncio.to_thread(lambda: [*workspace.rglob("*")])
+    holding = [one for one in kept if one.is_file() and one.read_bytes() == b"hunter2"]
+    assert len([one for one in holding if not one.is_symlink()]) >= len(SECRETS)
+
+
+@boxed
+async def test_what_is_no_secret_stays_open_and_a_link_out_stops_nobody(workspace: Path) -> None:
+    """A link of a secret's name leads to nothing outside; inside, to what has its own name."""
+    await asyncio.to_thread(keep_secrets, workspace)
+    outside = workspace.parent / "outside" / "secret"
+    await asyncio.to_thread(outside.write_text, "hunter2", encoding="utf-8")
+    (workspace / "x.key").symlink_to(outside)
+    (workspace / "y.key").symlink_to("keys.txt")
+    (workspace / "z.key").symlink_to(".")
+    output = await call(workspace, "cat .env.example keys.txt cacert.pem y.key x.key")
+    assert "open\nopen\nopen\nopen\n" in output.text
+    assert "hunter2" not in output.text
+
+
+@boxed
+async def test_what_a_command_makes_is_its_own_until_it_ends(workspace: Path) -> None:
+    """It knew what it wrote; the next one finds it closed."""
+    made = await call(workspace, "mkdir app; echo made > app/.env; cat app/.env")
+    assert made.text == "exit code 0\nmade\n"
+    assert "made" not in (await call(workspace, "cat app/.env")).text
+
+
+@boxed
+async def test_a_secret_in_a_read_only_place_and_a_rule_in_a_secret_one_hold(
+    workspace: Path,
+) -> None:
+    """Mounts over mounts, in an order that starts."""
+    await asyncio.to_thread(keep_secrets, workspace)
+    protected = Protected(
+        read_only=("app", "tls/server.Key"), masked=(".aws/credentials", ".env.d/nested")
+    )
+    attempt = "cat app/deep/.env .aws/credentials .env.d/nested/value tls/server.Key; echo ended"
+    output = await call(workspace, attempt, protected=protected)
+    assert output.text.endswith("ended\n")
+    assert "hunter2" not in output.text
+
+
+@boxed
+@pytest.mark.slow
+async def test_more_secrets_than_can_be_masked_stop_every_command(workspace: Path) -> None:
+    """As many as the bound are masked, one more is refused with the reason."""
+    for number in range(MOST_SECRETS):
+        (workspace / f"{number}.key").write_text("hunter2", encoding="utf-8")
+    output = await call(workspace, "cat *.key; echo ended")
+    assert output.text.endswith("ended\n")
+    assert "hunter2" not in output.text
+    (workspace / "one.more.key").touch()
+    with pytest.raises(ToolFailed, match="more than 1,000 places that keep secrets"):
+        await call(workspace, "true")
+
+
+@boxed
+async def test_a_workspace_in_a_place_of_secrets_runs_nothing(workspace: Path) -> None:
+    """Files there are closed as well."""
+    inner = workspace / ".ssh" / "inner"
+    await asyncio.to_thread(inner.mkdir, parents=True)
+    with pytest.raises(ToolFailed, match="the whole workspace is protected"):
+        await call(inner, "true")
 
 
 PYTHON = "/usr/bin/python3"
