@@ -7,6 +7,7 @@ form.
 """
 
 import re
+import unicodedata
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 import idna
@@ -105,7 +106,7 @@ def path_pattern(text: str) -> str:
     Raises:
         ValueError: It would never match; why, for whoever wrote it.
     """
-    plain = re.sub(r"/(\./)+", "/", re.sub(r"/+", "/", text))
+    plain = re.sub(r"/(\./)+", "/", re.sub(r"/+", "/", composed(text)))
     plain = plain.removesuffix("/.") or "/"
     if "/.." in plain and re.search(r"/\.\.(/|$)", plain):
         message = "goes up with `..`: write the real path"
@@ -118,6 +119,11 @@ def path_pattern(text: str) -> str:
         message = f"ends with `/`: `file:{folder}` is the folder, `file:{folder}/*` all in it"
         raise ValueError(message)
     return plain
+
+
+def composed(text: str) -> str:
+    """Return a name in Unicode's form C: in which of its forms it was typed or stored, nobody sees."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _host_pattern(host: str) -> str:

@@ -131,6 +131,7 @@ def test_a_host_is_no_longer_than_the_dns_takes() -> None:
         ("*/private/*", "*/private/*"),
         ("/a/..b/...", "/a/..b/..."),
         ("*", "*"),
+        ("/Mu\u0308ller/*", "/M\xfcller/*"),
     ],
 )
 def test_a_path_of_a_statement_has_one_form(written: str, form: str) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from zeroclaw.gate.conditions import ToolFacts
+from zeroclaw.resource import composed
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.tool import below
 from zeroclaw.value import Value
@@ -94,8 +95,8 @@ class _Closed:
     """Protected places, their names made ready to be compared."""
 
     def __init__(self, protected: Protected) -> None:
-        self._closed = tuple(root.casefold() for root in protected.closed)
-        self._open = tuple(root.casefold() for root in protected.open)
+        self._closed = tuple(composed(root).casefold() for root in protected.closed)
+        self._open = tuple(composed(root).casefold() for root in protected.open)
 
     def objection(self, path: str) -> str:
         """Return why a path, in lower case, is not touched; empty for no reason."""

@@ -11,6 +11,7 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
 from zeroclaw.gate.policy import Decision, PolicySet
 from zeroclaw.gate.protection import Blocked, Protected, guard, protect
+from zeroclaw.resource import composed
 from zeroclaw.value import Value, replace
 
 
@@ -93,7 +94,12 @@ def permits(
     """Return `ToolContext.permits` of a call that may run by this ruling, its asks answered."""
     touchable = guard(protected)
     walk = policy.walk(query, ruling.decision.statements)
-    return lambda resource: touchable(resource) and walk(resource)
+
+    def may(resource: str) -> bool:
+        name = composed(resource)
+        return touchable(name) and walk(name)
+
+    return may
 
 
 def _denied(why: str) -> Decision:

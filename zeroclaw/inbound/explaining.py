@@ -125,7 +125,6 @@ class Explainer(Value):
             facts=_UNDECLARED if tool is None else facts_of(tool.spec),
             arguments={},
             direct=True,
-            own=True,
             untrusted=False,
             in_message=False,
         )
@@ -167,7 +166,7 @@ class Explainer(Value):
 
     def _beyond(self, tool: Tool, resources: tuple[str, ...]) -> str:
         """Return why a tool can't touch resources that it was not asked about, empty if it may."""
-        root = f"file:{self.workspaces}/"
+        root = f"{resource_form(f'file:{self.workspaces}')}/"
         beyond = [one for one in resources if not one.startswith(root)]
         if isinstance(tool, FileTool) and beyond:
             return f"`{beyond[0]}` is outside the workspaces, `{self.workspaces}`"
@@ -194,7 +193,7 @@ class Explainer(Value):
         if found is None:
             return None, why
         real = str(self.workspaces / EXAMPLE)
-        return tuple(one.replace(str(workspace), real) for one in found), ""
+        return _normal(tuple(one.replace(str(workspace), real) for one in found)), ""
 
 
 def asker_of(config: Config, people: People, who: str) -> Asker:

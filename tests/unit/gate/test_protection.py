@@ -35,6 +35,13 @@ def test_the_daemons_own_files_are_never_touched(resource: str) -> None:
     assert reason(resource) == f"`{resource}` belongs to the daemon itself"
 
 
+def test_a_protected_place_is_found_in_whichever_form_its_name_is_composed() -> None:
+    """Calls name files in one form; a home directory may be stored in the other."""
+    resource = "file:/srv/M\xfcller/zc/store"
+    decomposed = Protected(closed=("/srv/Mu\u0308ller/zc",))
+    assert isinstance(protect(READS, (resource,), decomposed), Blocked)
+
+
 @pytest.mark.parametrize("resource", ["file:/", "file:/srv/ann", "file:/etc"])
 def test_a_folder_around_the_daemons_files_is_not_touched_either(resource: str) -> None:
     """A search through a folder reaches what lies in it."""

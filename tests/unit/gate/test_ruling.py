@@ -1,6 +1,9 @@
 """What a walk may touch is what the gate ruled: with the real file tools, on real files."""
 
+import json
+import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -15,7 +18,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.refusal import Refusals
 from zeroclaw.gate.ruling import rule, rule_answer
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, GateSettings
 from zeroclaw.redact import Redactor
 from zeroclaw.tools.files import FilesSettings, tools
@@ -145,3 +148,20 @@ def test_who_is_out_does_nothing_whatever_is_asked() -> None:
     assert rule_answer(answer, policy=policy, approvers=named).decision.effect == "allow"
     assert rule_answer(answer, policy=policy, approvers=named, out="gone").by == "people"
     assert rule_answer(answer, policy=policy, approvers=("person:eve",)).by == "approvers"
+
+
+@pytest.mark.parametrize(("written", "on_disk"), [("NFC", "NFD"), ("NFD", "NFC")])
+async def test_a_name_that_is_composed_otherwise_is_the_same_name(
+    workspace: Path, written: Literal["NFC", "NFD"], on_disk: Literal["NFC", "NFD"]
+) -> None:
+    """Nobody sees in which of its two forms they typed an \xfc, or a disk keeps it."""
+    folder = unicodedata.normalize(on_disk, "M\xfcller")
+    (workspace / folder).mkdir()
+    (workspace / folder / "a").write_text("swordfish", encoding="utf-8")
+    pattern = unicodedata.normalize(written, "file:*/M\xfcller*")
+    entry = {"id": "x", "effect": "deny", "principals": ["anyone"], "actions": ["*"]}
+    (deny,) = configured([{**entry, "resources": [pattern]}])
+    searched = await told(workspace, "search_files", '{"pattern": "."}', deny)
+    assert "swordfish" not in searched
+    assert "ller" not in await told(workspace, "list_files", "{}", deny)
+    assert await told(workspace, "read_file", json.dumps({"path": f"{folder}/a"}), deny) == "denied"

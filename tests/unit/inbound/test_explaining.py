@@ -21,7 +21,7 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.refusal import Refusals
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.statement import EFFECTS, Statement, StatementEffect
 from zeroclaw.gate.verdict import GateSettings
 from zeroclaw.inbound.explaining import EXAMPLE, Explained, Explainer, asker_of
 from zeroclaw.inbound.known import Known
@@ -73,6 +73,17 @@ CALLS = (
 )
 PRINCIPALS = ("anyone", "role:editor", "role:operator", "person:ann", "chat:2", "channel:chat")
 ACTIONS = ("tool:*", "tool:read_file", "tool:search_files", "tool:*_file")
+CONDITIONS: tuple[Mapping[str, object], ...] = (
+    {},
+    {"own": True},
+    {"own": False},
+    {"untrusted": True},
+    {"untrusted": False},
+    {"channel_is_direct": True},
+    {"channel_is_direct": False},
+    {"effects_within": ["read"]},
+    {"argument_equals": {"path": "a"}},
+)
 RESOURCES = ("file:*", "file:*/private/*", "file:*/private", "file:*/a", f"file:*/{EXAMPLE}/*")
 statements = st.lists(
     st.builds(
@@ -82,6 +93,7 @@ statements = st.lists(
         principals=st.tuples(st.sampled_from(PRINCIPALS)),
         actions=st.tuples(st.sampled_from(ACTIONS)),
         resources=st.one_of(st.just(()), st.tuples(st.sampled_from(RESOURCES))),
+        when=st.sampled_from(CONDITIONS),
     ),
     max_size=4,
 )
@@ -180,6 +192,16 @@ def test_an_explanation_is_what_door_and_gate_decide_by_any_statements(
     tmp_path: Path, found: list[Statement], who: str, call: tuple[str, str]
 ) -> None:
     asyncio.run(agree(tmp_path, assemble("readonly", found), who, call))
+
+
+@pytest.mark.parametrize(("effect", "when"), list(itertools.product(EFFECTS, CONDITIONS)))
+async def test_an_explanation_knows_no_more_of_a_call_than_the_gate(
+    tmp_path: Path, effect: StatementEffect, when: Mapping[str, object]
+) -> None:
+    """What a condition asks and a call does not say is open to both of them."""
+    found = Statement(id="s", effect=effect, principals=("anyone",), actions=("tool:*",), when=when)
+    await agree(tmp_path, assemble("readonly", [found]), "chat:1", CALLS[0])
+    await agree(tmp_path, PolicySet([found]), "chat:1", CALLS[0])
 
 
 @pytest.mark.parametrize(
