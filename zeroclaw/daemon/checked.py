@@ -194,6 +194,7 @@ def vocabulary_of(config: Config) -> Vocabulary:
         commands=tuple(COMMANDS),
         channels=tuple(config.channels),
         people={OPERATOR: (OPERATOR,)} | {one.name: one.roles for one in config.people},
+        ids={identity: one.name for one in config.people for identity in one.ids},
     )
 
 

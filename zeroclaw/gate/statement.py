@@ -30,7 +30,7 @@ _RESOURCE = re.compile(r"\*|file:[/*].*|(host|sandbox|notes|results|attachment):
 # What there is but files and hosts, as tools name it, see the docstring above.
 _OTHERS: Mapping[str, re.Pattern[str]] = {
     "sandbox": re.compile(r"workspace|none"),
-    "notes": re.compile(r"(of|in):.+"),
+    "notes": re.compile(r"of:[^:]+:.+|in:.+"),
     "results": re.compile(r"[^:/]+"),
     "attachment": re.compile(r"[^:/]+/[1-9][0-9]*"),
 }

@@ -13,7 +13,7 @@ from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import CONDITIONS, Query, ToolFacts
 from zeroclaw.gate.policy import wildcard
 from zeroclaw.gate.statement import Statement
-from zeroclaw.value import Value
+from zeroclaw.value import Value, field
 
 ABOUT_TOOLS = frozenset(
     {"effects_within", "effects_any_of", "risk_at_most", "risk_at_least", "declared"}
@@ -31,12 +31,14 @@ class Vocabulary(Value):
         commands: Of the bot itself.
         channels: Of the configuration.
         people: Of the configuration, by name, each with their roles.
+        ids: Whom the configuration gives an id on a channel, by `<channel>:<sender id>`.
     """
 
     tools: Mapping[str, frozenset[str] | None]
     commands: Collection[str]
     channels: Collection[str]
     people: Mapping[str, Collection[str]]
+    ids: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def holders(self, role: str) -> tuple[str, ...]:
         """Return the names of the people who have a role."""
@@ -173,6 +175,11 @@ def _check_principals(
         elif kind == "channel" and name not in known.channels:
             meant = _meant(name, known.channels)
             faults.append(f"{path}: there is no channel `{name}`{meant}")
+        elif one in known.ids:
+            person = f"person:{known.ids[one]}"
+            warnings.append(
+                f"{path}: `{one}` is `{person}`, and is known by that name alone; write it so"
+            )
         elif name and kind not in {"role", "person", "channel", *known.channels}:
             meant = _meant(kind, {"role", "person", "channel", *known.channels})
             faults.append(f"{path}: `{one}` names no channel of the configuration{meant}")

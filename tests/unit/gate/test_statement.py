@@ -88,6 +88,7 @@ def test_resources_when_and_note_may_be_left_out() -> None:
         ({"resources": ["host:example.org"]}, ".resources: `host:example.org` names no port"),
         ({"resources": ["sandbox:Workspace"]}, ".resources: `sandbox:Workspace` is nothing that"),
         ({"resources": ["notes:person:ann"]}, ".resources: `notes:person:ann` is nothing that"),
+        ({"resources": ["notes:of:ann"]}, ".resources: `notes:of:ann` is nothing that"),
         ({"resources": ["attachment:01C"]}, ".resources: `attachment:01C` is nothing that"),
         ({"when": "always"}, ".when: must be a table of conditions"),
         ({"when": {"moon": 1}}, ".when.moon: unknown condition, known are effects_within, "),

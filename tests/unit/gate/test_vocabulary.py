@@ -18,6 +18,7 @@ KNOWN = Vocabulary(
     commands=("help", "halt"),
     channels=("web", "telegram"),
     people={"operator": ("operator",), "ann": ("editor",)},
+    ids={"telegram:9": "ann"},
 )
 READS = ToolFacts(effects=frozenset({"read"}), risk="low", declared=True)
 RUNS = ToolFacts(effects=EFFECTS, risk="high", declared=True)
@@ -63,6 +64,7 @@ def test_a_channel_that_is_not_there_is_a_fault(principal: str, fault: str) -> N
     [
         (("role:guests",), ("tool:*",), (), "here.principals: nobody has the role `guests`"),
         (("person:an",), ("tool:*",), (), "here.principals: nobody is called `an`; did you mean"),
+        (("telegram:9",), ("tool:*",), (), "here.principals: `telegram:9` is `person:ann`"),
         (("anyone",), ("tool:Sh*",), (), "here.actions: `tool:Sh*` matches no tool that there is"),
         (("anyone",), ("command:x*",), (), "here.actions: `command:x*` matches no command"),
         (("anyone",), ("tool:read",), ("host:*",), "here.resources: the statement never matches"),
@@ -98,12 +100,17 @@ def test_names_that_are_there_are_neither(
 def test_an_approver_is_somebody() -> None:
     """An answer is compared by id and role, so nobody answers as `anyone`."""
     found = check_approvers(
-        ("operator", "anyone", "channel:web", "pigeon:1", "role:x", "role:operator"), "at", KNOWN
+        ("operator", "anyone", "channel:web", "pigeon:1", "role:x", "role:operator", "telegram:9"),
+        "at",
+        KNOWN,
     )
     assert [one.split("`")[1] for one in found.faults] == [
         "operator", "anyone", "channel:web", "pigeon:1",
     ]  # fmt: skip
-    assert found.warnings == ("at: nobody has the role `x`; there are `editor`, `operator`",)
+    assert found.warnings == (
+        "at: nobody has the role `x`; there are `editor`, `operator`",
+        "at: `telegram:9` is `person:ann`, and is known by that name alone; write it so",
+    )
 
 
 def test_nothing_is_meant_where_there_is_nothing() -> None:
