@@ -19,8 +19,9 @@ from zeroclaw.value import Value, replace
 # Deeper than any schema asks for, and far from the recursion limit of what reads it later.
 MAX_DEPTH = 64
 
-# Longer ones are how a model that lost its way looks, and cost time on the event loop.
-MAX_ARGUMENTS_CHARS = 2_000_000
+MAX_ARGUMENTS_CHARS = 131_072
+"""Of one call, as a model writes it. Twice what 16,384 tokens of four characters come to, the longest
+answer of most endpoints."""
 
 _VERSION = 1
 
@@ -153,11 +154,16 @@ def parse_arguments(raw: str) -> dict[str, object]:
     """Return the arguments a model wrote; text of nothing but white space counts as `{}`.
 
     Raises:
-        ToolArgumentsInvalid: Not JSON, not an object, a key given twice, a number that is NaN or
+        ToolArgumentsInvalid: Longer than `MAX_ARGUMENTS_CHARS`, not JSON, not an object, a key given twice, a number that is NaN or
             Infinity or out of range, half a surrogate pair, or nesting deeper than `MAX_DEPTH`.
     """
     if len(raw) > MAX_ARGUMENTS_CHARS:
         raise ToolArgumentsInvalid((f"arguments: longer than {MAX_ARGUMENTS_CHARS} characters",))
+    return _parsed(raw)
+
+
+def _parsed(raw: str) -> dict[str, object]:
+    """Parse without a bound: what a store keeps was taken, by this release or one before."""
     if not raw.strip():
         return {}
     try:
@@ -307,7 +313,7 @@ def _read(body: bytes) -> Action:
             ),
             turn=TurnId(str(fields["turn"])),
             tool=str(fields["tool"]),
-            arguments=parse_arguments(str(fields["arguments"])),
+            arguments=_parsed(str(fields["arguments"])),
             resources=None
             if resources is None
             else tuple(str(resource) for resource in cast("list[object]", resources)),

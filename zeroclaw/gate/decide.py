@@ -14,7 +14,7 @@ to be durable is returned, and the caller writes it in the one commit `gated`.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Literal, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import ActionId, ApprovalId, Principal
@@ -69,9 +69,13 @@ from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Tool, ToolContext
 from zeroclaw.value import Value, replace
 
+_Done = TypeVar("_Done")
+
 MOST_CALLS = 32
 """Of one batch that are looked at; models that call in parallel ask for a handful. Each of them can
 become a question to people, a process or a megabyte of output."""
+AT_ONCE_CHARS = 8_192
+"""Of arguments that are parsed on the event loop; the worst JSON of this length takes some 10 ms."""
 SUMMARY_CHARS = 500
 """Of a tool's line on a card, which shows the whole call beneath it; longer ones are cut."""
 
@@ -239,13 +243,14 @@ class Gate:
         name, context = case.call.name, case.setting.context
         if case.order >= MOST_CALLS:
             return too_many_calls(name, MOST_CALLS)
-        parsed = call_now(lambda: parse_arguments(case.call.arguments))
+        is_long = len(case.call.arguments) > AT_ONCE_CHARS
+        parsed = await _done(lambda: parse_arguments(case.call.arguments), in_thread=is_long)
         if isinstance(parsed, Raised):
             return invalid_arguments(name, parsed)
         tool = self._tools.get(name)
         if tool is None:
             return unknown_tool(name, self._tools)
-        action = call_now(
+        action = await _done(
             lambda: propose(
                 id=case.id,
                 conversation=context.conversation,
@@ -254,7 +259,8 @@ class Gate:
                 tool=name,
                 arguments=tool.check(parsed),
                 resources=None,
-            )
+            ),
+            in_thread=is_long,
         )
         if isinstance(action, Raised):
             return invalid_arguments(name, action)
@@ -386,6 +392,11 @@ async def resolve_resources(
             what = "normal form"
         return None, f"what it said has no {what}"
     return spelled, ""
+
+
+async def _done(work: Callable[[], _Done], *, in_thread: bool) -> _Done | Raised:
+    """Do what costs time for each character of the arguments; of long ones off the event loop."""
+    return await asyncio.to_thread(call_now, work) if in_thread else call_now(work)
 
 
 def _is_in_message(ready: _Ready, taint: Taint) -> bool:

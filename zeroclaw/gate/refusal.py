@@ -12,10 +12,11 @@ from zeroclaw.gate import receipt
 from zeroclaw.gate.receipt import Fields, Key
 from zeroclaw.gate.verdict import Refusal
 from zeroclaw.message import ToolCall, ToolMessage
-from zeroclaw.redact import Redactor
+from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
 
 # Enough to say what is wrong; a schema with hundreds of faults is cut.
 REASON_CHARS = 4_000
+_LOOKED_AT_CHARS = REASON_CHARS + LONGEST_VALUE + LONGEST_WORD
 NAME_CHARS = 64
 _NEAR_NAMES = 3
 
@@ -50,8 +51,11 @@ class Refusals:
             outcome: What the receipt proves.
             at: When.
         """
-        safe = self._redactor.redact(text)
-        if len(safe) > REASON_CHARS:
+        state, safe = self._redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
+        if len(text) <= _LOOKED_AT_CHARS:
+            safe += self._redactor.flush(state)
+        # Else what is held back could be half of a secret.
+        if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
             safe = f"{safe[:REASON_CHARS]} …"
         safe = encodable(receipt.defang(safe))
         fields = Fields(

@@ -201,8 +201,11 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
 
 
 def said_by(item: Item, *texts: str) -> str:
-    """Return what the model reads of messages of one person: who speaks where several do."""
-    who = "" if item.address.direct else f"{item.principal.display}: "
+    """Return what the model reads of messages of one person: who speaks where several do.
+
+    A name that somebody chose may be another's, or hold whole lines, so it comes second.
+    """
+    who = "" if item.address.direct else f"{item.principal.label}: "
     return who + "\n\n".join(texts)
 
 

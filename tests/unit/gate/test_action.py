@@ -124,9 +124,9 @@ def test_no_arguments_at_all_count_as_an_empty_object(raw: str) -> None:
         pytest.param('{"a":1e999}', "NaN and Infinity are not JSON", id="too large a float"),
         pytest.param('{"a":"\\ud83d"}', "half a surrogate pair", id="half a surrogate pair"),
         pytest.param(nested(MAX_DEPTH + 1), "nested deeper than 64 levels", id="a level too deep"),
-        pytest.param(nested(100_000), "nested deeper than 64 levels", id="far too deep"),
+        pytest.param(nested(20_000), "nested deeper than 64 levels", id="far too deep"),
         pytest.param('{"a":' + "9" * 5000 + "}", "Exceeds the limit", id="too long an integer"),
-        pytest.param(" " * (MAX_ARGUMENTS_CHARS + 1), "longer than 2000000 char", id="too long"),
+        pytest.param(" " * (MAX_ARGUMENTS_CHARS + 1), "longer than 131072 char", id="too long"),
     ],
 )
 def test_broken_arguments_are_refused_with_one_line(raw: str, fault: str) -> None:
@@ -221,6 +221,12 @@ def test_an_action_reads_back_from_its_bytes(
     again = decode(encode(call))
     assert again == call
     assert action_hash(again) == action_hash(call)
+
+
+def test_a_kept_call_reads_back_however_long_it_is() -> None:
+    """The bound is for what models write from now on: rows of an older release are longer."""
+    kept = action({"text": "a" * MAX_ARGUMENTS_CHARS})
+    assert decode(encode(kept)) == kept
 
 
 @pytest.mark.parametrize(

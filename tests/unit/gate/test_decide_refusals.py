@@ -2,7 +2,9 @@
 
 import asyncio
 import dataclasses
+import threading
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -20,13 +22,14 @@ from tests.unit.gate.gate_house import (
     same,
     unresolvable,
 )
+from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.gate import receipt
 from zeroclaw.gate.receipt import Fields
-from zeroclaw.gate.refusal import REASON_CHARS
+from zeroclaw.gate.refusal import REASON_CHARS, Refusals
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Allowed, Denied
-from zeroclaw.redact import MARKER
+from zeroclaw.redact import MARKER, Redaction, Redactor
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace
 
@@ -148,6 +151,45 @@ async def test_a_long_list_of_faults_is_cut() -> None:
         call("read_file")
     )
     assert len(denied(batch)[1]) == REASON_CHARS + 2
+
+
+async def test_of_a_reason_without_end_only_its_beginning_is_read() -> None:
+    """An error that quotes a whole answer costs no more; what the cut tears is not shown."""
+
+    class Counting(Redactor):
+        read = 0
+
+        def feed(self, state: Redaction, text: str) -> tuple[Redaction, str]:
+            self.read += len(text)
+            return super().feed(state, text)
+
+    secret = "s3cret" * 500
+    redactor = Counting([secret])
+    refusal = Refusals(redactor, KEY).refuse(
+        call("read_file"),
+        secret * 400,
+        conversation=CONTEXT.conversation,
+        action=ActionId("01A"),
+        arguments="{}",
+        outcome="failed",
+        at=datetime(2026, 11, 22, tzinfo=UTC),
+    )
+    assert redactor.read < 20_000
+    assert "s3cret" not in refusal.message.content
+
+
+async def test_long_arguments_are_checked_off_the_event_loop() -> None:
+    """A text of 100,000 keys takes no time of another conversation (P9)."""
+    threads: list[threading.Thread] = []
+
+    def checks(arguments: Arguments) -> Arguments:
+        threads.append(threading.current_thread())
+        return arguments
+
+    house = House(tools=[dataclasses.replace(READ, checks=checks)])
+    await house.decide(call("read_file", '{"path":"a"}'), call("read_file", " " * 9_000))
+    assert threads[0] is threading.main_thread()
+    assert threads[1] is not threading.main_thread()
 
 
 async def hangs(_: Arguments) -> tuple[str, ...]:
