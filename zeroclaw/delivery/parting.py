@@ -4,16 +4,22 @@ import asyncio
 
 from zeroclaw.delivery.split import Fits, Piece, cutting
 
+AT_ONCE_CHARS = 4096
+"""Of a text whose lines are read on the event loop; that many take it some 10 ms."""
+
 
 async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
     """Return what `split` does; between two texts that are measured others have their turn.
 
     A channel renders what it measures, which for a long answer full of markup takes longer than a
-    press of a button should wait.
+    press of a button should wait. The lines of a long text are read in a thread.
     """
     work = cutting(markdown)
     try:
-        asked = next(work)
+        if len(markdown) > AT_ONCE_CHARS:
+            asked = await asyncio.to_thread(next, work)  # it asks: only an empty text is done yet
+        else:
+            asked = next(work)
         while True:
             is_room = fits(asked)
             await asyncio.sleep(0)

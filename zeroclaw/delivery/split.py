@@ -191,10 +191,19 @@ class _Reader:
 
     def read(self, text: str) -> None:
         if self._fence is None:
-            self._read_prose(text)
+            if text:
+                self._read_prose(text)
+            else:
+                self._read_nothing()
         else:
             self._read_code(text, self._fence)
         self._at += len(text) + 1
+
+    def _read_nothing(self) -> None:
+        """Read an empty line, as below; a text may be thousands of them."""
+        self._head = self._above = ""
+        self.lines.append(_Line(start=self._at, cut=_Cut.NEVER, fence=None, indent=0, hanging=0))
+        self._after_blank, self._after_fence = True, False
 
     def _read_prose(self, text: str) -> None:
         opening, item = _FENCE.fullmatch(text), _ITEM.match(text)

@@ -1,6 +1,8 @@
 """A long text is cut while others go on."""
 
 import asyncio
+import threading
+from typing import SupportsIndex
 
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import ScriptedChannel
@@ -59,3 +61,20 @@ async def test_a_long_text_is_never_rendered_whole() -> None:
         assert "".join("".join(parts).split()) == "".join(text.split())
         assert max(channel.lengths) <= 2 * 4096
         assert sum(channel.lengths) < 10 * len(text)
+
+
+class Watched(str):
+    """Remembers in which thread its lines were read."""
+
+    __slots__ = ("read_in",)
+
+    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        self.read_in = threading.current_thread()
+        return super().split(sep, maxsplit)
+
+
+async def test_the_lines_of_a_long_text_are_read_off_the_event_loop() -> None:
+    """A text of 40,000 line ends takes no time of another conversation (P9)."""
+    text = Watched("\n" * 40_000 + "end")
+    assert await parted(text, lambda part: len(part) <= 4096) == ("end",)
+    assert text.read_in is not threading.main_thread()

@@ -1,6 +1,7 @@
 """Long texts are cut where it hurts least, and nothing is lost."""
 
 import re
+import sys
 import unicodedata
 
 import pytest
@@ -312,3 +313,19 @@ def test_a_long_answer_is_rendered_a_few_times_over_and_never_all_at_once(text: 
     assert len(measured) < 10 * len(found)
     # The whole is asked once, and whoever renders it may say no unseen.
     assert sorted(measured)[-2] < 2 * 1.5 * max(map(len, found))
+
+
+def test_an_empty_line_costs_few_steps() -> None:
+    """An answer of nothing but line ends is cut for each frame of its draft (P9)."""
+    steps = 0
+
+    def count(_frame: object, event: str, _about: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        assert split("\n" * 4000 + "end", at_most(500)) == ("end",)
+    finally:
+        sys.setprofile(None)
+    assert steps <= 6 * 4000

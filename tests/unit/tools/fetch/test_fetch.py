@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests.fakes.tool_calls import tool_context
 from tests.unit.tools.fetch.fetching import OPEN, fetch, opened
 from tests.unit.tools.fetch.pages import Names, Pages, answer, without_end
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
+from zeroclaw.host.executors import Done, FairShare
 from zeroclaw.host.http import HttpxClient
 from zeroclaw.tools.fetch import FetchSettings, tools
 from zeroclaw.value import replace
@@ -47,6 +50,27 @@ async def test_a_page_is_read() -> None:
         plain, linked = await fetch(tool, url), await fetch(tool, url, links=True)
         assert plain.endswith("bytes\ntitle: A page\n\n# Hi\n\nsee thismailbad")
         assert linked.endswith(f"# Hi\n\nsee this <{url}x>mailbad")
+
+
+async def test_a_page_is_read_in_its_conversations_turn_off_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hostile page costs its own conversation time, and no other (P9)."""
+    turns: list[tuple[str, bool]] = []
+
+    class Watched(FairShare):
+        async def run(self, whose: str, work: Callable[[], Done]) -> Done:
+            def watched() -> Done:
+                turns.append((whose, threading.current_thread() is threading.main_thread()))
+                return work()
+
+            return await super().run(whose, watched)
+
+    monkeypatch.setattr("zeroclaw.tools.fetch.FairShare", Watched)
+    async with Pages() as server, opened(server) as tool:
+        server.pages["/"] = answer("<p>" * 300, "text/html")
+        await fetch(tool, f"http://wiki.test:{server.port}/")
+    assert turns == [(tool_context(Path("/nowhere")).conversation, False)]
 
 
 @pytest.mark.parametrize(
