@@ -16,6 +16,7 @@ from zeroclaw.envelope import (
     ItemId,
     Principal,
     TurnId,
+    chosen_name,
 )
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
@@ -203,9 +204,10 @@ def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
 def said_by(item: Item, *texts: str) -> str:
     """Return what the model reads of messages of one person: who speaks where several do.
 
-    A name that somebody chose may be another's, or hold whole lines, so it comes second.
+    A name that somebody chose may hold whole lines, or what nobody sees.
     """
-    who = "" if item.address.direct else f"{item.principal.label}: "
+    speaker = chosen_name(item.principal.display) or item.principal.id
+    who = "" if item.address.direct else f"{speaker}: "
     return who + "\n\n".join(texts)
 
 
