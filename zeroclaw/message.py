@@ -95,12 +95,15 @@ class ToolMessage(Value):
         tool_call_id: Echo of the call's id.
         tool_name: Local.
         is_error: Local; the model sees only the text (S1-16).
+        for_people: Local. What somebody reads who called the tool themselves, where it is not what
+            the model reads; without the receipt.
     """
 
     content: str
     tool_call_id: str
     tool_name: str = ""
     is_error: bool = False
+    for_people: str = ""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage

@@ -197,6 +197,37 @@ RESTARTED = Sentence(
     de="_Ich wurde beim Schreiben neu gestartet; die Antwort folgt._",
 )
 
+# --- what a call came to, for whoever called the tool with `/tool` ---------------------------------
+
+CALL_RETURNED = Sentence(en="`{tool}` returned:", de="`{tool}` liefert:")
+CALL_FAILED = Sentence(en="`{tool}` failed: {why}", de="`{tool}` ist fehlgeschlagen: {why}")
+CALL_TOOK_TOO_LONG = Sentence(
+    en="`{tool}` was stopped: it took longer than {time}",
+    de="`{tool}` wurde abgebrochen: es dauerte länger als {time}",
+)
+CALL_DID_NOT_RUN = Sentence(
+    en="`{tool}` did not run: {why}",
+    de="`{tool}` wurde nicht ausgeführt: {why}",
+)
+CALL_REFUSED = Sentence(
+    en="`{tool}` did not run: denied by {who}{because}",
+    de="`{tool}` wurde nicht ausgeführt: abgelehnt von {who}{because}",
+)
+CALL_NOT_ANSWERED = Sentence(
+    en="`{tool}` did not run: nobody approved it in time",
+    de="`{tool}` wurde nicht ausgeführt: niemand hat es rechtzeitig freigegeben",
+)
+CALL_UNREACHABLE = Sentence(
+    en="`{tool}` did not run: it needs approval, and no operator can be reached from here",
+    de="`{tool}` wurde nicht ausgeführt: ein Operator müsste es freigeben, und von hier ist keiner "
+    "zu erreichen",
+)
+CALL_MAY_HAVE_RUN = Sentence(
+    en="`{tool}` was cut off by a restart: it may have run, and what it did is unknown",
+    de="`{tool}` wurde durch einen Neustart unterbrochen: es kann gelaufen sein, und was es getan "
+    "hat, ist nicht bekannt",
+)
+
 # --- about turns ---------------------------------------------------------------------------------
 
 NOTHING_RUNNING = Sentence(en="Nothing is running.", de="Gerade läuft nichts.")
@@ -723,6 +754,10 @@ PAIR_USAGE = Sentence(
         "So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; "
         "eine Person ist `person:<name>` oder `<channel>:<sender id>`."
     ),
+)
+PAIR_LIST_IN_PRIVATE = Sentence(
+    en="Who waits and who was let in is told in private; write `/pair` to me there.",
+    de="Wer wartet und wer aufgenommen wurde, steht nur im privaten Chat; dort hilft `/pair`.",
 )
 PAIR_NO_SUCH_CODE = Sentence(
     en="nobody has the code `{code}`",

@@ -57,7 +57,7 @@ async def test_an_approved_stranger_is_answered(tmp_path: Path) -> None:
         await here.platform.confirmed(await here.say("mallory", "hello?"))
         assert len(here.chat("mallory").from_bot) == 1
         pressed = await here.press("olga", card)
-        assert pressed.toast == "approved: mallory"
+        assert pressed.toast == "approved: loopback:mallory"
         await here.until(lambda: card.hows == ["approved"])
         await here.until(lambda: here.chat("mallory").answers[-1] == "You may talk to me now.")
         here.model.say("Hello, Mallory.", key="good morning")
@@ -141,7 +141,7 @@ async def test_without_buttons_a_stranger_is_answered_by_number(tmp_path: Path) 
         await here.until(lambda: card.hows == ["approved"])
         code = await told_a_code(here, "trudy")
         await here.say("olga", f"/pair deny {code}")
-        await here.until(lambda: "denied: trudy" in here.chat("olga").texts)
+        await here.until(lambda: "denied: loopback:trudy" in here.chat("olga").texts)
 
 
 async def test_the_command_line_answers_a_stranger(tmp_path: Path) -> None:
@@ -151,7 +151,11 @@ async def test_the_command_line_answers_a_stranger(tmp_path: Path) -> None:
         card = await here.carded()
         assert "mallory" in (await zeroclaw(here, "pair", "list"))[1]
         assert (await zeroclaw(here, "pair", "approve", "ABCD2345"))[0] == 1
-        assert await zeroclaw(here, "pair", "approve", code) == (0, "approved: mallory\n", "")
+        assert await zeroclaw(here, "pair", "approve", code) == (
+            0,
+            "approved: loopback:mallory\n",
+            "",
+        )
         await here.until(lambda: card.hows == ["approved"])
         await here.daemon.terminate()
         code, out, _ = await zeroclaw(here, "pair", "list")

@@ -226,7 +226,8 @@ async def test_an_operator_is_asked_about_their_own_tool_call_and_reads_the_rece
         await here.press("olga", card)
         await here.until(lambda: any("knock: myself" in text for text in here.chat("olga").answers))
         assert here.bench.ran("knock") == ["myself"]
-        assert "receipt: knock · ok" in here.chat("olga").answers[-1]
+        assert here.chat("olga").receipts[-1].startswith("receipt: knock · ok")
+        assert here.chat("olga").answers[-1].startswith("`knock` returned:\n")
         assert here.model.requests == []
 
 

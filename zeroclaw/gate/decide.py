@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar, assert_never
 
+from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import ActionId, ApprovalId, Principal
 from zeroclaw.foreign import Raised, call, call_now
@@ -41,7 +42,7 @@ from zeroclaw.gate.conditions import Query, facts_of
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.reasons import reasons_of
+from zeroclaw.gate.reasons import reasons_of, why_denied
 from zeroclaw.gate.refusal import (
     NAME_CHARS,
     Refusals,
@@ -216,7 +217,8 @@ class Gate:
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
             return denied, _malformed(case, denied, at)
-        ruled = self._rule(ready, case.setting, self._query(ready, case.setting, at))
+        query = self._query(ready, case.setting, at)
+        ruled = self._rule(ready, case.setting, query)
         frozen = freeze(ready.action)
         match ruled.decision.effect:
             case "allow":
@@ -226,12 +228,12 @@ class Gate:
                 if isinstance(shown, Unshowable):
                     decision = replace(ruled.decision, effect="deny", why=shown.why)
                     ruled = Ruling(decision=decision, by="card", detail=shown.why)
-                    verdict = self._ruled_out(case, frozen, ruled, at)
+                    verdict = self._ruled_out(case, frozen, ruled, query)
                 else:
                     approval = self._approval(case, ready, ruled.decision, shown, at)
                     verdict = Asked(frozen=frozen, spec=ready.tool.spec, approval=approval)
             case "deny":
-                verdict = self._ruled_out(case, frozen, ruled, at)
+                verdict = self._ruled_out(case, frozen, ruled, query)
             case _:
                 assert_never(ruled.decision.effect)
         return verdict, _audited(frozen, ruled, verdict, at)
@@ -347,10 +349,19 @@ class Gate:
             return f"run {ready.action.tool}"
         return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
 
-    def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, at: datetime) -> Denied:
-        action = frozen.action
-        why = f"`{action.tool}` may not run: {ruled.decision.why}"
-        denied = self._denied(case, action.canonical_arguments, why, "denied", at)
+    def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, query: Query) -> Denied:
+        action, decision = frozen.action, ruled.decision
+        why, told, language = decision.why, decision.why, action.principal.language
+        if ruled.by == "policy":
+            told = why_denied(self._policy(), decision, query, language)
+        denied = self._denied(
+            case,
+            action.canonical_arguments,
+            f"`{action.tool}` may not run: {why}",
+            "denied",
+            query.now,
+            for_people=sentences.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=told),
+        )
         return replace(denied, frozen=frozen)
 
     def _denied(
@@ -360,6 +371,8 @@ class Gate:
         why: str,
         outcome: Literal["denied", "failed"],
         at: datetime,
+        *,
+        for_people: str = "",
     ) -> Denied:
         refusal = self._refusals.refuse(
             case.call,
@@ -369,6 +382,7 @@ class Gate:
             arguments=arguments,
             outcome=outcome,
             at=at,
+            for_people=for_people,
         )
         return Denied(id=case.id, refusal=refusal, outcome=outcome)
 

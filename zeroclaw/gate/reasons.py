@@ -65,17 +65,21 @@ def why_asked(reasons: Iterable[Reason], language: Language) -> str:
 def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
     """Return why the policy does not allow what a person wants to do themselves; one line."""
     decision = policy.decide(query)
+    if decision.effect == "ask":
+        # There is no card for what a person does themselves.
+        return why_asked(reasons_of(policy, decision), language)
+    return why_denied(policy, decision, query, language)
+
+
+def why_denied(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
+    """Return why this decision of the policy is a no; one line."""
     if not decision.statements:
         return sentences.NO_STATEMENT_ALLOWS.to(
             language, action=query.action, principal=query.principal.id
         )
-    reasons = reasons_of(policy, decision)
-    if decision.effect == "ask":
-        # There is no card for what a person does themselves.
-        return why_asked(reasons, language)
     return "; ".join(
         sentences.STATEMENT_DENIES.to(language, id=one.statement, note=_note(one, language))
-        for one in reasons
+        for one in reasons_of(policy, decision)
     )
 
 

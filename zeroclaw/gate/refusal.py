@@ -39,8 +39,9 @@ class Refusals:
         arguments: str,
         outcome: Literal["denied", "failed", "cancelled", "unknown"],
         at: datetime,
+        for_people: str = "",
     ) -> Refusal:
-        """Return what the model reads in the place of a result, with a receipt (S2-09).
+        """Return what is read in the place of a result, with a receipt (S2-09).
 
         Args:
             one: As the model wrote it.
@@ -50,14 +51,10 @@ class Refusals:
             arguments: Canonical, or as the model wrote them when they never became so.
             outcome: What the receipt proves.
             at: When.
+            for_people: Why, in the language of whoever called the tool themselves; as `text` is
+                made safe. Empty where `text` is for people, too.
         """
-        state, safe = self._redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
-        if len(text) <= _LOOKED_AT_CHARS:
-            safe += self._redactor.flush(state)
-        # Else what is held back could be half of a secret.
-        if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
-            safe = f"{safe[:REASON_CHARS]} …"
-        safe = encodable(receipt.defang(safe))
+        safe = self._safe(text)
         fields = Fields(
             conversation=conversation,
             action=action,
@@ -72,8 +69,18 @@ class Refusals:
             tool_call_id=one.id,
             tool_name=one.name,
             is_error=True,
+            for_people=self._safe(for_people),
         )
         return Refusal(message=message, receipt=issued.token)
+
+    def _safe(self, text: str) -> str:
+        state, safe = self._redactor.feed(Redaction(), text[:_LOOKED_AT_CHARS])
+        if len(text) <= _LOOKED_AT_CHARS:
+            safe += self._redactor.flush(state)
+        # Else what is held back could be half of a secret.
+        if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
+            safe = f"{safe[:REASON_CHARS]} …"
+        return encodable(receipt.defang(safe))
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> str:

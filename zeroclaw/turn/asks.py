@@ -176,6 +176,7 @@ class Asks:
             arguments=await self._arguments(one),
             outcome="denied",
             at=now,
+            for_people=wording.told_people(one, one.requester.language),
         )
         denied = audit.Entry(
             kind=audit.Kind.DENIED,
@@ -303,6 +304,7 @@ def unreachable(rooms: Rooms, one: Asked, call: ToolCall) -> tuple[Denied, audit
         arguments=action.canonical_arguments,
         outcome="denied",
         at=now,
+        for_people=sentences.CALL_UNREACHABLE.to(action.principal.language, tool=action.tool),
     )
     entry = audit.Entry(
         kind=audit.Kind.DENIED,

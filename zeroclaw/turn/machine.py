@@ -29,6 +29,7 @@ from typing import Never, NoReturn, assert_never
 
 from zeroclaw import sentences
 from zeroclaw.envelope import ActionId
+from zeroclaw.gate.wording import result_for_people
 from zeroclaw.language import Language
 from zeroclaw.message import ToolCall
 from zeroclaw.turn import batch as slots
@@ -358,7 +359,8 @@ def _appended(state: Calling, event: BatchAppended) -> Step:
     progress = replace(state.progress, rounds=state.progress.rounds + 1)
     bound = progress.limits.max_rounds
     if progress.direct:
-        text = "\n".join(result.content for result in slots.results(state.batch))
+        told = slots.results(state.batch)
+        text = "\n".join(result_for_people(one, progress.language) for one in told)
         return finished(Done(reason="model_stop", usage=progress.usage, text=text))
     if progress.rounds >= bound:
         note = sentences.MOST_ROUNDS.to(progress.language, rounds=bound)

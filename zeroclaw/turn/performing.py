@@ -204,9 +204,11 @@ class Performing:
         checked = await self.calls.check(action, call, approval)
         now = self._rooms.clock.now()
         if isinstance(checked.verdict, Stopped):
-            reason = f"`{call.name}` did not run: {checked.verdict.reason}"
-            by = checked.verdict.by
-            await self._tell(await self.refusal(action, call, reason, "denied", by=by))
+            why, by = checked.verdict.reason, checked.verdict.by
+            reason = f"`{call.name}` did not run: {why}"
+            people = sentences.CALL_DID_NOT_RUN.to(self._language, tool=call.name, why=why)
+            ended = await self.refusal(action, call, reason, "denied", by=by, for_people=people)
+            await self._tell(ended)
             return
         await self._tell(
             Happened(
@@ -223,7 +225,10 @@ class Performing:
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
-        happened = await self.refusal(action, call, batch.MAY_HAVE_RUN, "unknown", by="restart")
+        people = sentences.CALL_MAY_HAVE_RUN.to(self._language, tool=call.name)
+        happened = await self.refusal(
+            action, call, batch.MAY_HAVE_RUN, "unknown", by="restart", for_people=people
+        )
         whose = self._opened.principal
         says = sentences.MAY_HAVE_RUN.about(
             tool=call.name, who=whose.label, where=self._address.channel
@@ -239,6 +244,7 @@ class Performing:
         outcome: Literal["denied", "unknown"],
         *,
         by: str,
+        for_people: str,
     ) -> Happened:
         """Return the end of a gated call that has no result of its own."""
         frozen = await self.calls.frozen(action)
@@ -251,6 +257,7 @@ class Performing:
             arguments=frozen.action.canonical_arguments,
             outcome=outcome,
             at=now,
+            for_people=for_people,
         )
         entry = audit.Entry(
             kind=AUDITED[outcome],

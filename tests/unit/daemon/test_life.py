@@ -43,7 +43,13 @@ async def test_a_start_tells_what_is_up(world: World) -> None:
     async with world.running():
         assert world.ready == [
             ReadyFacts(
-                model="scripted", note="", web_url="", channels=("chat",), shell="", halted="Ada"
+                model="scripted",
+                note="",
+                web_url="",
+                channels=("chat",),
+                shell="",
+                halted="Ada",
+                is_root=os.geteuid() == 0,
             )
         ]
 

@@ -22,12 +22,16 @@ from zeroclaw.gate.wording import (
     Numbers,
     Picked,
     ended,
+    head_of,
     parse_numbers,
     pick,
+    result_for_people,
     toast,
+    told_people,
     told_the_model,
     unreachable,
 )
+from zeroclaw.message import ToolMessage
 from zeroclaw.value import replace
 
 AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
@@ -88,6 +92,57 @@ def test_the_model_is_told_apart_why_a_call_did_not_run() -> None:
     assert "refused by Ann, who said: too risky." in sentences[1]
     assert "nobody answered in time" in sentences[2]
     assert "no operator can be reached" in sentences[4]
+
+
+@pytest.mark.parametrize(
+    ("approval", "english", "german"),
+    [
+        (
+            DENIED,
+            "`shell` did not run: denied by Ann",
+            "`shell` wurde nicht ausgeführt: abgelehnt von Ann",
+        ),
+        (
+            WHY,
+            "`shell` did not run: denied by Ann (too risky)",
+            "`shell` wurde nicht ausgeführt: abgelehnt von Ann (too risky)",
+        ),
+        (
+            EXPIRED,
+            "`shell` did not run: nobody approved it in time",
+            "`shell` wurde nicht ausgeführt: niemand hat es rechtzeitig freigegeben",
+        ),
+    ],
+)
+def test_a_person_reads_what_is_written_for_people(
+    approval: Approval, english: str, german: str
+) -> None:
+    """Who called the tool themselves is not told what a model should do next. P10."""
+    assert [told_people(approval, one) for one in ("en", "de")] == [english, german]
+
+
+RECEIPT = "[receipt: zc-receipt-1-" + "a" * 43 + "]"
+
+
+@pytest.mark.parametrize(
+    ("content", "told", "expected"),
+    [
+        (f"{head_of('shell')}```\nhi\n```", "", "`shell` liefert:\n```\nhi\n```"),
+        (head_of("shell", "; invisible: 3") + "x", "", "`shell` liefert:\nx"),
+        ("`shell` failed: no\nway", "", "`shell` ist fehlgeschlagen: no\nway"),
+        ("Do not try again.", "nein", "nein"),
+        ("there is no tool", "", "there is no tool"),
+    ],
+)
+def test_a_result_is_read_by_a_person_in_their_words(
+    content: str, told: str, expected: str
+) -> None:
+    """The wrapping that is for the model goes, what the tool said and its receipt stay."""
+    for tail in ("", f"\n{RECEIPT}"):
+        result = ToolMessage(
+            content=content + tail, tool_call_id="", tool_name="shell", for_people=told
+        )
+        assert result_for_people(result, "de") == expected + tail
 
 
 @pytest.mark.parametrize("approval", [OPEN, APPROVED], ids=["open", "approved"])
