@@ -156,7 +156,7 @@ class Commands:
         if command.name != "pair":
             now = self._clock.now()
             return await self._answers.by_number(command, address, principal, now, found)
-        outcome = await self._pair.plan(command.rest, principal)
+        outcome = await self._pair.plan(command.rest, principal, direct=address.direct)
         writes = (*found.writes, *outcome.writes)
         return self._reply(found.conversation, address, principal, outcome.text, writes)
 

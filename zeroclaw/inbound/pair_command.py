@@ -65,13 +65,15 @@ class PairCommand:
         self._clock = clock
         self._announce = announce
 
-    async def plan(self, text: str, principal: Principal) -> Outcome:
-        """Return what the words after `pair` come to."""
+    async def plan(self, text: str, principal: Principal, *, direct: bool = True) -> Outcome:
+        """Return what the words after `pair` come to; people are listed where one person reads."""
         language = principal.language
         word, _, rest = text.strip().partition(" ")
         do = next((one for one in DOINGS if one == (word.lower() or "list")), None)
         what = rest.strip()
         match do:
+            case "list" if not direct:
+                return Outcome(text=sentences.PAIR_LIST_IN_PRIVATE.to(language))
             case "list":
                 return Outcome(text=await listed(self._store, self._clock.now(), language))
             case "approve" if what:

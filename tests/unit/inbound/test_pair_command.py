@@ -53,6 +53,17 @@ async def test_the_console_answers_too(world: World) -> None:
         assert house.texts("trudy")[-1] == "ok"
 
 
+async def test_people_are_listed_in_private_only(world: World) -> None:
+    """In a group everybody would read who waits and who is in (P5)."""
+    async with world.running() as house:
+        await house.say("let me in", "mallory")
+        for words in ("/pair", "/pair list"):
+            await house.say(words, room="lobby")
+            assert house.texts(room="lobby")[-1] == sentences.PAIR_LIST_IN_PRIVATE.en
+        await house.say("/pair")
+        assert "mallory" in house.texts()[-1]
+
+
 USAGE = sentences.PAIR_USAGE.en
 NONSENSE = {
     "an unknown word": ("please", USAGE),
