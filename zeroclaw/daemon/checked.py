@@ -132,7 +132,7 @@ def check(
         provider_secrets=_below("provider", secrets),
         redactor=Redactor(references=values_to_redact(secrets.values(), environment)),
         held=tuple(secrets),
-        warnings=named.warnings,
+        warnings=(*named.warnings, *_taken_for_two(config, manifests)),
     )
 
 
@@ -238,6 +238,22 @@ def _links_in(resource: str, path: str) -> Iterator[str]:
     real = str(Path(folder or "/").resolve())
     if real != (folder or "/"):
         yield f"{path}.resources: `{resource}` goes through a link: write `file:{real}` for `file:{folder}`"
+
+
+def _taken_for_two(config: Config, manifests: Mapping[str, ChannelManifest]) -> Iterator[str]:
+    """Return where whoever asks could answer as somebody else, against the configuration."""
+    if config.approvals.requester_may_answer:
+        return
+    enabled = {name for name, settings in config.channels.items() if settings.enabled}
+    local = {name for name in enabled if manifests[config.kind_of(name)].local_operator}
+    used = [{one.partition(":")[0] for one in person.ids} for person in config.people]
+    tied = set[str]().union(*(names for names in used if names & (enabled - local)))
+    if (enabled - local) and (loose := sorted(local - tied)):
+        ids = ", ".join(f"`{name}:{OPERATOR}`" for name in loose)
+        yield (
+            "approvals.requester_may_answer: whoever logs in on this machine can answer what they "
+            f"asked on another channel; put {ids} and their other ids into one `[[people]]` entry"
+        )
 
 
 # --- secrets -------------------------------------------------------------------------------------

@@ -281,6 +281,34 @@ def test_a_statement_on_what_is_not_there_is_a_fault_with_all_others() -> None:
     ]
 
 
+CHANNELS = "[channels.web]\n[channels.terminal]\n"
+FAR = '[channels.loopback]\nport = 1\nallowed_users = ["7"]\n'
+NOT_SELF = "[approvals]\nrequester_may_answer = false\n"
+WEB_ONLY = '[[people]]\nname = "ann"\nids = ["web:operator"]\n'
+TIED = '[[people]]\nname = "ann"\nids = ["web:operator", "loopback:7"]\n'
+ALL_TIED = TIED.replace('", "l', '", "terminal:operator", "l')
+
+
+@pytest.mark.parametrize(
+    ("text", "loose"),
+    [
+        (CHANNELS + FAR, ""),
+        (NOT_SELF + CHANNELS, ""),
+        (NOT_SELF + FAR, "`terminal:operator`, `web:operator` and"),  # both are on by default
+        (NOT_SELF + CHANNELS + FAR, "`terminal:operator`, `web:operator` and"),
+        (NOT_SELF + CHANNELS + FAR + WEB_ONLY, "`terminal:operator`, `web:operator` and"),
+        (NOT_SELF + CHANNELS + FAR + TIED, "put `terminal:operator` and"),
+        (NOT_SELF + CHANNELS + FAR + ALL_TIED, ""),
+    ],
+)
+def test_a_person_who_can_be_taken_for_two_is_told_of(text: str, loose: str) -> None:
+    """Else they could answer themselves what only somebody else may (P5)."""
+    warnings = check(parse(text), {}).warnings
+    assert [loose in one and "one `[[people]]` entry" in one for one in warnings] == (
+        [True] if loose else []
+    )
+
+
 def test_a_path_through_a_link_is_a_fault(tmp_path: Path) -> None:
     """Tools name real paths, so a deny on the other one would never match."""
     (tmp_path / "real").mkdir()
