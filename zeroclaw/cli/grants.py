@@ -5,7 +5,8 @@
         "holder": "…", "granted_by": "…", "until": "2026-01-01T12:00:00+00:00"}]}
     {"call": "grants", "words": "revoke ID …"} → {"text": "…", "changed": true}
 
-`text` is what a person reads. A grant ends with the answer: the next call asks again.
+`text` is what a person reads; `name` is the number that the grant has in every chat, or the end of its
+id where an earlier release made it, and `revoke` takes both. A grant ends with the answer: the next call asks again.
 """
 
 import asyncio

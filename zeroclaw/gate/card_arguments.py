@@ -1,10 +1,10 @@
 r"""The arguments of a call as a card shows them: whole, and such that nothing hides in them (P5).
 
-They are shown as JSON text. What can't be seen is escaped as JSON itself escapes it (`\u202e`), so
-reading the text as JSON gives back exactly what the action's hash binds. The one thing that is not
-shown is a value that the daemon knows to be a secret: there stands the reference that it comes
-from, `⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind that a model wrote is escaped like what can't be
-seen, so one that is read as it is was written here.
+They are shown as JSON text. What can't be seen, and a Cyrillic letter within a Latin word, is
+escaped as JSON itself escapes it (`\u202e`), so reading the text as JSON gives back exactly what
+the action's hash binds. The one thing that is not shown is a value that the daemon knows to be a
+secret: there stands the reference that it comes from, `⟦{env="BOT_TOKEN"}⟧`. A bracket of this kind
+that a model wrote is escaped like what can't be seen, so one that is read as it is was written here.
 """
 
 import json
@@ -22,7 +22,15 @@ MOST_CARD_CHARS = 60_000
 _OPENING, _CLOSING = "⟦⟧"
 # Where a secret was. Halves of a surrogate pair can't stand in an action.
 _MARK_START, _MARK_END = "\ud800", "\udfff"
-_TO_SHOW = re.compile(f"{_MARK_START}([0-9]+){_MARK_END}|[^\n -~]")
+# An escape is one step, or the letter behind its backslash would begin a word.
+_TO_SHOW = re.compile(rf"{_MARK_START}([0-9]+){_MARK_END}|\\.|\w+|[^\n -~]")
+# Greek, Cyrillic, Armenian, Cherokee; wide and mathematical forms. Within a Latin word they are
+# read as letters of it.
+_LOOKS_LATIN = re.compile(
+    "[\u0370-\u052f\u0531-\u058f\u13a0-\u13ff\u1c80-\u1c8f\u1f00-\u1fff\ua640-\ua69f\uab70-\uabbf"
+    "\uff21-\uff5a\U0001d400-\U0001d7ff]"
+)
+_LATIN = re.compile("[A-Za-z]")
 
 
 class CardArguments(Value):
@@ -70,14 +78,28 @@ def card_arguments(
     def shown(found: re.Match[str]) -> str:
         if found[1]:
             return f"{_OPENING}{hidden[int(found[1])]}{_CLOSING}"
-        sign = found[0]
-        escaped = is_hidden(sign) or sign in (_OPENING, _CLOSING)
-        return json.dumps(sign)[1:-1] if escaped else sign
+        text = found[0]
+        if text.isascii() and text.isprintable():
+            return text
+        is_latin = _LATIN.search(text) is not None
+        return "".join(_sign(sign, is_latin=is_latin) for sign in text)
 
     text = _TO_SHOW.sub(shown, text)
     if len(text) > room:
         return _too_large(len(text), room)
     return CardArguments(text=text, hidden=tuple(hidden))
+
+
+def _sign(sign: str, *, is_latin: bool) -> str:
+    """Return one character of the JSON text, escaped where it can't be read for what it is.
+
+    Args:
+        sign: The character.
+        is_latin: It stands in a word with a letter of ASCII.
+    """
+    misleads = is_latin and _LOOKS_LATIN.match(sign) is not None
+    escaped = misleads or is_hidden(sign) or sign in (_OPENING, _CLOSING)
+    return json.dumps(sign)[1:-1] if escaped else sign
 
 
 def _json(value: object) -> str:

@@ -63,6 +63,26 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
     assert json.loads(shown({"command": command}, KNOWING).text) == {"command": command}
 
 
+@pytest.mark.parametrize(
+    ("said", "shows"),
+    [
+        ("\u0441url x", r"\u0441url x"),
+        ("curl e\u0445ample.org", r"curl e\u0445ample.org"),
+        ("\uff43url", r"\uff43url"),
+        ("\U0001d41aws", r"\ud835\udc1aws"),
+        ("это\nюля 50км", r"это\nюля 50км"),
+        ("café naïve straße Ærø", "café naïve straße Ærø"),
+        ("Python程序 αβγ", "Python程序 αβγ"),
+        ("a\u3164b", r"a\u3164b"),
+    ],
+)
+def test_a_letter_that_passes_for_a_latin_one_is_spelled_out(said: str, shows: str) -> None:
+    """Within a word that has Latin letters; a word of its own script stays as it is."""
+    text = shown({"command": said}).text
+    assert text == f'{{\n  "command": "{shows}"\n}}'
+    assert json.loads(text) == {"command": said}
+
+
 def test_a_known_secret_is_shown_as_its_reference() -> None:
     """The card says which one stands there, and how often."""
     found = shown({"command": f"curl -H '{KEY}' -d '{OTHER}' # {KEY}", "env": {KEY: 1}}, KNOWING)
