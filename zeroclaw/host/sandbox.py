@@ -222,25 +222,15 @@ async def run(
     meter, why = None, ""
     if (workspace := box.workspace) is not None:
         held = await asyncio.to_thread(_settle, system, workspace, box.found)
-        why = held.excess(box.limits.workspace_bytes)
-        if not held.is_whole:
-            message = f"{why}: nothing can run in it before somebody clears it by hand"
-            raise ToolFailed(message)
         if len(held.secrets) > usage.MOST_SECRETS:
             message = (
                 f"the workspace holds more than {usage.MOST_SECRETS:,} places that keep secrets by"
                 " their names: nothing can run in it before somebody clears it by hand"
             )
             raise ToolFailed(message)
-        box = replace(box, found=(*box.found, *held.secrets))
-        if why:
-            box = replace(box, limits=replace(box.limits, file_bytes=0))
-        meter = Meter(
-            memory_bytes=box.limits.memory_bytes,
-            most_bytes=box.limits.workspace_bytes,
-            workspace=workspace,
-            held=held,
-        )
+        limits, why = _room(box.limits, held)
+        box = replace(box, found=(*box.found, *held.secrets), limits=limits)
+        meter = _meter(limits, workspace, held)
     filter_at = await asyncio.to_thread(_filter)
     try:
         ended = await processes.run(
@@ -257,6 +247,59 @@ async def run(
     finally:
         os.close(filter_at)
     return replace(ended, why=ended.why or why)
+
+
+async def run_bare(
+    prlimit: str | None,
+    limits: Limits,
+    command: str,
+    *,
+    workspace: Path,
+    timeout_s: float,
+    caps: OutputCaps,
+    spawned: Recorder,
+) -> Ended:
+    """Run a command without a sandbox, watched as in one; where prlimit is there, limited.
+
+    Who leaves its process group as well as its parent (`setsid`, twice) is not found by the watch,
+    and nothing masks what the workspace or this machine keeps.
+
+    Raises:
+        ToolFailed: It could not be started, or the workspace holds more than could be counted.
+    """
+    held = await asyncio.to_thread(usage.look_through, workspace)
+    limits, why = _room(limits, held)
+    ended = await processes.run(
+        bare_argv(prlimit, limits, command),
+        directory=workspace,
+        environment=ENVIRONMENT,
+        timeout_s=timeout_s,
+        caps=caps,
+        spawned=spawned,
+        watch=_meter(limits, workspace, held, most_processes=limits.processes),
+    )
+    return replace(ended, why=ended.why or why)
+
+
+def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
+    """Return what a command may use in a workspace, and why that is less, empty for nothing."""
+    why = held.excess(limits.workspace_bytes)
+    if not held.is_whole:
+        message = f"{why}: nothing can run in it before somebody clears it by hand"
+        raise ToolFailed(message)
+    return (replace(limits, file_bytes=0) if why else limits), why
+
+
+def _meter(
+    limits: Limits, workspace: Path, held: Held, *, most_processes: int | None = None
+) -> Meter:
+    return Meter(
+        memory_bytes=limits.memory_bytes,
+        most_bytes=limits.workspace_bytes,
+        workspace=workspace,
+        held=held,
+        most_processes=most_processes,
+    )
 
 
 def _settle(system: System, workspace: Path, found: tuple[Found, ...]) -> Held:

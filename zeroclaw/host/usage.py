@@ -68,9 +68,21 @@ class Meter:
     A workspace that held too much before must not grow.
     """
 
-    def __init__(self, *, memory_bytes: int, most_bytes: int, workspace: Path, held: Held) -> None:
-        """Watch the memory, and a workspace that held so much before."""
+    def __init__(
+        self,
+        *,
+        memory_bytes: int,
+        most_bytes: int,
+        workspace: Path,
+        held: Held,
+        most_processes: int | None = None,
+    ) -> None:
+        """Watch the memory, a workspace that held so much before, and how many run.
+
+        `most_processes` is for where the kernel does not bound them: None where it does.
+        """
         self._memory_bytes = memory_bytes
+        self._most_processes = most_processes
         self._workspace = workspace
         self._most = max(most_bytes, held.bytes_), max(MOST_ENTRIES, held.entries)
         self._was_full = held.is_disk_full
@@ -78,7 +90,13 @@ class Meter:
 
     def __call__(self, pid: int) -> str:
         """Return what a command, by its first process, uses too much of; empty for nothing."""
-        if memory_bytes(processes.tree(pid)) > self._memory_bytes:
+        pids = processes.tree(pid)
+        if self._most_processes is not None:
+            # Who lost a parent stays in the group, and is the child of nobody here.
+            pids = tuple({*pids, *processes.living(pid)})
+            if len(pids) > self._most_processes:
+                return f"more than {self._most_processes} of its processes ran at once"
+        if memory_bytes(pids) > self._memory_bytes:
             return f"its processes together used more than {self._memory_bytes:,} bytes of memory"
         self._calls_to_look -= 1
         if self._calls_to_look > 0:

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
-from zeroclaw.host import processes, sandbox
+from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
 from zeroclaw.host.protected import Protected, find, rules
 from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
@@ -141,10 +141,11 @@ class Shell:
         settings = self._settings
         if self._system is None:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
-            return await processes.run(
-                sandbox.bare_argv(prlimit, settings.limits, parsed.command),
-                directory=workspace,
-                environment=sandbox.ENVIRONMENT,
+            return await sandbox.run_bare(
+                prlimit,
+                settings.limits,
+                parsed.command,
+                workspace=workspace,
                 timeout_s=parsed.timeout_s,
                 caps=settings.caps,
                 spawned=context.spawned,

@@ -20,6 +20,7 @@ from zeroclaw.host.sandbox import Broken, Limits, System, Working
 from zeroclaw.host.usage import MOST_SECRETS
 from zeroclaw.tool import Tool, ToolOutput
 from zeroclaw.tools.shell import ShellSettings, tools
+from zeroclaw.value import replace
 
 BROKEN = Broken(reason="no sandbox today")
 SYSTEM = System(bwrap="/usr/bin/bwrap", prlimit="/usr/bin/prlimit", links=(), directories=())
@@ -52,8 +53,11 @@ async def call(
     return await shell.run(arguments, tool_context(workspace, records))
 
 
-def unboxed() -> Tool:
-    [shell] = tools(ShellSettings(sandbox=BROKEN, without_sandbox="ask", caps=SMALL))
+def unboxed(limits: Limits | None = None, caps: OutputCaps = SMALL) -> Tool:
+    settings = ShellSettings(
+        sandbox=BROKEN, without_sandbox="ask", caps=caps, limits=limits or Limits()
+    )
+    [shell] = tools(settings)
     return shell
 
 
@@ -426,8 +430,8 @@ def keep_secrets(workspace: Path) -> None:
         "mv app away; mkdir -p app/deep; cat app/deep/.env away/deep/.env; mv away/deep/.env x",
         "cp -a . /tmp/all; cat /tmp/all/.env; ln .env other; ln -f .env other; cat other",
         "mv .env plain; cat plain; mv .aws plain; cat plain/*; rm -rf .env .aws; cat .env .aws/*",
-        "umount .env; mount --bind . /tmp; cat /tmp/.env; cat /proc/self/root/workspace/.env",
-        "cat /proc/1/root/workspace/.env; cat /proc/$$/cwd/.env; cd app; cat ../.env",
+        "umount .env; mount --bind . /tmp; cat /tmp/.env; cat /proc/self/cwd/.env",
+        "cat /proc/1/cwd/../workspace/.env; cat /proc/$$/cwd/.env; cd app; cat ../.env",
     ],
 )
 async def test_what_keeps_secrets_in_a_workspace_is_masked(workspace: Path, attempt: str) -> None:
@@ -665,6 +669,39 @@ async def test_in_a_full_workspace_files_can_only_be_removed(workspace: Path) ->
     assert "only be removed" in removed.text
     again = await call(workspace, "truncate -s 200M holes; cat new; echo x", limits=SMALL_LIMITS)
     assert again.text == "exit code 0\nx\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("for n in $(seq 9); do head -c 4000000 /dev/zero > $n; done", "workspace holds more than"),
+        ("for n in $(seq 30); do sleep 20 & done", "more than 20 of its processes ran at once"),
+        ("for n in $(seq 30); do (sleep 20 &) done", "more than 20 of its processes ran at once"),
+        (f"{PYTHON} greedy.py", "its processes together used more than 300,000,000 bytes"),
+    ],
+)
+async def test_without_a_sandbox_a_command_is_watched_as_in_one(
+    workspace: Path, command: str, why: str
+) -> None:
+    """Its workspace, its processes, and their memory together."""
+    (workspace / "greedy.py").write_text(SPREAD + "time.sleep(20)", encoding="utf-8")
+    shell = unboxed(replace(SMALL_LIMITS, processes=20))
+    arguments = shell.check({"command": f"{command}; sleep 20"})
+    output = await shell.run(arguments, tool_context(workspace))
+    assert output.is_error
+    assert output.text.startswith("killed because ")
+    assert why in output.text
+
+
+async def test_without_a_sandbox_a_full_workspace_can_only_be_emptied(workspace: Path) -> None:
+    """As in one."""
+    await asyncio.to_thread((workspace / "big").write_bytes, b"x" * 30_000_000)
+    shell = unboxed(SMALL_LIMITS, OutputCaps())
+    for command, word in (("echo x > new; cat new; rm big", "only be removed"), ("echo x", "x\n")):
+        output = await shell.run(shell.check({"command": command}), tool_context(workspace))
+        assert word in output.text
+    assert (workspace / "new").read_bytes() == b""
 
 
 def listed(workspace: Path) -> list[Path]:
