@@ -28,6 +28,8 @@ KINDS = frozenset(
 _HIDDEN = "<$"
 _HIDDEN_IN_RULES = "|"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
+# What a block may be headed; the name of a language, and nothing that could be read on below it.
+_LANGUAGE = re.compile(r"[A-Za-z+#-]{1,12}[0-9]{0,2}")
 # Telegram drops these: signs that turn the reading direction round, and controls.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 # The library's time grows with the square of the levels, to seconds for a line of nothing else.
@@ -104,7 +106,7 @@ def _parsed(source: str) -> Styled:
             offset=one.offset,
             length=one.length,
             url=one.url or "",
-            language=one.language or "",
+            language=one.language if one.language and _LANGUAGE.fullmatch(one.language) else "",
         )
         for one in entities
     )

@@ -34,7 +34,7 @@ MOST_BYTES = 32_768
 
 _VOID = frozenset({"br", "hr"})
 _CELLS = frozenset({"td", "th"})
-_LANGUAGE = re.compile(r"language-[A-Za-z0-9_+#.-]{1,40}")
+_LANGUAGE = re.compile(r"language-[A-Za-z+#-]{1,12}[0-9]{0,2}")
 _START = re.compile(r"\d{1,9}")
 _ALIGNED = frozenset({"left", "center", "right"})
 Attributes = Mapping[str, str]

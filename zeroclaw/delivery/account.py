@@ -293,8 +293,8 @@ class Account:
         shown = self._screen(rendered.plain, growing=draft)
         if shown != rendered.plain:
             rendered, plain = self._fitting(shown), True
-        elif not plain and "://" in rendered.body:
-            # The markup itself says something too: where a link leads.
+        elif not plain and rendered.body != rendered.plain:
+            # The markup itself says something too: where a link leads, what a block is headed.
             plain = self._screen(rendered.body) != rendered.body
         return Outgoing(
             rendered=rendered,

@@ -15,6 +15,7 @@ the text as a person will read it. A true receipt is not in any text by then.
 import re
 from collections.abc import Callable
 from datetime import datetime
+from urllib.parse import unquote
 
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
@@ -100,13 +101,23 @@ _MAY_BEGIN = re.compile(
 
 
 # What stands between two letters without keeping anybody from reading them as one word.
-_GAP = r"[\W_]{0,8}+"
+_GAP = r"[\W_]{0,16}+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
 _READS_FALSE = re.compile(
     rf"z{_GAP}c{_GAP}{_READS_RECEIPT}(?:{_GAP}[0-9][\w-]*+|-\w[\w-]*+)"
     rf"|{CHECKED}{_GAP}{_READS_RECEIPT}",
     re.IGNORECASE,
 )
+
+# What turns Latin letters around; beside the letters that it is made for, the last two may stay.
+_RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_TURNS = re.compile(
+    "[\u202a-\u202e\u2066-\u2069]"
+    rf"|(?<![{_RIGHT_TO_LEFT}])(?<![{_RIGHT_TO_LEFT}]\W)[\u200f\u061c](?!\W?[{_RIGHT_TO_LEFT}])"
+)
+# Whoever opens an address reads and sends what its numbers stand for.
+_NUMBERED = re.compile("%[0-9A-Fa-f]{2}")
+_WORD = re.compile(r"\S+")
 
 
 class Screening(Value):
@@ -140,14 +151,24 @@ def screen(text: str, lookup: Lookup) -> str:
 def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str:
     """Return a text as it may be shown: each secret and receipt in it masked; mostly the same.
 
+    What makes a screen show Latin letters in another order than they are looked at in goes as well.
+
     Args:
         text: What a person will read, without the markup.
         redactor: Knows the secrets.
         growing: More may follow; an end that begins a secret is masked as well.
     """
+    text = _TURNS.sub("", text)
     reading = folded(text)
     found = [(*one, MARKER) for one in redactor.in_reading(reading, growing=growing)]
     found += [(*one.span(), FALSE_MARK) for one in _READS_FALSE.finditer(reading)]
+    if _NUMBERED.search(reading):
+        found += [
+            (*one.span(), MARKER)
+            for one in _WORD.finditer(reading)
+            if _NUMBERED.search(one[0])
+            and redactor.in_reading(folded(unquote(one[0])), growing=growing)
+        ]
     if not found:
         return text
     _, came = folded_from(text)

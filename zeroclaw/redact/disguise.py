@@ -2,7 +2,8 @@
 
 A person reads `sk-abc` in Cyrillic or full-width letters, or with soft hyphens in it, as they read it
 in ASCII. So a text that is about to be shown is looked through in its `folded` form: NFKD, each
-lookalike as the ASCII sign that it looks like, no marks above letters, nothing invisible. Known values
+lookalike as the ASCII sign that it looks like, digits of all scripts as ASCII's, no marks above
+letters, nothing invisible. Known values
 are compared by their `key`, in which neither case counts, nor white space, nor which of `1`, `l`, `I`
 and `0`, `O` it is, nor, where the value is long enough without, any sign that is no letter or digit.
 
@@ -165,7 +166,11 @@ _LOOKALIKES = {
 }
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters by name that show nothing
 _CHECK_MARKS = "✅✓✔☑🗸🗹🕓🕐🕒"
+_ZEROS = "٠۰߀०০੦૦୦௦౦೦൦๐໐༠၀០᠐"
+_ONES = "❶➀➊"
 _TABLE: dict[int, str] = {
+    **{ord(zero) + value: str(value) for zero in _ZEROS for value in range(10)},
+    **{ord(one) + value - 1: str(value) for one in _ONES for value in range(1, 10)},
     **{ord(sign): letter for letter, signs in _LOOKALIKES.items() for sign in signs},
     **dict.fromkeys(map(ord, _FILLERS), ""),
     **dict.fromkeys(map(ord, _CHECK_MARKS), CHECKED),
@@ -174,6 +179,7 @@ _DROPPED = re.compile(r"[^\w\x00-\x7f]+|[\x00\x02-\x08\x0e-\x1f\x7f]+")
 """Marks, format characters, emoji: what is no letter, digit, blank or ASCII sign."""
 _MARKUP = CHECKED + "\\`*_~[]()<>#|"
 _SIGNS = re.compile(r"[\W_]+")
+_PIECE_CHARS = 256
 _ALIKE = (("1", "l"), ("i", "l"), ("0", "o"))
 
 
@@ -187,7 +193,10 @@ def folded(text: str) -> str:
     if text.isascii():
         is_clean = text.replace("\n", "").isprintable()
         return text if is_clean else _DROPPED.sub("", text)
-    return _DROPPED.sub("", unicodedata.normalize("NFKD", text).translate(_TABLE))
+    # In pieces: marks in a row are put in order in quadratic time, and go all the same.
+    pieces = (text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS))
+    spelled = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
+    return _DROPPED.sub("", spelled.translate(_TABLE))
 
 
 def folded_from(text: str) -> tuple[str, Sequence[int]]:

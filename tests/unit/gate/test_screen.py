@@ -189,6 +189,16 @@ READ = {
     "a receipt in other letters": ("a z\u0441 rec\u00e9ipt: 17\u0430 b", f"a {FALSE_MARK} b"),
     "an imitation": ("\u2714\ufe0f R\u0435ceipt: x", f"{FALSE_MARK}: x"),
     "a word": ("the zc-receipt - which is one", "the zc-receipt - which is one"),
+    "turned around": ("a \u202e2-retnuh-2-retnuh\u202c b", "a 2-retnuh-2-retnuh b"),
+    "words in turned order": ("1700-\u200freceipt\u200f-\u2067zc", "1700-receipt-zc"),
+    "marks of Hebrew": ("\u05d0\u05d1!\u200f ab", "\u05d0\u05d1!\u200f ab"),
+    "digits of Arabic": ("a hunter-\u0662-hunter-\u0968 b", f"a {MARKER} b"),
+    "digits in circles": ("a hunter-\u2777-hunter-\u2781 b", f"a {MARKER} b"),
+    "an address in numbers": (
+        "100% https://a.example/%zz%68unter%2D2%2Dhunter%2d2?b=1 b",
+        f"100% {MARKER} b",
+    ),
+    "an address": ("https://a.example/%20b%C3%A9", "https://a.example/%20b%C3%A9"),
     "control signs": ("zc-\x00rec\x1beipt-1", FALSE_MARK),
 }
 
