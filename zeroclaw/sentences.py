@@ -369,6 +369,10 @@ UNTRUSTED_KEPT = Sentence(
     en="what came from: {name} (where the bot wrote after it had read such text)",
     de="was hiervon kam: {name} (wohin der Bot schrieb, nachdem er solchen Text gelesen hatte)",
 )
+UNTRUSTED_FILES = Sentence(
+    en="the workspace's files (the bot wrote there after it had read such text)",
+    de="die Dateien des Arbeitsordners (der Bot schrieb dort, nachdem er solchen Text gelesen hatte)",
+)
 UNTRUSTED_ATTACHMENT = Sentence(en="the file {name}", de="die Datei {name}")
 UNTRUSTED_QUOTED = Sentence(
     en="quoted or forwarded words", de="zitierte oder weitergeleitete Worte"

@@ -286,7 +286,7 @@ class Gate:
             facts=facts_of(ready.tool.spec),
             arguments=action.arguments,
             direct=setting.direct,
-            untrusted=bool(setting.taint.sources),
+            untrusted=bool(setting.taint.sources_for(facts_of(ready.tool.spec))),
             in_message=_is_in_message(ready, setting.taint),
         )
 
@@ -334,7 +334,11 @@ class Gate:
             hidden=shown.hidden,
             scope=scope,
             why=decision.why,
-            reasons=reasons_of(self._policy(), decision, case.setting.taint.sources),
+            reasons=reasons_of(
+                self._policy(),
+                decision,
+                case.setting.taint.sources_for(facts_of(ready.tool.spec)),
+            ),
             card=case.card,
             order=case.order,
             choices=choices,

@@ -25,7 +25,7 @@ NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
 """Of one message of a person that are compared with arguments; nobody types more by hand."""
 
-Kind = Literal["result", "kept", "attachment", "quoted", "earlier"]
+Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files"]
 
 _SPACE = frozenset(" \t\r\n")
 _OPENS = _SPACE | frozenset("\"'`([{<«»„“”")
@@ -38,7 +38,8 @@ class Source(Value):
 
     Attributes:
         kind: `result` is what a tool returned, `kept` what one read where a turn with untrusted
-            text had written, `earlier` what an older release kept without a mark.
+            text had written, `earlier` what an older release kept without a mark, `files` those
+            of the workspace, unread.
         name: The call's own line, or what the sender calls a file; see `named`.
     """
 
@@ -60,6 +61,15 @@ class Taint(Value):
     words: tuple[str, ...] = ()
     typed: bool = False
     is_workspace_changed: bool = False
+
+    def sources_for(self, facts: ToolFacts) -> tuple[Source, ...]:
+        """Return where untrusted text came from that a call may act on.
+
+        A command may run what was written into its workspace, and no request holds that.
+        """
+        if self.is_workspace_changed and "exec" in facts.effects:
+            return self.sources or (named("files"),)
+        return self.sources
 
     def is_in_message(
         self, written: Mapping[str, object], parameters: Mapping[str, object], facts: ToolFacts
@@ -110,6 +120,8 @@ def _in_words(source: Source, language: Language) -> str:
             return sentences.UNTRUSTED_QUOTED.to(language)
         case "earlier":
             return sentences.UNTRUSTED_EARLIER.to(language)
+        case "files":
+            return sentences.UNTRUSTED_FILES.to(language)
         case _:
             assert_never(source.kind)
 

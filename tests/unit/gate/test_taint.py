@@ -24,6 +24,7 @@ from zeroclaw.tool import Effect, ToolSpec
 from zeroclaw.tools import schema
 from zeroclaw.tools.fetch import FetchArguments
 from zeroclaw.tools.shell import ShellArguments
+from zeroclaw.value import replace
 
 SHELL, FETCH = schema(ShellArguments), schema(FetchArguments)
 PAGE = named("result", "fetch `https://page.example/`")
@@ -183,11 +184,13 @@ def test_sources_are_named_to_people() -> None:
         named("attachment", "a.pdf"),
         named("quoted"),
         named("earlier"),
+        named("files"),
     )
     assert in_words(sources, "en") == (
         "what came from: fetch `https://page.example/`; what came from: read `a` (where the bot wrote"
         " after it had read such text); the file a.pdf; quoted or forwarded words; what an older release"
-        " kept without saying where it came from; `/new` begins without it"
+        " kept without saying where it came from; `/new` begins without it; the workspace's files (the"
+        " bot wrote there after it had read such text)"
     )
     assert "die Datei a.pdf" in in_words(sources, "de")
 
@@ -230,3 +233,10 @@ def test_which_calls_leave_untrusted_files(
 ) -> None:
     """Of a turn that holds such text, or that brings it; not what the person dictated."""
     assert changes_workspace(facts(*effects), taint, is_in_message=in_message) is changes
+
+
+def test_a_command_may_act_on_files_that_nobody_has_read() -> None:
+    planted = Taint(is_workspace_changed=True)
+    assert planted.sources_for(facts("exec")) == (named("files"),)
+    assert planted.sources_for(facts("read")) == ()
+    assert replace(planted, sources=(PAGE,)).sources_for(facts("exec")) == (PAGE,)

