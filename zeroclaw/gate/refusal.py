@@ -13,6 +13,7 @@ from zeroclaw.gate.receipt import Fields, Key
 from zeroclaw.gate.verdict import Refusal
 from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
+from zeroclaw.unseen import spelled_out
 
 # Enough to say what is wrong; a schema with hundreds of faults is cut.
 REASON_CHARS = 4_000
@@ -80,7 +81,7 @@ class Refusals:
         # Else what is held back could be half of a secret.
         if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
             safe = f"{safe[:REASON_CHARS]} …"
-        return encodable(receipt.defang(safe))
+        return receipt.defang(spelled_out(encodable(safe)))
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from tests.unit.gate.gate_house import (
     unresolvable,
 )
 from zeroclaw.envelope import ActionId
-from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid
 from zeroclaw.gate import receipt
 from zeroclaw.gate.receipt import Fields
 from zeroclaw.gate.refusal import REASON_CHARS, Refusals
@@ -265,3 +265,14 @@ async def test_cancelling_the_gate_passes_through() -> None:
         await asyncio.sleep(0)
         task.cancel()
     assert task.cancelled()
+
+
+async def test_a_refusal_spells_out_what_nobody_sees() -> None:
+    """A tool that can't say what it would touch may quote a stranger: a file, or a server."""
+
+    async def quotes(_: Arguments) -> tuple[str, ...]:
+        raise ResourcesUnresolved("`a\U000e0072\u202e` has no address")
+
+    house = House(tools=[dataclasses.replace(READ, touches=quotes)])
+    _, text = denied(await house.decide(call("read_file")))
+    assert "`a⟨U+E0072⟩⟨U+202E⟩` has no address" in text
