@@ -1,6 +1,7 @@
 """The configuration's file is changed while the daemon runs, and read again."""
 
 import os
+import re
 import signal
 import tomllib
 from pathlib import Path
@@ -98,7 +99,8 @@ async def test_set_and_reload_follow_each_other(tmp_path: Path) -> None:
     """`config set` says that a reload is enough, and it is; without a daemon there is none."""
     async with world(tmp_path) as here:
         code, out, _ = await zeroclaw(here, "config", "set", "runtime.prompt", "You are a lobster.")
-        assert (code, "`zeroclaw reload` puts it in force" in out) == (0, True)
+        assert code == 0
+        assert re.search(r"`\S*zeroclaw reload( [^`]+)?` puts it in force", out), out
         assert (await zeroclaw(here, "reload"))[0] == 0
         here.model.say("Snap.")
         await here.say("ann", "who are you?")

@@ -304,11 +304,17 @@ def _meter(
 
 def _settle(system: System, workspace: Path, found: tuple[Found, ...]) -> Held:
     """Count what a workspace holds, and where we are root give it to whom commands run as."""
-    return usage.look_through(
-        workspace,
-        skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
-        owner=UNPRIVILEGED if system.setpriv else None,
-    )
+    try:
+        return usage.look_through(
+            workspace,
+            skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
+            owner=UNPRIVILEGED if system.setpriv else None,
+        )
+    except OSError as error:
+        # Such as of a file system, or a user namespace, that does not know that user.
+        why = (error.strerror or type(error).__name__).lower()
+        message = f"the workspace can't be made ready for commands: {why}"
+        raise ToolFailed(message) from error
 
 
 def _filter() -> int:

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,17 @@ async def test_the_self_test_names_what_a_sandbox_lacks(
     tested = await sandbox.self_test()
     assert isinstance(tested, Broken)
     assert re.search(fault, tested.reason)
+
+
+@pytest.mark.needs("bwrap", "unshare", "root")
+def test_where_nobody_else_exists_there_is_no_sandbox() -> None:
+    """Such as in a container of one user: root there can't become whom commands run as."""
+    test = (
+        "import asyncio; from zeroclaw.host import sandbox; print(asyncio.run(sandbox.self_test()))"
+    )
+    alone = ("unshare", "--map-root-user", "--mount", sys.executable, "-c", test)
+    tested = subprocess.run(alone, capture_output=True, text=True, check=True)
+    assert "Broken(reason=\"the workspace can't be made ready for commands: " in tested.stdout
 
 
 @pytest.mark.needs("bwrap")
