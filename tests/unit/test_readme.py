@@ -13,6 +13,8 @@ from typing import cast
 import pytest
 
 from channels.telegram import TelegramSettings
+from channels.terminal import TerminalSettings
+from channels.web import WebSettings
 from tests.contract import test_provider
 from tests.contract.provider_implementations import Opener, Stage, ask
 from tests.fakes.manual_clock import ManualClock
@@ -175,6 +177,10 @@ def order(arguments: Mapping[str, object]) -> Query:
     return Query(principal=ANN, action="tool:order", now=NOW, facts=facts, arguments=arguments)
 
 
+BY_DEFAULT = {"web": WebSettings, "terminal": TerminalSettings}
+"""Channels that stay beside those that a file names."""
+
+
 def test_the_channel_can_be_configured(installed: Path) -> None:
     """Its manifest is found, and its settings are checked with everything else."""
     install(installed, "zeroclaw_irc/__init__.py", section("A channel"))
@@ -182,8 +188,8 @@ def test_the_channel_can_be_configured(installed: Path) -> None:
     assert isinstance(manifest, ChannelManifest)
     model = shelves.resolve(manifest.settings, key="channels.irc")
     config = parse('[channels.irc]\nserver = "irc.example.org"\nport = 1')
-    settings, faults = channel_settings(config, {"irc": model})  # pyright: ignore[reportArgumentType]  resolved by name
-    assert settings == {}
+    settings, faults = channel_settings(config, {**BY_DEFAULT, "irc": model})  # pyright: ignore[reportArgumentType]  resolved by name
+    assert list(settings) == list(BY_DEFAULT)
     assert faults == (
         "channels.irc.port: unknown key; `zeroclaw config schema` lists what is allowed",
     )
@@ -193,8 +199,9 @@ def test_the_lines_of_the_guide_are_configurations() -> None:
     """They can be pasted as they stand."""
     model, *bots = [parse(text) for kind, text in BLOCKS.findall(GUIDE) if kind == "toml"]
     assert model.provider.kind == "openai"
-    told = [channel_settings(one, {"telegram": TelegramSettings}) for one in bots]
-    assert [(list(settings), faults) for settings, faults in told] == [(["telegram"], ())] * 2
+    models = {**BY_DEFAULT, "telegram": TelegramSettings}
+    told = [channel_settings(one, models) for one in bots]
+    assert [(list(settings), faults) for settings, faults in told] == [(list(models), ())] * 2
 
 
 def test_links_lead_somewhere() -> None:
