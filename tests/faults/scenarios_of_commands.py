@@ -15,7 +15,7 @@ SECRET = "sugared plums"
 
 async def _tool(scene: Scene) -> None:
     # Killed while it runs, its result is that it may have run; its receipt stands in both.
-    await scene.say("olga", '/tool knock {"what": "on wood"}', marks=("knock · ",))
+    await scene.say("olga", '/tool knock {"what": "on wood"}', marks=("(receipt below)",))
 
 
 async def _halt(scene: Scene) -> None:

@@ -204,7 +204,10 @@ async def go_through(work: Work, instants: Instants, at: FullAt) -> None:
     instants.begin()
     await daemon.start()
     work.round()
-    await here.telegram.until(lambda: work.is_done() or daemon.exit_code is not None)
+    # Of what is refused nobody is told, so that work may seem done before it.
+    await here.telegram.until(
+        lambda: (work.is_done() and at.has_failed) or daemon.exit_code is not None
+    )
     if not daemon.is_running:
         assert await daemon.ended() == 1
         assert "is full" in daemon.stderr.rpartition("StoreUnusable: ")[2]
