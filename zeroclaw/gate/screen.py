@@ -198,19 +198,18 @@ def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[Checke
 
     def out(written: re.Match[str]) -> str:
         token = written[1]
-        match lookup(token):
-            case Valid() | Earlier() as true:
-                found[token] = CheckedReceipt(
-                    token=token,
-                    tool=true.tool,
-                    summary=true.summary,
-                    outcome=true.outcome,
-                    at=true.at,
-                    earlier=isinstance(true, Earlier),
-                )
-                return instead
-            case Forged():
-                return FALSE_MARK
+        true = lookup(token)
+        if isinstance(true, Forged):
+            return FALSE_MARK
+        found[token] = CheckedReceipt(
+            token=token,
+            tool=true.tool,
+            summary=true.summary,
+            outcome=true.outcome,
+            at=true.at,
+            earlier=isinstance(true, Earlier),
+        )
+        return instead
 
     return _TRUE.sub(out, text), tuple(found.values())
 

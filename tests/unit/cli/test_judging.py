@@ -118,6 +118,12 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "fail",
         "a: b",
     ),
+    (
+        "configuration",
+        replace(WELL, configured=Configured(place="/c.toml", warnings=("e: f",))),
+        "warn",
+        "e: f",
+    ),
     ("daemon", replace(WELL, daemon="none runs"), "warn", "none runs"),
     (
         "daemon",

@@ -21,7 +21,7 @@ from zeroclaw.message import ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import Ask, Item, Obeyed, item_put
+from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, item_put
 from zeroclaw.turn.states import NO_USAGE, Limits
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -200,13 +200,13 @@ class Story:
         raise NotImplementedError(seconds)
 
     def command(self) -> None:
-        self._said(Obeyed(text=self._next()))
+        self.says(Obeyed(text=self._next()))
         put = note_row(key=self._ids.ulid(), address=PLACE, text=self._next(), conversation=HERE)
         self.outbox.append(_row(put))
 
     def turn(self, *passes_us: int) -> None:
         turn = TurnId(self._ids.ulid())
-        item = self._said(Ask(text=self._next()))
+        item = self.says(Ask(text=self._next()))
         call = ToolCall(id="c", name="look", arguments=self._next())
         opened = entries.TurnOpened(
             turn=turn,
@@ -240,7 +240,7 @@ class Story:
             journal=tuple(self.journal),
         )
 
-    def _said(self, content: Ask | Obeyed) -> ItemId:
+    def says(self, content: Again | Ask | Obeyed) -> ItemId:
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=HERE,
@@ -255,6 +255,13 @@ class Story:
     def _next(self) -> str:
         self.told.append(f"{len(self.told)}")
         return self.told[-1]
+
+
+def test_a_retry_is_written_as_it_was_typed() -> None:
+    """It has no text of its own (P1)."""
+    story = Story()
+    story.says(Again())
+    assert [line.text for line in lines([story.found()], REDACT)] == ["/retry"]
 
 
 def _row(put: Put) -> Row:
