@@ -5,7 +5,7 @@ stranger leaves a counter and nothing else (P4). What an event does is planned f
 with its claim, and announced last; a race with another writer plans anew.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -62,6 +62,12 @@ LONGEST_NAME = 255
 """Characters of a file's name that are kept; as long as most disks take."""
 TRIES = 8
 """Plans made for one event before giving up; each lost race makes one more."""
+REFUSED = 4096
+"""Keys of events that were turned away without a row of their own; of more the oldest goes.
+
+Delivered again when there is room, such an event would overtake what was turned away after it. A
+start forgets them: a channel goes on behind the position that was committed with the refusal.
+"""
 
 
 class Door:
@@ -111,6 +117,7 @@ class Door:
         self._backlog = backlog
         self._most_files = most_files
         self._changes = Changes(store, clock, ids)
+        self._refused: OrderedDict[str, None] = OrderedDict()
         self.dropped: Counter[str] = Counter()
         self.open = True
 
@@ -131,6 +138,8 @@ class Door:
         principal = self._people.admit(channel, envelope.sender)
         if principal is None:
             return await self._stranger(envelope)
+        if not self._refused.keys().isdisjoint(_keys(envelope)):
+            return Duplicate()
         if self._strangers.may_claim(envelope):
             claimed = await self._claimed(envelope)
             if claimed is not None:
@@ -139,6 +148,8 @@ class Door:
             plan = await self._passed(envelope, principal, passage)
         if not isinstance(plan, Plan):
             return plan
+        if not plan.claimed:
+            self._remember(_keys(envelope))
         self._conversations.written(plan.writes)
         self._announce(plan)
         if self._people.put_out_by(principal):
@@ -146,6 +157,11 @@ class Door:
             self._put_out()
         await self._answer_rest(channel, plan)
         return plan.admission
+
+    def _remember(self, refused: tuple[str, ...]) -> None:
+        self._refused.update(dict.fromkeys(refused))
+        while len(self._refused) > REFUSED:
+            self._refused.popitem(last=False)
 
     async def _passed(
         self, envelope: Envelope, principal: Principal, passage: Passage
@@ -240,11 +256,10 @@ class Door:
         raise _too_many(channel)
 
     def _commit(self, envelope: Envelope, plan: Plan, counted: tuple[Write, ...] = ()) -> Commit:
-        account = f"{envelope.address.channel}/{envelope.address.account}"
+        account = _account(envelope)
         writes: list[Write] = []
         if plan.claimed:
-            keys = tuple(f"{account}/{key}" for key in envelope.dedup)
-            writes.append(Claim(keys=keys, until=self._clock.now() + CLAIMS_KEPT))
+            writes.append(Claim(keys=_keys(envelope), until=self._clock.now() + CLAIMS_KEPT))
         if envelope.position is not None:
             writes.append(
                 Put(
@@ -360,8 +375,8 @@ class Door:
             content = replace(content, while_busy=found.while_busy, piece=piece)
         item = self._item(envelope, principal, content, id_, found.conversation)
         writes = [*found.writes]
-        if (refusal := await self._backlog.refusal(item)) is not None:
-            return Plan(conversation=item.conversation, writes=(*writes, *refusal))
+        if (refusal := await self._backlog.refusal(item, found.writes)) is not None:
+            return refusal
         writes.append(item_put(item, "queued", expect=0))
         if isinstance(content, Ask) and content.while_busy == "interrupt":
             stop = replace(
@@ -389,6 +404,15 @@ class Door:
         said = Obeyed(text=f"/{command.name} {command.rest}".rstrip())
         item = self._item(envelope, principal, said, id_, plan.here or plan.conversation)
         return replace(plan, writes=(*plan.writes, item_put(item, "answered", expect=0)))
+
+
+def _account(envelope: Envelope) -> str:
+    return f"{envelope.address.channel}/{envelope.address.account}"
+
+
+def _keys(envelope: Envelope) -> tuple[str, ...]:
+    """Return what an event is known by when it is delivered again."""
+    return tuple(f"{_account(envelope)}/{key}" for key in envelope.dedup)
 
 
 def _too_many(channel: str) -> Conflict:

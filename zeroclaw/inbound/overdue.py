@@ -1,4 +1,4 @@
-"""Messages that come too late to be answered: kept, and their writer is told so once.
+"""Messages that come too late to be answered: kept in one row, and their writer is told so once.
 
 A platform may keep what was written while nobody listened. What is older than the configuration
 says when it comes would be answered out of its time, and a call that somebody wrote then would be
@@ -18,9 +18,12 @@ from zeroclaw.inbound.turnstile import OPENING
 from zeroclaw.store import RowKind, Store, Write
 from zeroclaw.turn.inbox import Item, TooOld, item_of, item_put
 from zeroclaw.turn.span import span
+from zeroclaw.value import replace
 
 LOOK_BACK = 50
 """Events of a conversation among which somebody's last one is looked for."""
+MOST_KEPT_CHARS = 16_000
+"""Of what one person wrote that came too late; the rest is only counted."""
 
 
 class Overdue:
@@ -60,19 +63,19 @@ class Overdue:
         address = envelope.address
         found = await self._conversations.find(address, principal)
         here = found.conversation
+        if (counted := await self._counted_up(here, principal, said)) is not None:
+            return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
         item = Item(
             id=ItemId(self._ids.ulid()),
             conversation=here,
             address=address,
             principal=principal,
-            content=TooOld(text=said),
+            content=TooOld(text=said[:MOST_KEPT_CHARS]),
             admitted_at=now,
             message=envelope.message,
             sent_at=envelope.sent_at,
         )
         writes: tuple[Write, ...] = (*found.writes, item_put(item, "failed", expect=0))
-        if await self._was_told(here, principal):
-            return Plan(conversation=here, writes=writes)
         note = note_row(
             key=self._ids.ulid(),
             conversation=here,
@@ -82,13 +85,26 @@ class Overdue:
         )
         return Plan(conversation=here, writes=(*writes, note))
 
-    async def _was_told(self, conversation: ConversationId, principal: Principal) -> bool:
-        """Whether the last that somebody wrote here came too late as well."""
+    async def _counted_up(
+        self, conversation: ConversationId, principal: Principal, said: str
+    ) -> Write | None:
+        """Return the row of what came too late, with one more; None where they were not told yet.
+
+        They were told when the last that they wrote here came too late as well.
+        """
         rows = await self._store.find(
             RowKind.INBOX, conversation=conversation, newest_first=True, limit=LOOK_BACK
         )
-        theirs = (item for item in map(item_of, rows) if item.principal.id == principal.id)
-        return isinstance(next((item.content for item in theirs), None), TooOld)
+        theirs = (
+            (row, item) for row in rows if (item := item_of(row)).principal.id == principal.id
+        )
+        row, item = next(theirs, (None, None))
+        if row is None or item is None or not isinstance(item.content, TooOld):
+            return None
+        before = item.content
+        text = f"{before.text}\n\n{said}"[:MOST_KEPT_CHARS]
+        content = TooOld(text=text, count=before.count + 1)
+        return item_put(replace(item, content=content), "failed", expect=row.version)
 
 
 def _said(envelope: Envelope) -> str:

@@ -79,9 +79,15 @@ class Obeyed(Value):
 
 
 class TooOld(Value):
-    """A message or call that came too late to be answered; kept because it was said."""
+    """What one person wrote that came too late to be answered, in one row until they are answered.
+
+    Attributes:
+        text: Their messages and calls, as many as there is room for; kept because they were said.
+        count: How many there were.
+    """
 
     text: str
+    count: int = 1
 
 
 class Unread(Value):
@@ -90,11 +96,11 @@ class Unread(Value):
     So a flood fills no disk.
 
     Attributes:
-        over: The limit.
+        over: The limit; `queue` for that on the messages that wait in one conversation.
         count: How many messages and commands were turned away.
     """
 
-    over: Literal["person", "conversation", "day"]
+    over: Literal["person", "conversation", "day", "queue"]
     count: int = 1
 
 

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
-from tests.fakes.house import World
+from tests.fakes.house import House, World
 from tests.fakes.scripted_model import says
 from zeroclaw.config import LimitsSettings, RuntimeSettings
-from zeroclaw.envelope import Accepted, ConversationId, Ignored
+from zeroclaw.envelope import Accepted, ConversationId, Duplicate, Ignored, Said
 from zeroclaw.store import RowKind
+from zeroclaw.turn.inbox import Unread, item_of
 
 
 async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
@@ -27,11 +28,49 @@ async def test_a_message_too_many_is_told_once_and_ends(world: World) -> None:
         await house.settle()
         await house.say("four")
         assert house.texts()[1:] == ["first", "ok", "ok", "ok"]
-        assert await house.states() == [
-            *["answered"] * 3,
-            *["failed"] * 2,
-            "answered",
+        assert await house.states() == [*["answered"] * 3, "failed", "answered"]
+
+
+async def test_a_flood_that_finds_no_room_leaves_one_row_a_stretch(world: World) -> None:
+    """However much comes, an operator's too, whom no limit holds back; it keeps no words (P9)."""
+    world.configure(runtime=RuntimeSettings(backlog=2))
+    first, second = asyncio.Event(), asyncio.Event()
+    world.model.will((first, *says("first")), says("ok"), says("ok"), (second, *says("second")))
+    async with world.running() as house:
+        for number in range(60):
+            await house.say(f"tulip {number}")
+        assert await turned_away(house) == [Unread(over="queue", count=57)]
+        assert len(house.texts()) == 1
+        first.set()
+        await house.settle()
+        for number in range(60):
+            await house.say(f"rose {number}")
+        assert await turned_away(house) == [
+            Unread(over="queue", count=57),
+            Unread(over="queue", count=57),
         ]
+        second.set()
+
+
+async def test_what_was_refused_overtakes_nothing_when_it_is_delivered_again(world: World) -> None:
+    """What was written after it was refused as well; so it stays refused when there is room (P2)."""
+    world.configure(runtime=RuntimeSettings(backlog=1))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        for key in ("a", "b", "c", "d", "e"):
+            assert await house.event(Said(text=key), key=key) == Accepted()
+        held.set()
+        await house.settle()
+        for key in ("c", "d", "e"):
+            assert await house.event(Said(text=key), key=key) == Duplicate()
+        assert house.texts()[1:] == ["first", "ok"]
+        assert await house.event(Said(text="f"), key="f") == Accepted()
+        assert house.texts()[1:] == ["first", "ok", "ok"]
+
+
+async def turned_away(house: House) -> list[object]:
+    return [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
 
 
 async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(

@@ -5,6 +5,7 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from zeroclaw.config import ChannelSettings, LimitsSettings
 from zeroclaw.envelope import Body, Command, Said
+from zeroclaw.inbound.overdue import MOST_KEPT_CHARS
 from zeroclaw.store import RowKind
 from zeroclaw.turn.inbox import TooOld, item_of
 from zeroclaw.value import replace
@@ -43,14 +44,27 @@ async def test_what_is_too_old_is_kept_and_told_once(world: World) -> None:
         assert world.model.asked() == [
             "user: [written 2026-01-01 11:30 UTC, 30 min before you read it]\nthree"
         ]
-        assert await house.states() == ["failed", "failed", "answered"]
+        assert await house.states() == ["failed", "answered"]
         kept = [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
-        assert kept == [TooOld(text="one"), TooOld(text="two")]
+        assert kept == [TooOld(text="one\n\ntwo", count=2)]
         assert [one.text for one in await house.transcript() if one.kind == "person"] == [
-            "one",
-            "two",
+            "one\n\ntwo",
             "three",
         ]
+
+
+async def test_a_flood_that_is_too_old_leaves_one_row_of_bounded_length(world: World) -> None:
+    """However much was written while nobody listened (P9)."""
+    bounded(world)
+    async with world.running() as house:
+        for number in range(60):
+            await written(house, Said(text=f"{number} " + "x" * 1000), 3)
+        (kept,) = [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        assert isinstance(kept, TooOld)
+        assert (len(kept.text), kept.count) == (MOST_KEPT_CHARS, 60)
+        assert house.texts() == [TOLD]
+        await written(house, Said(text="late"), 2, "ben")
+        assert len(await house.rows(RowKind.INBOX, "failed")) == 2
 
 
 async def test_it_is_told_again_the_next_time(world: World) -> None:
