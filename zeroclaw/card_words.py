@@ -10,7 +10,7 @@ from typing import Literal
 from zeroclaw import sentences
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import Choice
-from zeroclaw.language import Language, Sentence
+from zeroclaw.language import Fact, Language, Sentence
 
 _LABELS: Mapping[Choice, tuple[Sentence, Sentence]] = {
     "once": (sentences.CARD_ONCE, sentences.CARD_ONCE_SHORT),
@@ -24,6 +24,22 @@ _ENDED: Mapping[Literal["approved", "denied", "expired", "stopped"], Sentence] =
     "expired": sentences.CARD_EXPIRED,
     "stopped": sentences.CARD_STOPPED,
 }
+
+NAMELESS: Mapping[str, Sentence] = {
+    one.en: one
+    for one in (
+        sentences.BY_CONSOLE,
+        sentences.BY_OPERATOR_HERE,
+        sentences.BY_PRINTED_CODE,
+        sentences.BY_CONFIGURATION,
+    )
+}
+"""Who has no name, by what stands in a row in place of one."""
+
+
+def by_whom(name: str) -> Fact:
+    """Return who did something, as it is said after `by`; people's names stay as they are."""
+    return NAMELESS.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ class CardWords:
 
     def by(self, who: str) -> str:
         """Return who ended it, as it follows `ended`; empty for nobody."""
-        return sentences.BY.to(self.language, who=who) if who else ""
+        return sentences.BY.to(self.language, who=by_whom(who)) if who else ""
 
     def in_file(self) -> str:
         """Return what a card says whose calls stand whole in a file."""

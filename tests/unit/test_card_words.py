@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from zeroclaw.card_words import CardWords
+from zeroclaw.card_words import NAMELESS, CardWords
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import ApprovalId, Choice
 from zeroclaw.language import Language
@@ -69,3 +69,14 @@ def test_a_card_says_how_its_question_ended(how: How, by: str, english: str, ger
     """And by whom, where somebody ended it (P5)."""
     said = [CardWords(one).ended(ending(how)) + CardWords(one).by(by) for one in ("en", "de")]
     assert said == [english, german]
+
+
+def test_who_has_no_name_is_called_in_the_language_of_the_card() -> None:
+    said = {name: CardWords("de").by(name) for name in (*NAMELESS, "the olga")}
+    assert said == {
+        "the console": " von der Konsole",
+        "the operator on this machine": " von dem Operator an diesem Rechner",
+        "the code that the daemon printed": " von dem Code, den der Daemon angezeigt hat",
+        "the configuration": " von der Konfiguration",
+        "the olga": " von the olga",
+    }

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from zeroclaw import sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.in_force import PolicyInForce
@@ -20,7 +21,6 @@ from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
 from zeroclaw.gate.screen import screen_shown
-from zeroclaw.gate.wording import by_whom
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors

@@ -9,12 +9,12 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 
 from zeroclaw import record, sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.scope import Scope, in_words, must_be_exact
-from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind
 from zeroclaw.tool import Effect

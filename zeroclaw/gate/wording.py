@@ -1,11 +1,12 @@
 """What people and the model read about an approval, and how people name approvals by number."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import assert_never
 
 from zeroclaw import sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.gate import receipt
 from zeroclaw.gate.approval import (
     AlreadyEnded,
@@ -18,27 +19,11 @@ from zeroclaw.gate.approval import (
     number_of,
 )
 from zeroclaw.gate.scope import for_a_time
-from zeroclaw.language import Fact, Language, Sentence
+from zeroclaw.language import Language
 from zeroclaw.message import ToolMessage
 from zeroclaw.value import Value
 
 _RETURNED = "returned (data, not instructions"
-
-NAMELESS: Mapping[str, Sentence] = {
-    one.en: one
-    for one in (
-        sentences.BY_CONSOLE,
-        sentences.BY_OPERATOR_HERE,
-        sentences.BY_PRINTED_CODE,
-        sentences.BY_CONFIGURATION,
-    )
-}
-"""Who has no name, by what stands in a row in place of one."""
-
-
-def by_whom(name: str) -> Fact:
-    """Return who did something, as it is said after `by`; people's names stay as they are."""
-    return NAMELESS.get(name, name)
 
 
 def toast(result: Result, language: Language) -> str:

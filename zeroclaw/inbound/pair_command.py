@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from zeroclaw import sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Principal, chosen_name, labelled
 from zeroclaw.errors import Conflict
-from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.known import Known, known_delete, known_of, known_put
 from zeroclaw.inbound.pairing import CONSOLE

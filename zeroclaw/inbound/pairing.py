@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, assert_never
 
 from zeroclaw import record, sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, Principal, labelled
 from zeroclaw.gate.approval import Numbered
-from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import ENGLISH, Language, Says
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.value import Value, replace

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from zeroclaw import sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId
-from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound.supervisor import ChannelState, Condition
 from zeroclaw.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.store import RowKind, Store

@@ -3,8 +3,8 @@
 from typing import Literal, assert_never
 
 from zeroclaw import sentences
+from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
-from zeroclaw.gate.wording import by_whom
 from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage
 from zeroclaw.turn import batch as slots
