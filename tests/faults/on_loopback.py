@@ -12,6 +12,7 @@ from zeroclaw_test_platform.faults import Refuse
 
 from tests.faults.forked import COMMAND, forked
 from tests.faults.stage import Asked, Card, Deed, Open, Shown, Stage
+from tests.journeys.daemon_process import Launch
 from tests.journeys.world import World, world
 from zeroclaw import Choice
 
@@ -114,13 +115,17 @@ class OnLoopback:
 
 
 def on_loopback(
-    *, platform: Mapping[str, object] | None = None, channel: Mapping[str, object] | None = None
+    *,
+    platform: Mapping[str, object] | None = None,
+    channel: Mapping[str, object] | None = None,
+    launch: Launch = forked,
 ) -> Open:
     """Return what opens it.
 
     Args:
         platform: What the platform can do.
         channel: Keys of the channel's configuration.
+        launch: How each daemon is started.
     """
 
     @asynccontextmanager
@@ -131,7 +136,7 @@ def on_loopback(
             environment=environment,
             start=False,
             command=COMMAND,
-            launch=forked,
+            launch=launch,
             channels={"loopback": dict(channel or {})},
         ) as here:
             yield OnLoopback(here)

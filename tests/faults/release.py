@@ -1,0 +1,51 @@
+"""Daemons of an earlier release, so that what they leave behind is opened by this one.
+
+`tests/faults/releases/` holds the sources of each, as its commit had them, with the few files of its
+own tests that stop it at an instant. They run on the packages of today.
+"""
+
+import atexit
+import tarfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.faults.forked import Mother, forked
+from tests.journeys.daemon_process import Running
+
+RELEASES = Path(__file__).with_name("releases")
+
+
+class FirstLife:
+    """Starts a release the first time and the daemon of today from then on; a `Launch`."""
+
+    def __init__(self, release: str) -> None:
+        self._release = release
+        self._is_begun = False
+
+    async def __call__(
+        self, command: Sequence[str], *, environment: Mapping[str, str], directory: Path, log: Path
+    ) -> Running:
+        """Start a daemon."""
+        launch = forked if self._is_begun else _mother(self._release)
+        self._is_begun = True
+        return await launch(command, environment=environment, directory=directory, log=log)
+
+
+@cache
+def _mother(release: str) -> Mother:
+    """Start the mother of a release; both she and her files end with this process."""
+    unpacked = TemporaryDirectory(prefix=f"zeroclaw-{release}-")
+    root = Path(unpacked.name)
+    with tarfile.open(RELEASES / f"{release}.tar.xz") as archive:
+        archive.extractall(root, filter="data")
+    path = f"PYTHONPATH={root}:{root / 'tests/emulators/platform'}"
+    mother = Mother("env", "--chdir", str(root), path)
+
+    def end() -> None:
+        mother.end()
+        unpacked.cleanup()
+
+    atexit.register(end)
+    return mother

@@ -1,0 +1,39 @@
+"""Killed at a durable point, a daemon of an earlier release leaves what this one goes on with.
+
+    pytest tests/faults/test_upgrade.py -k "gated and before"
+
+Open turns, cards that wait and answers on their way are taken up, and the books verify. Processes,
+because the release's own code has to write what is read here.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.instants import nth
+from tests.faults.killing import kill_at
+from tests.faults.on_loopback import on_loopback
+from tests.faults.release import FirstLife
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.test_durable_points import WALK
+from zeroclaw.store import DurablePoint
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bwrap", "platform")]
+
+RELEASE = "ff26965"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    ("point", "name", "n"),
+    [(point, name, n) for point, places in WALK.items() for name, n in places],
+)
+async def test_what_a_release_left_at_a_durable_point_is_gone_on_with(
+    tmp_path: Path, point: DurablePoint, name: str, n: int, when: str
+) -> None:
+    """Answered once, run at most once, every card settled, the books in order. S4-16."""
+    scenario = SCENARIOS[name]
+    opened = on_loopback(
+        platform=scenario.platform, channel=scenario.channel, launch=FirstLife(RELEASE)
+    )
+    await kill_at(tmp_path, scenario, nth("commit", point.value, when, n), opened=opened)
