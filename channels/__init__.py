@@ -1,1 +1,1 @@
-"""The shelf of channels: one package a platform, found by its entry point."""
+"""The channels: one package a platform, found by its entry point."""

@@ -17,7 +17,7 @@ from tests.contract.telegram_harness import (
 )
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import Admit, ChannelContext, Hook, replace
-from zeroclaw.host.public import PublicListener, open_public
+from zeroclaw.host.public_listener import PublicListener, open_public
 
 PATH = "/telegram"
 

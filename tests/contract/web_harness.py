@@ -27,7 +27,7 @@ from zeroclaw import (
     TranscriptItem,
 )
 from zeroclaw.clock import Clock
-from zeroclaw.host.listener import Listener, open_listener
+from zeroclaw.host.local_listener import Listener, open_listener
 from zeroclaw.value import replace
 
 WEB = replace(CAPABILITIES, min_edit_interval_s=0.05)

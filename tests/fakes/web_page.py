@@ -8,7 +8,7 @@ from typing import cast
 
 import httpx
 
-from zeroclaw.host.listener import Listener
+from zeroclaw.host.local_listener import Listener
 from zeroclaw.sse import SseEvent, SseState, feed
 
 Shown = dict[str, object]

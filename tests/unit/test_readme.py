@@ -34,7 +34,7 @@ from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, fa
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.statement import Statement, configured
-from zeroclaw.host import shelves
+from zeroclaw.host import plugins
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def install(place: Path, file: str, examples: Mapping[str, str]) -> None:
 def tool(installed: Path) -> Tool:
     """The example, found by its entry point."""
     install(installed, "counting.py", section("A tool"))
-    found = shelves.load(shelves.TOOLS, "counting", key="tools.counting")
+    found = plugins.load(plugins.TOOLS, "counting", key="tools.counting")
     assert callable(found)
     (only,) = cast("tuple[Tool, ...]", found())
     return only
@@ -118,7 +118,7 @@ async def nothing_spawned(_: object) -> None:
 def provider(installed: Path) -> Provider:
     """The example, found by its entry point."""
     install(installed, "echo.py", section("A provider"))
-    found = shelves.load(shelves.PROVIDERS, "echo", key="provider.kind")
+    found = plugins.load(plugins.PROVIDERS, "echo", key="provider.kind")
     assert callable(found)
     return cast("Provider", found(parse("").provider, None))
 
@@ -184,9 +184,9 @@ BY_DEFAULT = {"web": WebSettings, "terminal": TerminalSettings}
 def test_the_channel_can_be_configured(installed: Path) -> None:
     """Its manifest is found, and its settings are checked with everything else."""
     install(installed, "zeroclaw_irc/__init__.py", section("A channel"))
-    manifest = shelves.load(shelves.CHANNELS, "irc", key="channels.irc")
+    manifest = plugins.load(plugins.CHANNELS, "irc", key="channels.irc")
     assert isinstance(manifest, ChannelManifest)
-    model = shelves.resolve(manifest.settings, key="channels.irc")
+    model = plugins.resolve(manifest.settings, key="channels.irc")
     config = parse('[channels.irc]\nserver = "irc.example.org"\nport = 1')
     settings, faults = channel_settings(config, {**BY_DEFAULT, "irc": model})  # pyright: ignore[reportArgumentType]  resolved by name
     assert list(settings) == list(BY_DEFAULT)

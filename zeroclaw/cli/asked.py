@@ -15,7 +15,7 @@ from zeroclaw.errors import ConfigError
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import configured
-from zeroclaw.host import shelves
+from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places
 from zeroclaw.host.protected import Protected
@@ -31,7 +31,7 @@ from zeroclaw.value import replace
 
 async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
     """Return the tools that a daemon would offer here, to be asked only, and why there is no shell."""
-    await asyncio.to_thread(shelves.names, shelves.TOOLS)  # reads every package, once
+    await asyncio.to_thread(plugins.names, plugins.TOOLS)  # reads every package, once
     return await open_tools(
         config,
         kept=Kept(attachments=_NoFiles(), notes=_NothingKept(), results=_NothingKept()),

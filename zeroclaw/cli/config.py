@@ -70,8 +70,8 @@ def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
     from zeroclaw.cli.loading import in_file
     from zeroclaw.cli.when import when_it_holds
     from zeroclaw.errors import ConfigError
+    from zeroclaw.host.atomic_file import replace_text
     from zeroclaw.host.places import read_config, usual_config
-    from zeroclaw.host.replacing import replace_text
 
     found = config_place(config)
     path = found or usual_config(os.environ, home=Path.home())

@@ -96,12 +96,12 @@ def _emulate_of(platform: str) -> Emulate:
     Raises:
         ConfigError: None of that name is installed.
     """
-    from zeroclaw.host import shelves
+    from zeroclaw.host import plugins
 
-    found = shelves.load(shelves.EMULATORS, platform, key=_KEY)
+    found = plugins.load(plugins.EMULATORS, platform, key=_KEY)
     if not callable(found):
         raise ConfigError((f"{_KEY}: `{platform}` is installed but opens nothing",))
-    return cast("Emulate", found)  # what a package put on this shelf; it takes a context or fails
+    return cast("Emulate", found)  # what a package put in this group; it takes a context or fails
 
 
 def _explained(emulated: Emulated) -> str:

@@ -84,8 +84,8 @@ def command(
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli import first
     from zeroclaw.errors import ConfigError
+    from zeroclaw.host.atomic_file import kept_before, replace_text
     from zeroclaw.host.places import new_config
-    from zeroclaw.host.replacing import kept_before, replace_text
 
     path = new_config(config, environment=os.environ, home=Path.home())
     if path.exists() and not force:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from zeroclaw.host.shelves import CHANNELS, load, names, resolve
+from zeroclaw.host.plugins import CHANNELS, load, names, resolve
 from zeroclaw.manifest import ChannelManifest
 
 

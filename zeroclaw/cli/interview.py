@@ -16,8 +16,8 @@ from zeroclaw.cli.further import ask_further
 from zeroclaw.cli.proven import Seen
 from zeroclaw.config import ProviderSettings
 from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
-from zeroclaw.host.offers import Server
-from zeroclaw.host.replacing import NotWritten, write_secret
+from zeroclaw.host.atomic_file import NotWritten, write_secret
+from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference

@@ -40,7 +40,7 @@ async def _log_out(place: Path) -> int:
 
 def _in_file(place: Path) -> int:
     # What serves the page is only loaded when no daemon does.
-    from zeroclaw.host.listener import SESSIONS, log_out_stored
+    from zeroclaw.host.local_listener import SESSIONS, log_out_stored
 
     try:
         return log_out_stored(place / SESSIONS)

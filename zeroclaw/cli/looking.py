@@ -38,12 +38,12 @@ from zeroclaw.daemon.checked import ChannelPart, Checked, missing_secrets
 from zeroclaw.daemon.parts import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host import shelves
+from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.host.model_servers import NoOffer, offers_of, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of, probing_client
 from zeroclaw.host.places import read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
@@ -313,7 +313,7 @@ async def _accounts(checked: Checked, missing: Mapping[str, str]) -> tuple[Accou
 async def _account(part: ChannelPart, checked: Checked) -> AccountSeen:
     try:
         target = await asyncio.to_thread(
-            shelves.resolve, part.manifest.check, key=f"channels.{part.name}"
+            plugins.resolve, part.manifest.check, key=f"channels.{part.name}"
         )
         check = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
         async with asyncio.timeout(_PLATFORM_S):

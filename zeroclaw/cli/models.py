@@ -63,7 +63,7 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     zeroclaw models get https://host/qwen3-8b-q4_k_m.gguf --sha256 1f2e…
     """  # noqa: D301  the \b is click's
     from zeroclaw.cli.loading import load
-    from zeroclaw.host.model_files import is_here, place_for, take
+    from zeroclaw.host.models.files import is_here, place_for, take
 
     sha256 = sha256.lower().removeprefix("sha256:")
     is_url = _URL.match(source) is not None
@@ -112,8 +112,8 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
 
 
 async def _fetch(url: str, target: Path, sha256: str) -> None:
-    from zeroclaw.host.downloads import fetch
     from zeroclaw.host.http import HttpLimits, HttpxClient
+    from zeroclaw.host.models.downloads import fetch
 
     http = HttpxClient(limits=HttpLimits(connect_s=20.0, read_s=60.0))
     try:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from zeroclaw.cli.taking import Taken
 from zeroclaw.config import ProviderSettings
-from zeroclaw.host.model_files import ModelFile, model_files
-from zeroclaw.host.model_servers import NoOffer, offers_of, on_loopback, probing_client
-from zeroclaw.host.offers import USUAL, Server
+from zeroclaw.host.models.files import ModelFile, model_files
+from zeroclaw.host.models.listing import USUAL, Server
+from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
 from zeroclaw.host.references import resolve
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials

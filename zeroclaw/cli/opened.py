@@ -10,7 +10,7 @@ from zeroclaw.config import Config, ProviderSettings
 from zeroclaw.daemon.parts import open_provider
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.host.model_servers import NoOffer, offers_of, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of, probing_client
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import replace

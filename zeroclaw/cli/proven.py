@@ -16,7 +16,7 @@ from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import places_of
-from zeroclaw.host.shelves import resolve
+from zeroclaw.host.plugins import resolve
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.value import Value
 

@@ -9,7 +9,7 @@ import click
 from zeroclaw.cli.loading import Loaded
 from zeroclaw.daemon.choice import AUTO, Question
 from zeroclaw.daemon.choosing import Ask, look, settle
-from zeroclaw.host.offers import USUAL
+from zeroclaw.host.models.listing import USUAL
 from zeroclaw.value import Value, replace
 
 

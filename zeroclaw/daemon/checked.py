@@ -16,7 +16,7 @@ from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.statement import Statement, check_statement, configured
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
-from zeroclaw.host import shelves
+from zeroclaw.host import plugins
 from zeroclaw.host.references import Secret, resolve, values_to_redact
 from zeroclaw.inbound.commands import COMMANDS
 from zeroclaw.inbound.people import OPERATOR
@@ -106,7 +106,7 @@ def check(
         name: _is_public(manifests[config.kind_of(name)], found, _key_path(name), faults)
         for name, found in settings.items()
     }
-    kinds = (AUTO, *shelves.names(shelves.PROVIDERS))
+    kinds = (AUTO, *plugins.names(plugins.PROVIDERS))
     route, _, _ = config.approvals.chat.partition(":")
     if route and route not in config.channels:
         faults.append(f"approvals.chat: there is no channel `{route}`; it begins with one's name")
@@ -186,7 +186,7 @@ SHIPPED: Mapping[str, frozenset[str]] = {
 def vocabulary_of(config: Config) -> Vocabulary:
     """Return all the names that a statement may use; blocks on imports of other packages."""
     tools: dict[str, frozenset[str] | None] = {**SHIPPED}
-    for name in shelves.names(shelves.TOOLS):
+    for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
             tools |= dict.fromkeys(_names_of(name))
     return Vocabulary(
@@ -203,9 +203,9 @@ def _names_of(package: str) -> tuple[str, ...]:
     key = f"tools.{package}"
     try:
         opener = cast(
-            "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, package, key=key)
+            "Callable[[], tuple[Tool, ...]]", plugins.load(plugins.TOOLS, package, key=key)
         )
-        return tuple(tool.spec.name for tool in shelves.opened(opener, package, key=key))
+        return tuple(tool.spec.name for tool in plugins.opened(opener, package, key=key))
     except ZeroclawError:
         return ()  # the start tells why
 
@@ -309,9 +309,9 @@ def _below(path: str, secrets: Mapping[str, Secret]) -> dict[str, str]:
 def manifests_of(faults: list[str]) -> dict[str, ChannelManifest]:
     """Return every channel that is installed, by kind; blocks on files and imports."""
     found: dict[str, ChannelManifest] = {}
-    for name in shelves.names(shelves.CHANNELS):
+    for name in plugins.names(plugins.CHANNELS):
         try:
-            manifest = shelves.load(shelves.CHANNELS, name, key=f"channels.{name}")
+            manifest = plugins.load(plugins.CHANNELS, name, key=f"channels.{name}")
         except ConfigError as error:
             faults += error.faults
             continue
@@ -324,7 +324,7 @@ def manifests_of(faults: list[str]) -> dict[str, ChannelManifest]:
 
 def _settings_model(manifest: ChannelManifest, faults: list[str]) -> type[BaseModel] | None:
     try:
-        model = shelves.resolve(manifest.settings, key=f"channels.{manifest.kind}")
+        model = plugins.resolve(manifest.settings, key=f"channels.{manifest.kind}")
     except ConfigError as error:
         faults += error.faults
         return None
@@ -339,7 +339,7 @@ def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults:
     if not manifest.public:
         return False
     try:
-        asked = cast("Callable[[BaseModel], bool]", shelves.resolve(manifest.public, key=key))
+        asked = cast("Callable[[BaseModel], bool]", plugins.resolve(manifest.public, key=key))
     except ConfigError as error:
         faults += error.faults
         return False
@@ -354,7 +354,7 @@ def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Ch
     """Return what makes the adapter; its library is imported when it is first made."""
 
     def make(context: ChannelContext) -> Channel:
-        open_channel = shelves.resolve(manifest.adapter, key=key)
+        open_channel = plugins.resolve(manifest.adapter, key=key)
         # An adapter that is no channel fails at its first use, where the supervisor sees it.
         return cast("Callable[[ChannelContext], Channel]", open_channel)(context)
 

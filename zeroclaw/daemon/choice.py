@@ -12,7 +12,7 @@ and where nobody can be asked it is left alone.
 from collections.abc import Mapping
 
 from zeroclaw.config import ProviderSettings
-from zeroclaw.host.offers import Server
+from zeroclaw.host.models.listing import Server
 from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
 from zeroclaw.value import Value, field

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from zeroclaw.config import ProviderSettings
 from zeroclaw.daemon.choice import Choice, Found, Question, choose, keys_in, named
-from zeroclaw.host.model_servers import on_loopback, probing_client
-from zeroclaw.host.offers import USUAL
+from zeroclaw.host.models.listing import USUAL
+from zeroclaw.host.models.servers import on_loopback, probing_client
 from zeroclaw.value import replace
 
 Ask = Callable[[Question], bool]

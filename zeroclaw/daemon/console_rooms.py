@@ -12,8 +12,7 @@ from zeroclaw.console.site import Site, load_page
 from zeroclaw.daemon.operator_page import PREFIX, Given
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Address
-from zeroclaw.host.asgi import Application, Receive, Scope, Send
-from zeroclaw.host.listener import LOG_OUT
+from zeroclaw.host.local_listener import LOG_OUT, ASGIApp, Receive, Scope, Send
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.explaining import Explainer
 from zeroclaw.inbound.people import OPERATOR
@@ -80,7 +79,7 @@ class ConsoleRooms:
             log=log,
         )
         # Starlette spells ASGI's three arguments in types of its own.
-        self._application = cast("Application", site.application())
+        self._application = cast("ASGIApp", site.application())
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of one of its pages."""

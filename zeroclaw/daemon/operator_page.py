@@ -12,8 +12,8 @@ from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Admission, Envelope
-from zeroclaw.host.asgi import Receive, Scope, Send
 from zeroclaw.host.control import Answer
+from zeroclaw.host.local_listener import Receive, Scope, Send
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.value import Value

@@ -16,11 +16,11 @@ from zeroclaw.daemon.in_force import InForce
 from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.gate.keys import Keys, open_keys
 from zeroclaw.gate.protection import Protected
-from zeroclaw.host import places, shelves
+from zeroclaw.host import places, plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.host.listener import SESSIONS, Listener, open_listener
+from zeroclaw.host.local_listener import SESSIONS, Listener, open_listener
 from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.mount import Hook
@@ -232,7 +232,7 @@ async def _open_public(start: Start, stack: AsyncExitStack) -> Public | None:
     """Bind the public listener, where a channel is reached by it."""
     if not any(part.is_public for part in start.checked.channels):
         return None
-    from zeroclaw.host.public import open_public
+    from zeroclaw.host.public_listener import open_public
 
     settings, log = start.config.public, EventLog("public")
     public = await open_public(
@@ -258,7 +258,7 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
     key = "provider.kind"
     opener = cast(
         "Callable[[ProviderSettings, ProviderContext], Provider]",
-        shelves.load(shelves.PROVIDERS, settings.kind, key=key),
+        plugins.load(plugins.PROVIDERS, settings.kind, key=key),
     )
 
     def open_endpoint(endpoint: Endpoint) -> Provider:
@@ -276,7 +276,7 @@ def open_provider(start: Start, clock: Clock, ids: Ids) -> Provider:
         models=start.places.models,
         open_endpoint=open_endpoint,
     )
-    return shelves.opened(lambda: opener(settings, context), settings.kind, key=key)
+    return plugins.opened(lambda: opener(settings, context), settings.kind, key=key)
 
 
 def protected_in(where: places.Places) -> Protected:

@@ -6,7 +6,7 @@ from typing import cast
 
 from zeroclaw.config import Config, FetchSettings
 from zeroclaw.context.notes import Notes
-from zeroclaw.host import sandbox, shelves
+from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.http import HttpxClient
 from zeroclaw.host.protected import Protected
 from zeroclaw.store import Store
@@ -85,13 +85,13 @@ async def open_tools(
     if wanted.attachments.enabled:
         tested = await attachments.try_reader(tested)
     found += stored_tools(config, kept, redact, result_chars, boxed=tested)
-    for name in shelves.names(shelves.TOOLS):
+    for name in plugins.names(plugins.TOOLS):
         if name not in OURS:
             key = f"tools.{name}"
             opener = cast(
-                "Callable[[], tuple[Tool, ...]]", shelves.load(shelves.TOOLS, name, key=key)
+                "Callable[[], tuple[Tool, ...]]", plugins.load(plugins.TOOLS, name, key=key)
             )
-            found += shelves.opened(opener, name, key=key)
+            found += plugins.opened(opener, name, key=key)
     return {tool.spec.name: tool for tool in found}, note
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Protocol, cast
 
 from zeroclaw.errors import ZeroclawError
-from zeroclaw.host.ahead import ReadAhead
+from zeroclaw.host.prefetch import Prefetch
 from zeroclaw.value import Value, field
 
 # Closing an unread answer only closes its socket; a peer that drags this out is left alone.
@@ -188,7 +188,7 @@ class HttpxClient:
         try:
             response = await pool.library.send(request)
             pieces = pool.library.read(response, is_raw=request.is_raw)
-            async with ReadAhead(pieces, HttpFailed) as ahead:
+            async with Prefetch(pieces, HttpFailed) as ahead:
                 try:
                     headers = {name.lower(): value for name, value in response.headers.items()}
                     chunks = ahead.chunks()

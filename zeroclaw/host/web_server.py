@@ -21,8 +21,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from zeroclaw.host.asgi import PROVE, Application, Receive, Scope, Send
-from zeroclaw.host.crowd import Bounds, Crowd
+from zeroclaw.host.connections import PROVE, Bounds, ConnectionPool
+from zeroclaw.host.local_listener import ASGIApp, Receive, Scope, Send
 
 GRACE_S = 1
 """Whole seconds that requests get to end by themselves when the listener closes."""
@@ -34,14 +34,14 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        application: Application,
+        application: ASGIApp,
         stopping: asyncio.Event,
         bounds: Bounds,
         refuse: Callable[[str], None],
     ) -> None:
         """Serve an application within bounds; `refuse` counts connections that are cut."""
         self._stopping = stopping
-        crowd = Crowd["_Connection"](bounds.connections, refuse)
+        crowd = ConnectionPool["_Connection"](bounds.connections, refuse)
         super().__init__(
             uvicorn.Config(
                 application,
@@ -90,7 +90,7 @@ class _Connection(H11Protocol):
 
     def __init__(
         self,
-        crowd: Crowd["_Connection"],
+        crowd: ConnectionPool["_Connection"],
         bounds: Bounds,
         config: Config,
         server_state: ServerState,
@@ -165,7 +165,7 @@ class _Connection(H11Protocol):
 
 
 async def _provable(
-    application: Application,
+    application: ASGIApp,
     prove: Callable[[], None],
     scope: Scope,
     receive: Receive,

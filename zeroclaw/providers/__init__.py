@@ -1,1 +1,1 @@
-"""The shelf of model providers; each is opened through its entry point."""
+"""The model providers; each is opened through its entry point."""

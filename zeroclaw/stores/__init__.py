@@ -1,1 +1,1 @@
-"""The shelf of stores: each folder is one implementation of the contract in `store.py`."""
+"""The stores: each folder is one implementation of the contract in `store.py`."""

@@ -1,4 +1,4 @@
-"""The shelf of tools, and the two things that each of them needs.
+"""The tools, and the two things that each of them needs.
 
 `schema`, `parse` and `dump` stand between a pydantic model and the contract's plain arguments;
 `readable` and `quoted` make text out of bytes and names that may hold anything.

@@ -19,7 +19,7 @@ from zeroclaw.cli.proven import Seen, channel_seen
 from zeroclaw.config import Config, ProviderSettings, parse
 from zeroclaw.daemon.choice import Found, Key
 from zeroclaw.errors import ChannelUnauthorized
-from zeroclaw.host.offers import Server
+from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.reference import SecretReference
 

@@ -16,7 +16,7 @@ from zeroclaw.cli.loading import load
 from zeroclaw.cli.taking import Taken, at_the_terminal, take_model
 from zeroclaw.cli.trying import TOOL
 from zeroclaw.daemon.choice import Question
-from zeroclaw.host.model_files import model_files
+from zeroclaw.host.models.files import model_files
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 
 MODEL = gguf() + b"weights"

@@ -18,7 +18,7 @@ from zeroclaw.cli.receipts import line
 from zeroclaw.cli.status import lines
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.control import Control
-from zeroclaw.host.listener import SESSIONS
+from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions
 from zeroclaw.inbound.switch import read_halt
 from zeroclaw.stores.sqlite import open_store

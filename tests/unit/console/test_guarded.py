@@ -17,7 +17,7 @@ from zeroclaw.console.pulse import MOST_PAGES, Pulse
 from zeroclaw.console.site import MOST_BYTES
 from zeroclaw.errors import Conflict
 from zeroclaw.host.guard import POLICY
-from zeroclaw.host.listener import Listener
+from zeroclaw.host.local_listener import Listener
 from zeroclaw.store import Commit, RowKind
 
 POKE = asks_for(("poke", '{"a": 1}'))

@@ -6,7 +6,7 @@ from tests.emulators.model_server import ModelServer
 from zeroclaw.config import ProviderSettings
 from zeroclaw.daemon.choice import Choice, Found, Key, Question, choose, keys_in
 from zeroclaw.daemon.choosing import look, settle
-from zeroclaw.host.offers import Server
+from zeroclaw.host.models.listing import Server
 from zeroclaw.reference import SecretReference
 
 OLLAMA = Server(

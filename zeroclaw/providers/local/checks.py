@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from zeroclaw.errors import ProviderUnusable
-from zeroclaw.host.gguf import is_gguf
+from zeroclaw.host.models.files import is_gguf
 
 PACKAGE = "xllamacpp"
 LINKED_AGAINST = "libgomp.so.1"  # not in its wheel, and absent from small systems

@@ -20,7 +20,7 @@ from pathlib import Path
 from zeroclaw.clock import Clock
 from zeroclaw.config import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
-from zeroclaw.host.gguf import knows_tools
+from zeroclaw.host.models.files import knows_tools
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,

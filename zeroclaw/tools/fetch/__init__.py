@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urljoin
 from pydantic import Field
 
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
-from zeroclaw.host import names
+from zeroclaw.host import resolver
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.http import HttpClient
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
@@ -55,7 +55,7 @@ class FetchArguments(ToolArguments):
 
 
 def tools(
-    settings: FetchSettings, *, http: HttpClient, resolve: Resolve = names.resolve
+    settings: FetchSettings, *, http: HttpClient, resolve: Resolve = resolver.resolve
 ) -> tuple[Tool, ...]:
     """Return the tool.
 

@@ -16,7 +16,7 @@ from zeroclaw.host.http import (
     HttpLimits,
     HttpRequest,
 )
-from zeroclaw.host.names import NameUnknown
+from zeroclaw.host.resolver import NameUnknown
 from zeroclaw.tools import quoted
 from zeroclaw.tools.fetch.addresses import judge, opened
 from zeroclaw.tools.fetch.body import ContentType, Unpacked, content_type

@@ -27,7 +27,7 @@ from zeroclaw import (
     Said,
     SecretReference,
 )
-from zeroclaw.host.public import PublicListener
+from zeroclaw.host.public_listener import PublicListener
 
 TOKEN = SecretReference(env="TOKEN")
 URL = "https://bot.example.org/telegram"

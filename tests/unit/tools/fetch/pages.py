@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Self
 
-from zeroclaw.host.names import NameUnknown
+from zeroclaw.host.resolver import NameUnknown
 
 
 def answer(

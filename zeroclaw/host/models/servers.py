@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, HttpxClient
-from zeroclaw.host.offers import USUAL, Server, models_in
+from zeroclaw.host.models.listing import USUAL, Server, models_in
 from zeroclaw.redact import without_credentials
 
 LOOPBACK_S = 1.0

@@ -1,4 +1,4 @@
-"""What is installed on a shelf."""
+"""Which plugins are installed."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ import pytest
 
 from tests.fakes.installed import install
 from zeroclaw.errors import ConfigError
-from zeroclaw.host import shelves
+from zeroclaw.host import plugins
 from zeroclaw.manifest import ChannelManifest
 
 
 def test_what_comes_along_is_on_its_shelf() -> None:
     """By name, sorted, and loaded when it is asked for."""
-    assert {"scripted", "openai", "local"} <= set(shelves.names(shelves.PROVIDERS))
-    found = shelves.load(shelves.CHANNELS, "terminal", key="channels.terminal")
+    assert {"scripted", "openai", "local"} <= set(plugins.names(plugins.PROVIDERS))
+    found = plugins.load(plugins.CHANNELS, "terminal", key="channels.terminal")
     assert isinstance(found, ChannelManifest)
 
 
@@ -22,9 +22,9 @@ def test_what_is_not_installed_is_told_with_what_is(monkeypatch: pytest.MonkeyPa
     with pytest.raises(
         ConfigError, match=r"provider\.kind: `nope` is not installed; installed are `"
     ):
-        shelves.load(shelves.PROVIDERS, "nope", key="provider.kind")
+        plugins.load(plugins.PROVIDERS, "nope", key="provider.kind")
     with pytest.raises(ConfigError, match=r"x: `nope` is not installed; installed are nothing"):
-        shelves.load("zeroclaw.nothing", "nope", key="x")
+        plugins.load("zeroclaw.nothing", "nope", key="x")
 
 
 def test_what_is_installed_but_broken_is_told(
@@ -32,15 +32,15 @@ def test_what_is_installed_but_broken_is_told(
 ) -> None:
     """By the kind of its fault, not by its text (P10)."""
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbroken = no_such_module:tools\n")
-    assert "broken" in shelves.names(shelves.TOOLS)
+    assert "broken" in plugins.names(plugins.TOOLS)
     with pytest.raises(
         ConfigError, match=r"tools\.broken: `broken` is installed but can't be loaded"
     ):
-        shelves.load(shelves.TOOLS, "broken", key="tools.broken")
+        plugins.load(plugins.TOOLS, "broken", key="tools.broken")
 
 
 def test_a_target_is_imported_by_its_name() -> None:
     """As manifests name adapters and settings; a missing extra is told."""
-    assert shelves.resolve("pathlib:Path", key="x") is Path
+    assert plugins.resolve("pathlib:Path", key="x") is Path
     with pytest.raises(ConfigError, match=r"x: `pathlib:Nope` can't be loaded .*extra installed"):
-        shelves.resolve("pathlib:Nope", key="x")
+        plugins.resolve("pathlib:Nope", key="x")

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from zeroclaw.host.http import HttpAnswer, HttpClient, HttpFailed, HttpRequest
-from zeroclaw.host.model_files import CHUNK_BYTES, ModelNotTaken, Part, Show
+from zeroclaw.host.models.files import CHUNK_BYTES, ModelNotTaken, Part, Show
 from zeroclaw.redact import without_credentials
 
 MOST_REDIRECTS = 5

@@ -8,8 +8,8 @@ import pytest
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
 from zeroclaw.host.http import HttpxClient
-from zeroclaw.host.model_servers import NoOffer, offers_of, on_loopback, probing_client
-from zeroclaw.host.offers import Server, models_in
+from zeroclaw.host.models.listing import Server, models_in
+from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
 
 
 def listed(*names: object) -> bytes:

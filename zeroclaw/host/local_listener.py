@@ -15,7 +15,7 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, cast
@@ -24,9 +24,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.errors import Refused, StoreUnusable
 from zeroclaw.host import guard
-from zeroclaw.host.asgi import PROVE, Application, Header, Message, Receive, Scope, Send
-from zeroclaw.host.binding import bind
-from zeroclaw.host.crowd import Bounds
+from zeroclaw.host.connections import PROVE, Bounds, bind
 from zeroclaw.host.login import (
     SESSION_KEPT,
     Logins,
@@ -52,6 +50,15 @@ LOG_OUT = "/logout"
 NOTHING = b"nothing is here"
 """All that is said outside of the secret path, whatever was asked and by whom."""
 PREFIX = re.compile(r"/[A-Za-z0-9_-]+")
+
+
+# ASGI, version 3 (asgi.readthedocs.io, read 2026-11); Starlette's own names for it load Starlette.
+Scope = MutableMapping[str, object]
+Message = MutableMapping[str, object]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
 
 
 class _Server(Protocol):
@@ -89,7 +96,7 @@ class Listener:
         self._bounds = bounds
         self._cut: Counter[str] = Counter()
         self._streams: dict[asyncio.Timeout, guard.Asked] = {}
-        self._mounted: dict[str, Application] = {}
+        self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -128,13 +135,13 @@ class Listener:
             raise ValueError(message)
         # What is mounted is called with ASGI's three arguments; a callable that takes others fails
         # at its first request.
-        self._mounted[prefix] = cast("Application", application)
+        self._mounted[prefix] = cast("ASGIApp", application)
         self._front[prefix] = None
         return self.fresh_login_url(f"{prefix}/")
 
     def beside(self, prefix: str, application: object) -> None:
         """Mount an application that is reached from others: the bare address never leads to it."""
-        self._mounted[prefix] = cast("Application", application)
+        self._mounted[prefix] = cast("ASGIApp", application)
 
     async def serve(self) -> None:
         """Answer requests until `aclose` or cancelled; once."""
@@ -280,7 +287,7 @@ class Listener:
 
     async def _served(
         self,
-        application: Application,
+        application: ASGIApp,
         request: guard.Asked,
         scope: Scope,
         receive: Receive,

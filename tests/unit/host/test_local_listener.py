@@ -13,14 +13,17 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
 from zeroclaw.errors import PortInUse, Refused
-from zeroclaw.host.asgi import Message, Receive, Scope, Send
-from zeroclaw.host.crowd import Bounds
+from zeroclaw.host.connections import Bounds
 from zeroclaw.host.guard import HEADERS
-from zeroclaw.host.listener import (
+from zeroclaw.host.local_listener import (
     BOUNDS,
     MAX_BODY_BYTES,
     NOTHING,
     Listener,
+    Message,
+    Receive,
+    Scope,
+    Send,
     log_out_stored,
     open_listener,
 )

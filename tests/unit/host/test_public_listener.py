@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house_parts import Facts
-from zeroclaw.errors import ChannelUnavailable, ConfigError
-from zeroclaw.host.crowd import Bounds
-from zeroclaw.host.public import DEFAULT_BOUNDS, PublicListener, open_public
-from zeroclaw.host.public_line import LINGER_BYTES
+from zeroclaw.errors import ChannelUnavailable, ConfigError, PortInUse
+from zeroclaw.host.connections import Bounds
+from zeroclaw.host.public_listener import DEFAULT_BOUNDS, LINGER_BYTES, PublicListener, open_public
 from zeroclaw.mount import HookAnswer, HookRequest
 
 # All open real sockets.
@@ -396,3 +395,45 @@ async def test_a_path_is_one_channels_for_as_long_as_it_receives() -> None:
         with rig.listener.mount("/other", rig.platform.refuse):
             assert await rig.asks(post(path="/other")) == ended(401)
         assert await rig.asks(post(path="/other")) == ended(404)
+
+
+# --- opening: a port, a certificate and paths that can be used, or one line ---
+
+
+async def bound(port: int = 0, cert_file: str = "", key_file: str = "") -> PublicListener:
+    return await open_public(
+        host="127.0.0.1", port=port, cert_file=cert_file, key_file=key_file, log=Facts()
+    )
+
+
+async def test_a_taken_port_is_told_in_a_line_with_its_key() -> None:
+    """P10: what is wrong, where, and what to do."""
+    listener = await bound()
+    with pytest.raises(PortInUse, match=r"set `public\.port` to a free one, or stop that"):
+        await bound(listener.port)
+    await listener.aclose()
+
+
+async def test_a_certificate_that_can_not_be_used_is_told_in_a_line(tmp_path: Path) -> None:
+    cert, key = str(CERTIFICATE / "cert.pem"), str(CERTIFICATE / "key.pem")
+    with pytest.raises(ConfigError, match=r"public\.key_file: `.*` can't be read: no such file"):
+        await bound(cert_file=cert, key_file=str(tmp_path / "gone.pem"))
+    with pytest.raises(ConfigError, match=r"public\.cert_file: .* are no certificate and its key"):
+        await bound(cert_file=key, key_file=cert)
+
+
+async def test_what_was_opened_and_never_served_frees_its_port() -> None:
+    listener = await bound()
+    await listener.aclose()
+    await (await bound(listener.port)).aclose()
+
+
+@pytest.mark.parametrize("path", ["", "/", "hook", "/a//b", "/a/", "/ä", "/a?b", "/a%20b"])
+async def test_an_odd_path_is_refused(path: str) -> None:
+    async def take(_request: HookRequest) -> HookAnswer:
+        return HookAnswer()
+
+    listener = await bound()
+    with pytest.raises(ConfigError, match="can't be the path"), listener.mount(path, take):
+        pass
+    await listener.aclose()

@@ -1,4 +1,4 @@
-"""Read an answer's body ahead of whoever takes it: what came meanwhile is taken in one piece.
+"""Prefetches the body of an answer: what came meanwhile is taken in one piece.
 
 A model's answer is hundreds of small pieces, and several often lie in one read of the socket, the
 more so the busier this process is. Each station behind costs something a piece; so they are joined
@@ -14,7 +14,7 @@ MOST_AHEAD = 256 * 1024
 """Bytes that wait to be taken before no more are read."""
 
 
-class ReadAhead:
+class Prefetch:
     """Reads while the block is entered; an error is raised behind what came before it.
 
     Whoever leaves before the end makes the pieces end first, and then awaits `dropped`: a reader

@@ -1,13 +1,19 @@
-"""The open connections of a listener: how many there are, and which makes room for the next.
+"""A listener's socket and its open connections: how many there are, and which makes room.
 
-Whoever holds connections open keeps nobody out. When all are taken, the oldest that has brought
-nothing useful yet is cut for the one that comes; a connection is proven once it has.
+A client that holds connections open keeps no other client out. When all are taken, the listener
+cuts the oldest one that has brought nothing useful yet; a connection is proven once it has.
 """
 
+import errno
+import socket
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from zeroclaw.errors import PortInUse
 from zeroclaw.value import Value
+
+PROVE = "zeroclaw.prove"
+"""In an ASGI scope: called without arguments for a request that proves its connection."""
 
 
 class Bounds(Value):
@@ -53,7 +59,7 @@ class Connection(Protocol):
 One = TypeVar("One", bound=Connection)
 
 
-class Crowd(Generic[One]):
+class ConnectionPool(Generic[One]):
     """The connections that a listener has open."""
 
     def __init__(self, most: int, refuse: Callable[[str], None]) -> None:
@@ -95,3 +101,29 @@ class Crowd(Generic[One]):
         self.leave(oldest)
         oldest.cut()
         return True
+
+
+def bind(host: str, port: int, *, key: str) -> socket.socket:
+    """Return a socket that listens and does not block; whoever asked closes it.
+
+    Args:
+        host: An address of this machine, of either family.
+        port: 0 for any free one.
+        key: The key of the configuration that says the port.
+
+    Raises:
+        PortInUse: Somebody else has the port, or it may not be had.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait
+        bound.bind((host, port))
+        bound.listen()  # binding alone would let a second daemon bind as well
+    except OSError as error:
+        bound.close()
+        taken = error.errno == errno.EADDRINUSE
+        why = "is in use by another program" if taken else f"can't be had: {error.strerror}".lower()
+        message = f"port {port} on {host} {why}; set `{key}` to a free one, or stop that"
+        raise PortInUse(message if taken else message.removesuffix(", or stop that")) from error
+    bound.setblocking(False)  # noqa: FBT003  the library's own signature
+    return bound

@@ -1,4 +1,4 @@
-"""Finds what is installed on a shelf, such as channels, tools and providers, by entry point."""
+"""Finds the installed plugins: channels, tools, providers, stores, emulators, by entry point."""
 
 import sys
 from collections.abc import Callable
@@ -17,33 +17,33 @@ TOOLS = "zeroclaw.tools"
 PROVIDERS = "zeroclaw.providers"
 STORES = "zeroclaw.stores"
 EMULATORS = "zeroclaw.emulators"
-SHELVES = (CHANNELS, TOOLS, PROVIDERS, STORES, EMULATORS)
+GROUPS = (CHANNELS, TOOLS, PROVIDERS, STORES, EMULATORS)
 
 
-def names(shelf: str) -> tuple[str, ...]:
-    """Return the names on a shelf, sorted."""
-    return tuple(sorted({point.name for point in _on(shelf)}))
+def names(group: str) -> tuple[str, ...]:
+    """Return the names in a group of entry points, sorted."""
+    return tuple(sorted({point.name for point in _in(group)}))
 
 
-def load(shelf: str, name: str, *, key: str) -> object:
+def load(group: str, name: str, *, key: str) -> object:
     """Import what stands under a name.
 
     Args:
-        shelf: One of the constants above.
+        group: One of the constants above.
         name: As the package that brings it called it.
         key: The key path of the configuration that asks for it.
 
     Raises:
         ConfigError: Nothing stands there, or it can't be imported.
     """
-    for point in _on(shelf):
+    for point in _in(group):
         if point.name == name:
             found = call_now(point.load)
             if isinstance(found, Raised):
                 fault = f"{key}: `{name}` is installed but can't be loaded ({found.line})"
                 raise ConfigError((fault,)) from found.error
             return found
-    known = ", ".join(f"`{one}`" for one in names(shelf)) or "nothing"
+    known = ", ".join(f"`{one}`" for one in names(group)) or "nothing"
     raise ConfigError((f"{key}: `{name}` is not installed; installed are {known}",))
 
 
@@ -61,8 +61,8 @@ def resolve(target: str, *, key: str) -> object:
     return found
 
 
-def _on(shelf: str) -> EntryPoints:
-    return _installed(tuple(sys.path)).select(group=shelf)
+def _in(group: str) -> EntryPoints:
+    return _installed(tuple(sys.path)).select(group=group)
 
 
 @lru_cache(maxsize=1)
@@ -71,7 +71,7 @@ def _installed(_path: tuple[str, ...]) -> EntryPoints:
     # Before Python 3.12 this is a table by group, and only `select` is the same. Asked for each
     # group by itself it would read the packages as often.
     found = entry_points()
-    return EntryPoints(point for group in SHELVES for point in found.select(group=group))
+    return EntryPoints(point for group in GROUPS for point in found.select(group=group))
 
 
 def opened(opener: Callable[[], T], name: str, *, key: str) -> T:

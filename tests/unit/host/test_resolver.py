@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from zeroclaw.host.names import NameUnknown, resolve
+from zeroclaw.host.resolver import NameUnknown, resolve
 
 
 async def test_the_hosts_file_counts() -> None:
