@@ -1,4 +1,4 @@
-"""What the README and the guide show works: their examples are taken out of them and run."""
+"""What the README and the docs show works: their examples are taken out of them and run."""
 
 import re
 import sys
@@ -38,7 +38,8 @@ from zeroclaw.host import plugins
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "using.md").read_text(encoding="utf-8")
+DOCS = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
+GUIDE, EXTENDING = DOCS["using.md"], DOCS["extending.md"]
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANN = Principal(id="ann", sender="ann", channel="web", display="Ann", roles=frozenset())
@@ -46,7 +47,7 @@ ANN = Principal(id="ann", sender="ann", channel="web", display="Ann", roles=froz
 
 def section(title: str) -> dict[str, str]:
     """Return the examples below a heading, by language."""
-    text = README.split(f"\n### {title}\n", 1)[1].split("\n##", 1)[0]
+    text = EXTENDING.split(f"\n## {title}\n", 1)[1].split("\n##", 1)[0]
     return {match[1]: match[2] for match in BLOCKS.finditer(text)}
 
 
@@ -208,20 +209,23 @@ def test_links_lead_somewhere() -> None:
     """Each to a file, and to a heading of it where it names one."""
     headings = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
     anchors = {heading.lower().replace(" ", "-") for heading in headings}
-    links = re.findall(r"\]\(docs/using\.md#([\w-]+)\)", README)
+    every = "\n".join((README, *DOCS.values()))
+    links = re.findall(r"\]\((?:docs/)?using\.md#([\w-]+)\)", every)
     assert len(links) > 10
     assert set(links) <= anchors
+    beside = re.compile(r"\]\(([\w-]+\.\w+)(?:#[\w-]+)?\)")
     places = [
         *(ROOT / link for link in re.findall(r"\]\(((?:docs|tests)/[\w./-]+)", README)),
-        *(ROOT / "docs" / link for link in re.findall(r"\]\(([\w-]+\.\w+)\)", GUIDE)),
+        *(ROOT / "docs" / link for page in DOCS.values() for link in beside.findall(page)),
     ]
     assert [place for place in places if not place.is_file()] == []
 
 
-def test_what_the_readme_names_is_there() -> None:
+def test_what_the_docs_name_is_there() -> None:
     """Every path that stands in backticks exists."""
     named = re.findall(
-        r"`((?:zeroclaw|channels|tests|deploy|docs)/[\w./]*|[\w.]+\.(?:toml|py))`", README + GUIDE
+        r"`((?:zeroclaw|channels|tests|deploy|docs)/[\w./]*|[\w.]+\.(?:toml|py))`",
+        "\n".join((README, *DOCS.values())),
     )
     known = ("", "zeroclaw", "zeroclaw/gate")
     lost = [
@@ -242,4 +246,4 @@ def test_every_room_stands_in_the_map() -> None:
     rooms = {
         place.name for place in (ROOT / "zeroclaw").iterdir() if (place / "__init__.py").exists()
     }
-    assert {room for room in rooms if f"`{room}/`" not in README} == set()
+    assert {room for room in rooms if f"`{room}/`" not in DOCS["architecture.md"]} == set()
