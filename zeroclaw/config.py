@@ -26,7 +26,7 @@ from zeroclaw.language import Language
 from zeroclaw.listening import ListenerSettings, PublicSettings
 from zeroclaw.reference import SecretReference
 
-# What policies call people by, see `gate/statement.py`: on a channel named `role`, whoever calls
+# What policies call people by, see `gate/policy.py`: on a channel named `role`, whoever calls
 # themselves `operator` there would be written `role:operator`.
 _TAKEN = frozenset({"anyone", "channel", "person", "role"})
 _CONSOLE = "console"

@@ -13,9 +13,8 @@ from tests.bench.front import Front, Said
 from tests.bench.process import Daemon, running
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Query, ToolFacts
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement, StatementEffect
 from zeroclaw.value import Value
 
 CHATS = 200

@@ -63,8 +63,8 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.events import Event
 from zeroclaw.gate import approval, audit, receipt
-from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.switch import Halt, halt_put
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.tool import Tool

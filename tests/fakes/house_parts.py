@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from zeroclaw.channel import Capabilities, Channel, ChannelContext
 from zeroclaw.config import ChannelSettings, Config, PersonSettings
 from zeroclaw.daemon.checked import ChannelPart, Checked
-from zeroclaw.gate.statement import configured
+from zeroclaw.gate.policy import configured
 from zeroclaw.host.control import Answer, Control, Serve
 from zeroclaw.host.places import Places
 from zeroclaw.manifest import ChannelManifest

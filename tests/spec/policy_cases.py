@@ -5,7 +5,7 @@ from random import Random
 
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import Statement
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

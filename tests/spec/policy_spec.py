@@ -5,7 +5,7 @@ None for "could not be told", and each sentence is one line that can be read alo
 """
 
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import Statement
 from zeroclaw.value import replace
 
 

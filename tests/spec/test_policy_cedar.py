@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from tests.spec.policy_cases import RESOURCES, Case, draw_case
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import PolicySet, Statement
 
 pytestmark = pytest.mark.slow  # comparisons, hundreds of examples each
 

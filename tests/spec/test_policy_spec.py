@@ -14,8 +14,7 @@ from tests.spec.policy_cases import Case, draw_case
 from tests.spec.policy_spec import like, may_meet, meet, verdict
 from zeroclaw.gate import policy
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import PolicySet, Statement
 
 pytestmark = pytest.mark.slow  # comparisons, hundreds of examples each
 

@@ -18,7 +18,7 @@ from zeroclaw.config import (
     channel_settings,
     parse,
 )
-from zeroclaw.gate.statement import Statement, configured
+from zeroclaw.gate.policy import Statement, configured
 from zeroclaw.reference import SecretReference
 
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")

@@ -29,11 +29,9 @@ from zeroclaw import (
     ToolContext,
 )
 from zeroclaw.config import channel_settings, parse
-from zeroclaw.gate import statement
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.host import plugins
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +157,7 @@ def test_the_condition_denies_large_orders(monkeypatch: pytest.MonkeyPatch) -> N
     exec(examples["python"], names)
     condition = cast("Condition", names["argument_above"])
     known = {**CONDITIONS, "argument_above": condition}
-    monkeypatch.setattr(statement, "CONDITIONS", known)
+    monkeypatch.setattr("zeroclaw.gate.policy.CONDITIONS", known)
     entries = parse(examples["toml"]).policy.statement
     with pytest.raises(ValueError, match="must be a table"):
         condition(50)

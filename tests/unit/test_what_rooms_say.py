@@ -20,7 +20,7 @@ ELSEWHERE = {
     "gate/card_arguments.py": "why a call may not run",
     "gate/decide.py": "why a call may not run",
     "gate/protection.py": "why a call may not run",
-    "gate/refusal.py": "what is read in place of a result",
+    "gate/verdict.py": "what is read in place of a result",
     "gate/ruling.py": "why a call may not run",
     "gate/wording.py:_RETURNED": "how a result is wrapped",
     "gate/wording.py:told_the_model": "what is read in place of a result",
@@ -41,8 +41,7 @@ ELSEWHERE = {
     "daemon/serving.py:public": "faults of a configuration",
     "daemon/tools.py:NO_SANDBOX": "why there is no shell: `doctor`, and the model",
     "gate/audit.py": "what is wrong with a chain",
-    "gate/policy.py": "`policy explain`",
-    "gate/statement.py": "faults of a configuration",
+    "gate/policy.py": "`policy explain`, and faults of a configuration",
     "gate/shipped.py": "`policy show`",
     "gate/vocabulary.py": "faults of a configuration",
     "inbound/explaining.py": "`policy explain`",
@@ -53,7 +52,7 @@ ELSEWHERE = {
     "inbound/supervisor.py:fault_line": "an error's line",
     # for programs, or typed as it is
     "gate/action.py": "errors of a codec",
-    "gate/screen.py": "a mark that people compare, the same for everybody",
+    "gate/receipt_screen.py": "a mark that people compare, the same for everybody",
     "inbound/commands.py:COMMANDS": "how a command is typed",
     "keeping/page.py": "the page of an export",
 }

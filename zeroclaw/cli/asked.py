@@ -12,9 +12,8 @@ from zeroclaw.daemon.parts import protected_in
 from zeroclaw.daemon.tools import Kept, open_tools
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, configured
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.gate.statement import configured
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places

@@ -20,7 +20,7 @@ def command(path: Path, config: Path | None, data_dir: Path | None) -> None:
     receipts, readable by you alone. `zeroclaw restore PATH` puts it back. The configuration and
     the workspaces are not in it.
     """
-    from zeroclaw.gate.keys import FILE
+    from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.copies import back_up
 
     shown = -1

@@ -31,8 +31,8 @@ async def receipts_in(place: Path, text: str) -> tuple[Shown, ...]:
 
 async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
     # The store is only loaded when no daemon holds it.
-    from zeroclaw.gate.keys import FILE, Keys, read_keys
     from zeroclaw.gate.receipt import Key
+    from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.receipts import Receipts
     from zeroclaw.stores.sqlite import open_store

@@ -17,7 +17,7 @@ def command(path: Path, config: Path | None, data_dir: Path | None, *, force: bo
     PATH is what `zeroclaw backup` made. It is checked whole before anything is replaced, and it
     stays as it is. Messages that platforms deliver again since then are answered again.
     """
-    from zeroclaw.gate.keys import FILE
+    from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.copies import restore
 
     place = data_place(config, data_dir)

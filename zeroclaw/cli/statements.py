@@ -9,13 +9,13 @@ from zeroclaw.cli.asked import offered_here
 from zeroclaw.config import Config
 from zeroclaw.daemon.checked import vocabulary_of
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
+from zeroclaw.gate.policy import Statement, configured
 from zeroclaw.gate.shipped import (
     BASE,
     Autonomy,
     approver_statement,
     autonomy_statements,
 )
-from zeroclaw.gate.statement import Statement, configured
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.inbound.explaining import Explained
 from zeroclaw.record import to_json

@@ -9,8 +9,7 @@ from typing import assert_never
 
 from zeroclaw.console.frame import Place, button
 from zeroclaw.console.markup import Html, Node, coded, joined, panel, pill, table, tag
-from zeroclaw.gate.policy import Considered, Decision
-from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.gate.policy import Considered, Decision, Statement, StatementEffect
 from zeroclaw.record import to_json
 from zeroclaw.value import Value
 

@@ -13,8 +13,8 @@ from zeroclaw.daemon.choice import AUTO
 from zeroclaw.daemon.tools import OURS
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
+from zeroclaw.gate.policy import Statement, check_statement, configured
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.gate.statement import Statement, check_statement, configured
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.references import Secret, resolve, values_to_redact

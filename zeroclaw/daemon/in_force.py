@@ -5,9 +5,8 @@ configuration. Rooms are handed a way to ask, and ask each time.
 """
 
 from zeroclaw.config import Config
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.gate.statement import Statement
 from zeroclaw.inbound.switch import Halt
 
 

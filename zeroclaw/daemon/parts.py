@@ -14,8 +14,8 @@ from zeroclaw.config import Config, ProviderSettings
 from zeroclaw.daemon.checked import Checked
 from zeroclaw.daemon.in_force import InForce
 from zeroclaw.daemon.tools import kept_in, open_tools
-from zeroclaw.gate.keys import Keys, open_keys
 from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.receipt_keys import Keys, open_keys
 from zeroclaw.host import places, plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control

@@ -12,7 +12,7 @@ from zeroclaw.daemon.parts import Parts
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
 from zeroclaw.errors import ConfigError, PortInUse
-from zeroclaw.gate.screen import screen_shown
+from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript

@@ -14,8 +14,7 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.refusal import Refusals
-from zeroclaw.gate.verdict import GateSettings
+from zeroclaw.gate.verdict import GateSettings, Refusals
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People

@@ -20,7 +20,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
-from zeroclaw.gate.screen import screen_shown
+from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors

@@ -26,7 +26,7 @@ from zeroclaw.envelope import (
     Principal,
     TurnId,
 )
-from zeroclaw.gate.reasons import Reason, why_asked
+from zeroclaw.gate.policy import Reason, why_asked
 from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.language import ENGLISH, Language
 from zeroclaw.store import Put, RowKind

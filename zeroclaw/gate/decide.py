@@ -40,29 +40,26 @@ from zeroclaw.gate.card_arguments import (
 )
 from zeroclaw.gate.conditions import Query, facts_of
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
-from zeroclaw.gate.policy import Decision, PolicySet
+from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_denied
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.reasons import reasons_of, why_denied
-from zeroclaw.gate.refusal import (
-    NAME_CHARS,
-    Refusals,
-    invalid_arguments,
-    too_many_calls,
-    unknown_tool,
-)
 from zeroclaw.gate.ruling import Ruling, permits, rule
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.taint import Taint
 from zeroclaw.gate.verdict import (
+    NAME_CHARS,
     Allowed,
     Asked,
     Cleared,
     Denied,
     GatedBatch,
     GateSettings,
+    Refusals,
     Setting,
     Stopped,
     Verdict,
+    invalid_arguments,
+    too_many_calls,
+    unknown_tool,
 )
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor

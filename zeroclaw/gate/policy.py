@@ -1,4 +1,14 @@
-"""The policy: one engine that answers allow, ask or deny, and names the statements that did.
+"""The policy: its statements, and the one engine that answers allow, ask or deny by them (pure).
+
+Principals are `anyone`, `role:<name>`, `channel:<name>`, or a principal's id to the letter
+(`person:ann`, `telegram:4711`). Actions and resources are patterns in which `*` stands for any
+run of characters, `/` included, as in IAM; there is no other sign. Actions: `tool:<name>`,
+`command:<name>`, `approve:<tool>` (who may answer an approval). Resources: `file:/real/path`,
+`host:<name>:<port>`, `sandbox:<place>`, `notes:of:<principal>` and `notes:in:<chat>`,
+`results:<conversation>`, `attachment:<conversation>/<number>`, always compared in their normal
+form, so a folder and what is in it are two patterns: `file:/srv/notes`, `file:/srv/notes/*`. A
+call's own resource may hold a `*` too: `host:*` is what a sandbox with network grants, and stands
+for all of it.
 
 The rules, each of which stands in `tests/spec/policy_spec.py` once more:
 
@@ -14,17 +24,204 @@ The rules, each of which stands in `tests/spec/policy_spec.py` once more:
 - A statement that names resources never matches a call without them.
 - Resources that could not be determined fit every deny and ask, and no allow at all.
 - A condition that raises counts as holding for deny and ask, and as failing for allow.
+
+`Decision.why` is English, for the model and the command line; the `why_…` functions say the same in
+the language of whoever reads it. What an operator wrote into a statement's note stays as it is
+written; the notes of shipped statements are translated.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, cast, get_args
 
+from zeroclaw import sentences
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, Test
-from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.gate.taint import Source, in_words
+from zeroclaw.language import Language, Sentence
+from zeroclaw.resource import resource_form
 from zeroclaw.tool import BELOW
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value, field, replace
+
+StatementEffect = Literal["allow", "ask", "deny"]
+EFFECTS: tuple[StatementEffect, ...] = get_args(StatementEffect)
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_PRINCIPAL = re.compile(r"anyone|(?!anyone:)[^\s:*]+:[^\s*]+")
+_ACTION = re.compile(r"\*|(tool|command|approve):\S+")
+_RESOURCE = re.compile(r"\*|file:[/*].*|(host|sandbox|notes|results|attachment):.+", re.DOTALL)
+# What there is but files and hosts, as tools name it, see the docstring above.
+_OTHERS: Mapping[str, re.Pattern[str]] = {
+    "sandbox": re.compile(r"workspace|none"),
+    "notes": re.compile(r"of:[^:]+:.+|in:.+"),
+    "results": re.compile(r"[^:/]+"),
+    "attachment": re.compile(r"[^:/]+/[1-9][0-9]*"),
+}
+
+
+class Statement(Value):
+    """One sentence of the policy; the order of statements means nothing.
+
+    Attributes:
+        id: Unique in the whole policy; decisions name it. Shipped ones hold a dot.
+        effect: Deny beats ask beats allow.
+        principals: Whom it is about, any of them.
+        actions: What it is about, any of these patterns.
+        resources: Which things it is about; empty for whatever the call touches.
+        when: Conditions by name, all of which must hold.
+        note: Why it exists, one line for the person who reads the decision.
+    """
+
+    id: str
+    effect: StatementEffect
+    principals: tuple[str, ...]
+    actions: tuple[str, ...]
+    resources: tuple[str, ...] = ()
+    when: Mapping[str, object] = field(default_factory=dict[str, object])
+    note: str = ""
+
+
+def configured(
+    entries: Sequence[Mapping[str, object]], path: str = "policy.statement"
+) -> tuple[Statement, ...]:
+    """Return the statements of a configuration.
+
+    Raises:
+        ConfigError: With every fault of every entry.
+    """
+    statements: list[Statement] = []
+    faults: list[str] = []
+    seen: set[str] = set()
+    for number, entry in enumerate(entries):
+        here = f"{path}[{number}]"
+        checked = check_statement(entry, here)
+        if not isinstance(checked, Statement):
+            faults.extend(checked)
+        elif checked.id in seen:
+            faults.append(f"{here}.id: `{checked.id}` is used by another statement")
+        else:
+            seen.add(checked.id)
+            statements.append(checked)
+    if faults:
+        raise ConfigError(tuple(faults))
+    return tuple(statements)
+
+
+def check_statement(entry: Mapping[str, object], path: str) -> Statement | tuple[str, ...]:
+    """Return the statement that the entry describes, or all its faults with their key paths."""
+    faults = [
+        f"{path}.{_shown(key)}: unknown key, allowed are {', '.join(_KEYS)}"
+        for key in sorted(set(entry) - set(_KEYS))
+    ]
+    name = _text(entry, "id", path, faults)
+    if name and not _ID.fullmatch(name):
+        faults.append(f"{path}.id: must be lower-case letters, digits, `-` and `_`")
+    effect: StatementEffect | None = next(
+        (known for known in EFFECTS if known == entry.get("effect")), None
+    )
+    if effect is None:
+        faults.append(f"{path}.effect: must be one of {', '.join(EFFECTS)}")
+    note = _text(entry, "note", path, faults) if "note" in entry else ""
+    if len(note.splitlines()) > 1:
+        faults.append(f"{path}.note: must be one line")
+    principals = _patterns(entry, "principals", path, _PRINCIPAL, faults)
+    actions = _patterns(entry, "actions", path, _ACTION, faults)
+    resources: tuple[str, ...] = ()
+    if "resources" in entry:
+        written = _patterns(entry, "resources", path, _RESOURCE, faults)
+        resources = tuple(_resource(one, f"{path}.resources", faults) for one in written)
+    when = _conditions(entry.get("when", {}), f"{path}.when", faults)
+    if faults or effect is None:
+        return tuple(faults)
+    return Statement(
+        id=name,
+        effect=effect,
+        principals=principals,
+        actions=actions,
+        resources=resources,
+        when=when,
+        note=note,
+    )
+
+
+_KEYS = ("id", "effect", "principals", "actions", "resources", "when", "note")
+
+_ALLOWED = {
+    "principals": "`anyone`, `role:<name>`, `person:<name>`, `channel:<name>` or `<channel>:<id>`",
+    "actions": "`tool:<name>`, `command:<name>`, `approve:<tool>` or `*`, with `*` as wildcard",
+    "resources": "`file:/<real path>`, `host:<name>:<port>`, `sandbox:<place>`, `notes:<whose>`, "
+    "`results:<conversation>` or `attachment:<conversation>/<number>`, with `*` as wildcard; leave the key out for any",
+}
+
+
+def _shown(value: object) -> str:
+    """Return what somebody wrote so that it stays on one line."""
+    return " ".join(str(value).split())[:200]
+
+
+def _text(entry: Mapping[str, object], key: str, path: str, faults: list[str]) -> str:
+    value = entry.get(key)
+    if isinstance(value, str) and value:
+        return value
+    faults.append(f"{path}.{key}: must be a text that is not empty")
+    return ""
+
+
+def _patterns(
+    entry: Mapping[str, object], key: str, path: str, form: re.Pattern[str], faults: list[str]
+) -> tuple[str, ...]:
+    """Return a list of texts of one form.
+
+    An empty list is a fault: it could mean nobody as well as anybody.
+    """
+    value = entry.get(key)
+    if not isinstance(value, list | tuple) or not value:
+        faults.append(f"{path}.{key}: must be a list of {_ALLOWED[key]}")
+        return ()
+    items = cast("Sequence[object]", value)
+    faults.extend(
+        f"{path}.{key}: `{_shown(item)}` is not one of {_ALLOWED[key]}"
+        for item in items
+        if not isinstance(item, str) or not form.fullmatch(item)
+    )
+    return tuple(str(item) for item in items)
+
+
+def _resource(written: str, path: str, faults: list[str]) -> str:
+    """Return a resource in the form in which tools name it; one that has none is a fault."""
+    kind, _, rest = written.partition(":")
+    known = _OTHERS.get(kind)
+    try:
+        form = resource_form(written)
+    except ValueError as error:
+        faults.append(f"{path}: `{_shown(written)}` {error}")
+        return written
+    if known is not None and "*" not in rest and not known.fullmatch(rest):
+        names = "`sandbox:workspace`, `notes:of:<principal>`, `attachment:<conversation>/<number>`"
+        faults.append(f"{path}: `{_shown(written)}` is nothing that a tool names, such as {names}")
+    return form
+
+
+def _conditions(value: object, path: str, faults: list[str]) -> dict[str, object]:
+    if not isinstance(value, Mapping):
+        faults.append(f"{path}: must be a table of conditions")
+        return {}
+    when = {str(key): item for key, item in cast("Mapping[object, object]", value).items()}
+    for name, item in when.items():
+        condition = CONDITIONS.get(name)
+        if condition is None:
+            faults.append(
+                f"{path}.{_shown(name)}: unknown condition, known are {', '.join(CONDITIONS)}"
+            )
+            continue
+        try:
+            condition(item)
+        except ValueError as error:
+            faults.append(f"{path}.{name}: {error}")
+    return when
+
 
 Matcher = Callable[[str], bool]
 
@@ -322,3 +519,80 @@ def overlaps(one: str, other: str) -> bool:
             else:
                 ends[at] = char == other[at] and before[at + 1]
     return ends[0]
+
+
+SHIPPED: Mapping[str, Sentence] = {
+    "supervised.effects": sentences.IT_DOES_MORE_THAN_READ,
+    "supervised.risk": sentences.ITS_RISK_IS_NOT_LOW,
+    "readonly.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
+    "supervised.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
+    "supervised.undeclared": sentences.IT_IS_UNDECLARED,
+    "full.undeclared": sentences.IT_IS_UNDECLARED,
+    "full.untrusted": sentences.IT_IS_UNTRUSTED,
+}
+"""What shipped statements say that people read in chats, by their ids."""
+
+
+class Reason(Value):
+    """A statement that made a decision.
+
+    Attributes:
+        statement: Its id.
+        note: What it says of itself, empty for nothing.
+        sources: Of the untrusted text, where the statement asks about that.
+    """
+
+    statement: str
+    note: str = ""
+    sources: tuple[Source, ...] = ()
+
+
+def reasons_of(
+    policy: PolicySet, decision: Decision, sources: tuple[Source, ...] = ()
+) -> tuple[Reason, ...]:
+    """Return the statements that made a decision of this policy, about text from these sources."""
+    return tuple(
+        Reason(
+            statement=one.id,
+            note=one.note,
+            sources=sources if "untrusted" in one.when else (),
+        )
+        for one in policy.statements
+        if one.id in decision.statements
+    )
+
+
+def why_asked(reasons: Iterable[Reason], language: Language) -> str:
+    """Return why a call is put to a person; one line."""
+    return "; ".join(
+        sentences.STATEMENT_ASKS.to(language, id=one.statement, note=_note(one, language))
+        for one in reasons
+    )
+
+
+def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
+    """Return why the policy does not allow what a person wants to do themselves; one line."""
+    decision = policy.decide(query)
+    if decision.effect == "ask":
+        # There is no card for what a person does themselves.
+        return why_asked(reasons_of(policy, decision), language)
+    return why_denied(policy, decision, query, language)
+
+
+def why_denied(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
+    """Return why this decision of the policy is a no; one line."""
+    if not decision.statements:
+        return sentences.NO_STATEMENT_ALLOWS.to(
+            language, action=query.action, principal=query.principal.id
+        )
+    return "; ".join(
+        sentences.STATEMENT_DENIES.to(language, id=one.statement, note=_note(one, language))
+        for one in reasons_of(policy, decision)
+    )
+
+
+def _note(reason: Reason, language: Language) -> str:
+    shipped = SHIPPED.get(reason.statement)
+    said = reason.note if shipped is None else shipped.to(language)
+    came = f" ({in_words(reason.sources, language)})" if reason.sources else ""
+    return f": {said}{came}" if said or came else ""

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import Literal, assert_never
 
 from zeroclaw import sentences
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import PolicySet, Statement
 
 Autonomy = Literal["readonly", "supervised", "full"]
 

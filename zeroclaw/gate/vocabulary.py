@@ -11,8 +11,7 @@ from difflib import get_close_matches
 
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import CONDITIONS, Query, ToolFacts
-from zeroclaw.gate.policy import wildcard
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import Statement, wildcard
 from zeroclaw.value import Value, field
 
 ABOUT_TOOLS = frozenset(

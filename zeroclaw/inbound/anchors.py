@@ -11,7 +11,7 @@ from datetime import datetime
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.gate import audit, cutting
+from zeroclaw.gate import audit
 from zeroclaw.store import (
     Append,
     Commit,
@@ -74,10 +74,10 @@ class Anchors:
             if not first or audit.read(first[0].body).at >= before:
                 return False  # mostly; the rest of a long chain would be read for nothing
             chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, STREAM)]
-            last = cutting.cut_point(chain, before)
+            last = audit.cut_point(chain, before)
             if last is None:
                 return False
-            needed = cutting.carried(
+            needed = audit.carried(
                 [entry.body for entry in chain if entry.sequence <= last.sequence],
                 [entry.body for entry in chain if entry.sequence > last.sequence],
                 frozenset(await self._store.streams(LogKind.AUDIT)) - {STREAM},

@@ -14,8 +14,7 @@ from zeroclaw.config import WhileBusy
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.reasons import why_refused
+from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound import language_command
 from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.conversations import Conversations, Found

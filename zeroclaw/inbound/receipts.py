@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
-from zeroclaw.gate.keys import Keys
-from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.gate.receipt_keys import Keys
+from zeroclaw.gate.receipt_screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.store import LogKind, Store
 from zeroclaw.turn.desk import read_history

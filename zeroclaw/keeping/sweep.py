@@ -12,7 +12,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.config import RetentionSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
-from zeroclaw.gate import audit, cutting
+from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, Anchors
 from zeroclaw.keeping.ages import (
     DUE,
@@ -253,7 +253,7 @@ class Retention:
         if newest is not None and is_forgotten and audit.read(newest.body).at < before:
             return newest  # nobody can append to it any more, so all of it may go
         chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
-        return cutting.cut_point(chain, before)
+        return audit.cut_point(chain, before)
 
     # --- conversations -------------------------------------------------------------------------
 

@@ -26,8 +26,8 @@ from zeroclaw.errors import (
     ZeroclawError,
 )
 from zeroclaw.foreign import Raised, call
-from zeroclaw.gate import screen
-from zeroclaw.gate.screen import Lookup, Screening
+from zeroclaw.gate import receipt_screen
+from zeroclaw.gate.receipt_screen import Lookup, Screening
 from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, FinishReason, ToolCall, Usage
 from zeroclaw.provider import (
@@ -166,8 +166,8 @@ class Asking:
         rest = self._redactor.flush(answer.redaction)
         answer.redaction = Redaction()
         answer.texts.append(rest)
-        answer.screening, marked = screen.feed(answer.screening, rest, self._lookup)
-        marked += screen.flush(answer.screening, self._lookup)
+        answer.screening, marked = receipt_screen.feed(answer.screening, rest, self._lookup)
+        marked += receipt_screen.flush(answer.screening, self._lookup)
         await self._show(number, answer, marked, is_last=True)
 
     async def _take(self, number: int, answer: _Answer, event: StreamEvent) -> None:
@@ -188,7 +188,7 @@ class Asking:
         answer.redaction, safe = self._redactor.feed(answer.redaction, text)
         if safe:
             answer.texts.append(safe)
-            answer.screening, marked = screen.feed(answer.screening, safe, self._lookup)
+            answer.screening, marked = receipt_screen.feed(answer.screening, safe, self._lookup)
             await self._show(number, answer, marked, is_last=is_last)
 
     async def _show(self, number: int, answer: _Answer, text: str, *, is_last: bool) -> None:

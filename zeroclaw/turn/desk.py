@@ -11,7 +11,7 @@ from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
-from zeroclaw.gate.screen import Verdict
+from zeroclaw.gate.receipt_screen import Verdict
 from zeroclaw.store import (
     Append,
     Commit,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 from zeroclaw.delivery.rows import File, file_row
 from zeroclaw.envelope import Address, ConversationId, TurnId
-from zeroclaw.gate import screen
-from zeroclaw.gate.refusal import encodable
+from zeroclaw.gate import receipt_screen
+from zeroclaw.gate.verdict import encodable
 from zeroclaw.language import Language
 from zeroclaw.readers.formats import recognise
 from zeroclaw.redact import Redactor
@@ -123,7 +123,9 @@ def _shown(file: ToolFile, redactor: Redactor) -> ToolFile:
 
 def _harmless(text: str, redactor: Redactor) -> str:
     """Return a text without secrets, in which every receipt is false: none was looked up."""
-    return screen.screen(redactor.redact(encodable(text)), lambda _: screen.Forged())
+    return receipt_screen.screen(
+        redactor.redact(encodable(text)), lambda _: receipt_screen.Forged()
+    )
 
 
 def _one_line(name: str) -> str:

@@ -10,7 +10,7 @@ from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
-from zeroclaw.gate import audit, screen
+from zeroclaw.gate import audit, receipt_screen
 from zeroclaw.language import Says
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Write
@@ -228,7 +228,7 @@ class Finishing:
         text, verdicts = done.text, Verdicts(self._rooms, desk)
         if opened.call is not None and text:
             await verdicts.refresh()
-            text = screen.screen(text, verdicts.lookup)
+            text = receipt_screen.screen(text, verdicts.lookup)
         text, receipts = await verdicts.take_out(text, opened.principal.language)
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
         language = opened.principal.language

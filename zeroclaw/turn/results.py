@@ -16,9 +16,9 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
 from zeroclaw.gate.action import Action, action_hash
-from zeroclaw.gate.keys import Keys
-from zeroclaw.gate.refusal import encodable
+from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.taint import Source
+from zeroclaw.gate.verdict import encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolMessage

@@ -11,9 +11,9 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import Address, ConversationId, Principal, Reader
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.refusal import Refusals
+from zeroclaw.gate.receipt_keys import Keys
+from zeroclaw.gate.verdict import Refusals
 from zeroclaw.provider import Provider
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store

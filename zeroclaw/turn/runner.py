@@ -16,7 +16,7 @@ from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.reasons import why_refused
+from zeroclaw.gate.policy import why_refused
 from zeroclaw.gate.taint import joined
 from zeroclaw.language import Says
 from zeroclaw.message import ToolCall, UserMessage

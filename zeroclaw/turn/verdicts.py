@@ -12,12 +12,12 @@ from zeroclaw import sentences
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.foreign import Raised, call_now
-from zeroclaw.gate import audit, receipt, screen
+from zeroclaw.gate import audit, receipt, receipt_screen
 from zeroclaw.gate.action import Action, from_row
-from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.receipt import PREFIX_PLAIN
-from zeroclaw.gate.refusal import encodable
-from zeroclaw.gate.screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.gate.receipt_keys import Keys
+from zeroclaw.gate.receipt_screen import Earlier, Forged, Valid, Verdict
+from zeroclaw.gate.verdict import encodable
 from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
@@ -75,11 +75,11 @@ class Verdicts:
         """Return a text as people read it, and the receipts that were in it."""
         if PREFIX_PLAIN in text:
             await self.refresh()
-        return screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))
+        return receipt_screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))
 
     def without_receipts(self, text: str, language: Language) -> str:
         """Return a text as people read it while it is written."""
-        return screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))[0]
+        return receipt_screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))[0]
 
     def _summary(self, action: Action) -> str:
         """Return a tool's own line about a call, as it stood on its card."""

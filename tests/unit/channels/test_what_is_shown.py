@@ -23,7 +23,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw import Capabilities, Outgoing, Rendered
 from zeroclaw.delivery.account import Account
-from zeroclaw.gate.screen import FALSE_MARK, Forged, screen, screen_shown
+from zeroclaw.gate.receipt_screen import FALSE_MARK, Forged, screen, screen_shown
 from zeroclaw.redact import MARKER, Redactor, disguise
 
 SECRET = "sk-Live_4fGh8Kq2Zt7Lm0Pw"

@@ -23,8 +23,7 @@ from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.statement import Statement
+from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.value import replace
 
 TOLD = Told(

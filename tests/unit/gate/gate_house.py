@@ -13,9 +13,8 @@ from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt import Key
-from zeroclaw.gate.refusal import Refusals
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.verdict import Denied, GatedBatch, GateSettings, Setting
+from zeroclaw.gate.verdict import Denied, GatedBatch, GateSettings, Refusals, Setting
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, ToolOutput, ToolSpec

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Query, ToolFacts
-from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.gate.policy import Statement, StatementEffect
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANN = Principal(id="person:ann", roles=frozenset({"operator"}), channel="web", sender="7")

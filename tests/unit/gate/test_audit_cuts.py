@@ -18,12 +18,13 @@ from zeroclaw.gate.audit import (
     Kind,
     Written,
     anchors_of,
+    carried,
     cut_of,
+    cut_point,
     head_of,
     link,
     verify,
 )
-from zeroclaw.gate.cutting import carried, cut_point
 from zeroclaw.store import LogEntry
 from zeroclaw.value import replace
 

@@ -27,10 +27,9 @@ from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.decide import MOST_CALLS
 from zeroclaw.gate.grant import grant_for
-from zeroclaw.gate.reasons import Reason
+from zeroclaw.gate.policy import Reason, Statement
 from zeroclaw.gate.scope import scope_of
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.gate.statement import Statement
 from zeroclaw.gate.verdict import Allowed, Asked, Denied
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace

@@ -26,9 +26,8 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid
 from zeroclaw.gate import receipt
 from zeroclaw.gate.receipt import Fields
-from zeroclaw.gate.refusal import REASON_CHARS, Refusals
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.verdict import Allowed, Denied
+from zeroclaw.gate.verdict import REASON_CHARS, Allowed, Denied, Refusals
 from zeroclaw.redact import MARKER, Redaction, Redactor
 from zeroclaw.tool import Arguments
 from zeroclaw.value import replace

@@ -8,8 +8,14 @@ from tests.unit.gate.policy_questions import ANN, BOB, query, statement
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.conditions import Condition, Query
-from zeroclaw.gate.policy import Considered, Decision, PolicySet, wildcard
-from zeroclaw.gate.statement import Statement, StatementEffect
+from zeroclaw.gate.policy import (
+    Considered,
+    Decision,
+    PolicySet,
+    Statement,
+    StatementEffect,
+    wildcard,
+)
 
 
 def effect_of(*statements: Statement, ask: Query) -> str:

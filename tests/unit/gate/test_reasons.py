@@ -7,10 +7,17 @@ import pytest
 
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.policy import PolicySet
-from zeroclaw.gate.reasons import SHIPPED, Reason, reasons_of, why_asked, why_refused
+from zeroclaw.gate.policy import (
+    SHIPPED,
+    PolicySet,
+    Reason,
+    Statement,
+    StatementEffect,
+    reasons_of,
+    why_asked,
+    why_refused,
+)
 from zeroclaw.gate.shipped import Autonomy, assemble
-from zeroclaw.gate.statement import Statement, StatementEffect
 from zeroclaw.language import Language
 
 ANN = Principal(id="person:ann", roles=frozenset(), channel="chat", sender="1")

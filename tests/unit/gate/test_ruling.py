@@ -13,13 +13,11 @@ from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call
 from tests.unit.gate.policy_questions import query, statement
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.refusal import Refusals
 from zeroclaw.gate.ruling import rule, rule_answer
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement, configured
-from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, GateSettings
+from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, GateSettings, Refusals
 from zeroclaw.redact import Redactor
 from zeroclaw.tools.files import FilesSettings, tools
 from zeroclaw.value import replace

@@ -5,9 +5,8 @@ import pytest
 from tests.unit.gate.policy_questions import ANN, BOB, NOW, query, statement
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import ToolFacts
-from zeroclaw.gate.policy import Decision
+from zeroclaw.gate.policy import Decision, Statement
 from zeroclaw.gate.shipped import BASE, Autonomy, assemble, autonomy_statements, halt_statement
-from zeroclaw.gate.statement import Statement
 from zeroclaw.tool import Effect, Risk
 from zeroclaw.value import replace
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from zeroclaw.errors import ConfigError
-from zeroclaw.gate.statement import Statement, check_statement, configured
+from zeroclaw.gate.policy import Statement, check_statement, configured
 
 GOOD: dict[str, object] = {
     "id": "office-hours",

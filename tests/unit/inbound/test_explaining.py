@@ -17,12 +17,10 @@ from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.audit import Kind
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.policy import PolicySet
+from zeroclaw.gate.policy import EFFECTS, PolicySet, Statement, StatementEffect
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.refusal import Refusals
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import EFFECTS, Statement, StatementEffect
-from zeroclaw.gate.verdict import GateSettings
+from zeroclaw.gate.verdict import GateSettings, Refusals
 from zeroclaw.inbound.explaining import EXAMPLE, Explained, Explainer, asker_of
 from zeroclaw.inbound.known import Known
 from zeroclaw.inbound.people import People

@@ -1,8 +1,8 @@
 """The menu of a channel: what the policy lets everybody use, and operators."""
 
 from tests.fakes.manual_clock import EPOCH
+from zeroclaw.gate.policy import Statement
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.statement import Statement
 from zeroclaw.inbound.commands import COMMANDS
 from zeroclaw.inbound.menu import menu_of
 from zeroclaw.inbound.people import Seat

@@ -15,8 +15,8 @@ from zeroclaw.config import ApprovalSettings, RuntimeSettings
 from zeroclaw.envelope import ActionId, ConversationId, TurnId
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.gate.action import Action, propose
-from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.receipt import Key, find_tokens
+from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Commit, DurablePoint, PutBlob, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput

@@ -12,8 +12,8 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import receipt
 from zeroclaw.gate.action import Action
-from zeroclaw.gate.keys import Keys
 from zeroclaw.gate.receipt import Key
+from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.tool import ToolOutput
 from zeroclaw.turn.kept import id_of

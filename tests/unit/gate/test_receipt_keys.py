@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.gate.keys import FILE, Keys, StoredKey, StoredKeys, open_keys
+from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, open_keys
 from zeroclaw.record import encode
 
 DAY = timedelta(days=1)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.mutant import mutant
-from zeroclaw.gate import screen as room
-from zeroclaw.gate.screen import (
+from zeroclaw.gate import receipt_screen as room
+from zeroclaw.gate.receipt_screen import (
     FALSE_MARK,
     Earlier,
     Forged,
