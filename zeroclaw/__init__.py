@@ -75,7 +75,6 @@ from zeroclaw.errors import (
     ToolFailed,
     ZeroclawError,
 )
-from zeroclaw.language import Language
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.message import (
@@ -105,8 +104,9 @@ from zeroclaw.provider import (
 )
 from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
+from zeroclaw.text.escape import escape_invisible, without_markup
+from zeroclaw.text.language import Language
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec
-from zeroclaw.unseen import spelled_out, without_markup
 from zeroclaw.value import Hidden, Value, field, replace
 
 __all__ = [
@@ -216,9 +216,9 @@ __all__ = [
     "UserMessage",
     "Value",
     "ZeroclawError",
+    "escape_invisible",
     "field",
     "replace",
-    "spelled_out",
     "without_credentials",
     "without_markup",
 ]

@@ -7,31 +7,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from zeroclaw import sentences
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import Choice
-from zeroclaw.language import Fact, Language, Sentence
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Fact, Language, Sentence
 
 _LABELS: Mapping[Choice, tuple[Sentence, Sentence]] = {
-    "once": (sentences.CARD_ONCE, sentences.CARD_ONCE_SHORT),
-    "for_a_time": (sentences.CARD_FOR_A_TIME, sentences.CARD_FOR_A_TIME_SHORT),
-    "deny": (sentences.CARD_DENY, sentences.CARD_DENY_SHORT),
-    "deny_with_reason": (sentences.CARD_DENY_BECAUSE, sentences.CARD_DENY_BECAUSE_SHORT),
+    "once": (catalogue.CARD_ONCE, catalogue.CARD_ONCE_SHORT),
+    "for_a_time": (catalogue.CARD_FOR_A_TIME, catalogue.CARD_FOR_A_TIME_SHORT),
+    "deny": (catalogue.CARD_DENY, catalogue.CARD_DENY_SHORT),
+    "deny_with_reason": (catalogue.CARD_DENY_BECAUSE, catalogue.CARD_DENY_BECAUSE_SHORT),
 }
 _ENDED: Mapping[Literal["approved", "denied", "expired", "stopped"], Sentence] = {
-    "approved": sentences.CARD_APPROVED,
-    "denied": sentences.CARD_DENIED,
-    "expired": sentences.CARD_EXPIRED,
-    "stopped": sentences.CARD_STOPPED,
+    "approved": catalogue.CARD_APPROVED,
+    "denied": catalogue.CARD_DENIED,
+    "expired": catalogue.CARD_EXPIRED,
+    "stopped": catalogue.CARD_STOPPED,
 }
 
 NAMELESS: Mapping[str, Sentence] = {
     one.en: one
     for one in (
-        sentences.BY_CONSOLE,
-        sentences.BY_OPERATOR_HERE,
-        sentences.BY_PRINTED_CODE,
-        sentences.BY_CONFIGURATION,
+        catalogue.BY_CONSOLE,
+        catalogue.BY_OPERATOR_HERE,
+        catalogue.BY_PRINTED_CODE,
+        catalogue.BY_CONFIGURATION,
     )
 }
 """Who has no name, by what stands in a row in place of one."""
@@ -54,7 +54,7 @@ class CardWords:
 
     def head(self, who: str, at: str) -> str:
         """Return its first line: who set the calls off, and until when silence is no denial."""
-        return sentences.CARD_HEAD.to(self.language, who=who, at=at)
+        return catalogue.CARD_HEAD.to(self.language, who=who, at=at)
 
     def label(self, choice: Choice) -> str:
         """Return what the button of an answer says, on a card of one call."""
@@ -66,7 +66,7 @@ class CardWords:
 
     def by_number(self, number: int) -> str:
         """Return how a call is answered where there is no button."""
-        return sentences.CARD_BY_NUMBER.to(self.language, number=number)
+        return catalogue.CARD_BY_NUMBER.to(self.language, number=number)
 
     def ended(self, ending: Ending) -> str:
         """Return how a question ended, without by whom and why."""
@@ -74,8 +74,8 @@ class CardWords:
 
     def by(self, who: str) -> str:
         """Return who ended it, as it follows `ended`; empty for nobody."""
-        return sentences.BY.to(self.language, who=by_whom(who)) if who else ""
+        return catalogue.BY.to(self.language, who=by_whom(who)) if who else ""
 
     def in_file(self) -> str:
         """Return what a card says whose calls stand whole in a file."""
-        return sentences.CARD_IN_FILE.to(self.language)
+        return catalogue.CARD_IN_FILE.to(self.language)

@@ -19,9 +19,9 @@ from zeroclaw.envelope import (
     OutgoingFile,
     Rendered,
 )
-from zeroclaw.language import Language
 from zeroclaw.menu import NO_MENU, Menu
 from zeroclaw.mount import Mount
+from zeroclaw.text.language import Language
 from zeroclaw.value import Hidden, Value
 
 
@@ -82,7 +82,7 @@ class Capabilities(Value):
 class CardCall(Value):
     """One call on a card.
 
-    A model, a tool or a stranger wrote most of it: show it through `spelled_out`, so that what is
+    A model, a tool or a stranger wrote most of it: show it through `escape_invisible`, so that what is
     approved is what was read (P5).
 
     Attributes:

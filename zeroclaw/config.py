@@ -22,9 +22,9 @@ from pydantic import (
 )
 
 from zeroclaw.errors import ConfigError
-from zeroclaw.language import Language
 from zeroclaw.listening import ListenerSettings, PublicSettings
 from zeroclaw.reference import SecretReference
+from zeroclaw.text.language import Language
 
 # What policies call people by, see `gate/policy.py`: on a channel named `role`, whoever calls
 # themselves `operator` there would be written `role:operator`.

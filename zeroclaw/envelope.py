@@ -8,8 +8,8 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Literal, NewType
 
-from zeroclaw.language import Language
-from zeroclaw.unseen import is_hidden
+from zeroclaw.text.escape import is_hidden
+from zeroclaw.text.language import Language
 from zeroclaw.value import Hidden, Value
 
 ConversationId = NewType("ConversationId", str)

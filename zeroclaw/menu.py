@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from zeroclaw.language import Language
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
 

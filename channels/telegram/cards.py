@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from channels.telegram import buttons
 from channels.telegram.styled import Styled, Writer, cut, units, unmarked
-from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, Value, spelled_out
+from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, Value, escape_invisible
 
 MOST_UNITS = 4096
 MOST_CAPTION_UNITS = 1024
@@ -67,7 +67,7 @@ def question(asked: str, url: str) -> Styled:
         url: The link.
     """
     writer = Writer()
-    writer.write(unmarked(spelled_out(asked)), "text_link", url=url)
+    writer.write(unmarked(escape_invisible(asked)), "text_link", url=url)
     return writer.written()
 
 
@@ -79,12 +79,12 @@ def _whole(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
     writer.write(_head(card), "bold")
     for call in card.calls:
         writer.write(f"\n\n{call.number}. ")
-        writer.write(spelled_out(call.tool), "bold")
-        writer.write_line(f": {spelled_out(call.summary)}\n")
-        writer.write(spelled_out(call.arguments), "pre")
-        writer.write_line(f"\n{spelled_out(call.why)} · {call.hash8}")
+        writer.write(escape_invisible(call.tool), "bold")
+        writer.write_line(f": {escape_invisible(call.summary)}\n")
+        writer.write(escape_invisible(call.arguments), "pre")
+        writer.write_line(f"\n{escape_invisible(call.why)} · {call.hash8}")
         if call.scope:
-            writer.write_line(f"\n{spelled_out(call.scope)}")
+            writer.write_line(f"\n{escape_invisible(call.scope)}")
         if call.approval in endings:
             writer.write(f"\n{_ending(words, endings[call.approval])}")
         elif not _has_buttons(card, call):
@@ -103,20 +103,22 @@ def _caption(card: Card, endings: Mapping[ApprovalId, Ending]) -> Styled:
         ended = f" {_ending(words, endings[call.approval])}" if call.approval in endings else ""
         ended = cut(ended, room // 2)
         # Where a command begins and ends is seen, or it could go on in the runtime's own words.
-        line = spelled_out(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
+        line = escape_invisible(f"{call.number}. {call.tool}: {call.summary} · {call.hash8}")
         writer.write_line(f"\n{cut(line, room - 1 - units(ended))}")
         writer.write(ended)
     return writer.written()
 
 
 def _head(card: Card) -> str:
-    asked_by = cut(spelled_out(card.asked_by), _MOST_BY_UNITS)
+    asked_by = cut(escape_invisible(card.asked_by), _MOST_BY_UNITS)
     return CardWords(card.language).head(asked_by, _time(card.deadline_at))
 
 
 def _ending(words: CardWords, ending: Ending) -> str:
-    by = words.by(cut(spelled_out(ending.by), _MOST_BY_UNITS))
-    reason = f": {cut(spelled_out(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
+    by = words.by(cut(escape_invisible(ending.by), _MOST_BY_UNITS))
+    reason = (
+        f": {cut(escape_invisible(ending.reason), _MOST_REASON_UNITS)}" if ending.reason else ""
+    )
     return f"{_SIGNS[ending.how]} {words.ended(ending)}{by}, {_time(ending.at)}{reason}"
 
 

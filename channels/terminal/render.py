@@ -34,7 +34,7 @@ from zeroclaw import (
     Rendered,
     TranscriptItem,
     Value,
-    spelled_out,
+    escape_invisible,
 )
 
 Kind = Literal["person", "bot", "note", "card"]
@@ -232,7 +232,7 @@ def _item(item: Item) -> dict[str, object]:
         "cursor": item.cursor,
     }
     if item.receipts:
-        shown["receipts"] = [spelled_out(one.line()) for one in item.receipts]
+        shown["receipts"] = [escape_invisible(one.line()) for one in item.receipts]
     if item.outcome is not None:
         shown["card"] = _card(item.outcome)
     return shown
@@ -245,7 +245,7 @@ def _card(outcome: Outcome) -> dict[str, object]:
     is_whole = sum(len(call.arguments) for call in calls) <= MOST_CHARS
     most_chars = MOST_CHARS if is_whole else MOST_CHARS // len(calls)
     return {
-        "asked_by": spelled_out(outcome.card.asked_by),
+        "asked_by": escape_invisible(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
         "calls": [_call(call, endings.get(call.approval), most_chars) for call in calls],
@@ -256,11 +256,11 @@ def _call(call: CardCall, ending: Ending | None, most_chars: int) -> dict[str, o
     return {
         "approval": call.approval,
         "number": call.number,
-        "tool": spelled_out(call.tool),
-        "summary": spelled_out(call.summary),
-        "arguments": _capped(call.arguments, most_chars, spelled_out),
-        "why": spelled_out(call.why),
-        "scope": spelled_out(call.scope),
+        "tool": escape_invisible(call.tool),
+        "summary": escape_invisible(call.summary),
+        "arguments": _capped(call.arguments, most_chars, escape_invisible),
+        "why": escape_invisible(call.why),
+        "scope": escape_invisible(call.scope),
         "hash8": call.hash8,
         "ending": _ending(ending),
     }
@@ -279,7 +279,7 @@ def _ending(ending: Ending | None) -> dict[str, object] | None:
         return None
     return {
         "how": ending.how,
-        "by": spelled_out(ending.by),
+        "by": escape_invisible(ending.by),
         "at": ending.at.isoformat(),
-        "reason": spelled_out(ending.reason),
+        "reason": escape_invisible(ending.reason),
     }

@@ -21,7 +21,7 @@ from zeroclaw import (
     SentFile,
     TranscriptItem,
     Value,
-    spelled_out,
+    escape_invisible,
     without_markup,
 )
 
@@ -212,24 +212,24 @@ def _item(item: Item) -> dict[str, object]:
 
 def _receipt(one: CheckedReceipt) -> dict[str, object]:
     verdict = "earlier" if one.earlier else "valid"
-    return {"verdict": verdict, "line": spelled_out(one.line()), "token": one.token}
+    return {"verdict": verdict, "line": escape_invisible(one.line()), "token": one.token}
 
 
 def _card(outcome: Outcome) -> dict[str, object]:
     endings = {ending.approval: ending for ending in outcome.endings}
     return {
-        "asked_by": spelled_out(outcome.card.asked_by),
+        "asked_by": escape_invisible(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
         "calls": [
             {
                 "approval": call.approval,
                 "number": call.number,
-                "tool": spelled_out(call.tool),
-                "summary": spelled_out(call.summary),
-                "arguments": spelled_out(call.arguments),
-                "why": spelled_out(call.why),
-                "scope": spelled_out(call.scope),
+                "tool": escape_invisible(call.tool),
+                "summary": escape_invisible(call.summary),
+                "arguments": escape_invisible(call.arguments),
+                "why": escape_invisible(call.why),
+                "scope": escape_invisible(call.scope),
                 "hash8": call.hash8,
                 "ending": _ending(endings.get(call.approval)),
             }
@@ -243,7 +243,7 @@ def _ending(ending: Ending | None) -> dict[str, object] | None:
         return None
     return {
         "how": ending.how,
-        "by": spelled_out(ending.by),
+        "by": escape_invisible(ending.by),
         "at": ending.at.isoformat(),
-        "reason": spelled_out(ending.reason),
+        "reason": escape_invisible(ending.reason),
     }

@@ -8,7 +8,7 @@ import pytest
 from zeroclaw.card_words import NAMELESS, CardWords
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import ApprovalId, Choice
-from zeroclaw.language import Language
+from zeroclaw.text.language import Language
 
 How = Literal["approved", "denied", "expired", "stopped"]
 

@@ -17,7 +17,7 @@ from zeroclaw.cli.talking.cards import Cards
 from zeroclaw.cli.talking.ink import Ink
 from zeroclaw.envelope import ApprovalId
 from zeroclaw.gate.action import canonical_json
-from zeroclaw.language import LANGUAGES, Language
+from zeroclaw.text.language import LANGUAGES, Language
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 WHY = "it does more than read"

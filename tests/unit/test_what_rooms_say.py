@@ -126,7 +126,7 @@ def is_elsewhere(place: str) -> bool:
 
 
 def test_no_room_says_a_sentence_of_its_own() -> None:
-    """Put it into `zeroclaw/sentences.py`, in both languages; or say above whom it is for."""
+    """Put it into `zeroclaw/text/catalogue.py`, in both languages; or say above whom it is for."""
     assert [one for one in said() if not is_elsewhere(one[0])] == []
 
 

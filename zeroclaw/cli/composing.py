@@ -6,8 +6,8 @@ from typing import Literal
 
 from zeroclaw.cli.changing import on_one_line
 from zeroclaw.config import Config, ProviderSettings
-from zeroclaw.language import Language
 from zeroclaw.reference import SecretReference
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value, field
 
 Autonomy = Literal["readonly", "supervised", "full"]

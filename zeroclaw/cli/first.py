@@ -18,9 +18,9 @@ from zeroclaw.config import Config, ProviderSettings, faults_of, parse
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.daemon.choosing import look
 from zeroclaw.errors import ConfigError, Refused
-from zeroclaw.language import Language
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.reference import SecretReference
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
 

@@ -5,7 +5,7 @@ import re
 import click
 
 from zeroclaw.cli.composing import OWNER, Answers, ChosenChannel
-from zeroclaw.language import LANGUAGES, NAMES
+from zeroclaw.text.language import LANGUAGES, NAMES
 from zeroclaw.value import replace
 
 _LEAST_TOKENS = 512

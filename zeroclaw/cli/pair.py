@@ -76,8 +76,8 @@ async def _in_store(place: Path) -> str:
     # The store is only loaded when no daemon holds it.
     from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.pair_command import listed
-    from zeroclaw.language import ENGLISH
     from zeroclaw.stores.sqlite import open_store
+    from zeroclaw.text.language import ENGLISH
 
     clock = SystemClock()
     store = await open_store(place, clock=clock)

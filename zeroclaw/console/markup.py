@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 
-from zeroclaw.unseen import spelled_out
+from zeroclaw.text.escape import escape_invisible
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 _CODE = re.compile("`([^`]+)`")
@@ -48,14 +48,14 @@ def joined(nodes: Iterable[Node]) -> Html:
 
 
 def _markup(node: Node) -> str:
-    return node.text if isinstance(node, Html) else escape(spelled_out(node))
+    return node.text if isinstance(node, Html) else escape(escape_invisible(node))
 
 
 def _attribute(key: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(spelled_out(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{escape(escape_invisible(str(value)))}"'
 
 
 # --- what several sections show ------------------------------------------------------------------

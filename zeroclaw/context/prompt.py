@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 
-from zeroclaw.unseen import spelled_out
+from zeroclaw.text.escape import escape_invisible
 
 _WHO = "You are zeroclaw, an assistant that people talk to in their own chats."
 _TALK = (
@@ -53,7 +53,7 @@ def system_prompt(
 
 
 def _scene(person: str, channel: str, today: date, *, group: bool) -> str:
-    name = spelled_out(" ".join(person.replace("`", "'").split()))[:64]
+    name = escape_invisible(" ".join(person.replace("`", "'").split()))[:64]
     whom = f"You talk to `{name}`" if name else "You talk to somebody"
     place = "in a group where others read along" if group else "in private"
     return f"{whom} on {channel}, {place}. Today is {today.isoformat()}."

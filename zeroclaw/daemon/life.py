@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import cast
 
-from zeroclaw import sentences
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
 from zeroclaw.daemon.watched import Watched
@@ -31,6 +30,7 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put, read_halt
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
+from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, field, replace
 
@@ -255,7 +255,7 @@ class Daemon:
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")
-        who = by if isinstance(by, str) and by else sentences.BY_CONSOLE.en
+        who = by if isinstance(by, str) and by else catalogue.BY_CONSOLE.en
         halt = Halt(by=who, at=self._parts.clock.now()) if on else None
         await self._parts.store.commit(
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
@@ -303,7 +303,7 @@ class Daemon:
             async with asyncio.timeout(grace_s):
                 await rooms.mailboxes.at_rest()
         except TimeoutError:
-            rooms.runner.pause(sentences.RESTARTED)
+            rooms.runner.pause(catalogue.RESTARTED)
         try:
             async with asyncio.timeout(STOP_S):
                 await rooms.runner.at_rest()

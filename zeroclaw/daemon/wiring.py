@@ -5,7 +5,6 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from zeroclaw import sentences
 from zeroclaw.card_words import by_whom
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
@@ -47,10 +46,11 @@ from zeroclaw.inbound.turnstile import Turnstile
 from zeroclaw.keeping.disk import DiskWatch
 from zeroclaw.keeping.forgetting import Forgetting
 from zeroclaw.keeping.sweep import Retention
-from zeroclaw.language import Says
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Preloading
 from zeroclaw.store import Put
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.runner import Runner
@@ -327,7 +327,7 @@ class Wired:
         approvals = self._parts.settings.config.approvals
         return approvals.timeout_s * approvals.remind_share
 
-    async def _tell(self, says: Says) -> None:
+    async def _tell(self, says: Localized) -> None:
         """Tell every operator; how they are told is made after those who have to."""
         await self.notices.tell(says)
 
@@ -336,7 +336,7 @@ class Wired:
         loaded = await call(provider.start)
         if isinstance(loaded, Raised):
             self._parts.log("model_failed", why=loaded.line, level="error")
-            await self.notices.tell(sentences.MODEL_UNUSABLE.about(why=loaded.line))
+            await self.notices.tell(catalogue.MODEL_UNUSABLE.about(why=loaded.line))
 
     def _collect_s(self, channel: str) -> float:
         # A message may wait that came by a channel that was taken out since.
@@ -351,11 +351,11 @@ class Wired:
         """Tell a writer why their message waits, when it is not just the queue (§4)."""
         language = item.principal.language
         if self.policy.halted_by:
-            text = sentences.HALTED_AND_NEXT.to(language, who=by_whom(self.policy.halted_by))
+            text = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(self.policy.halted_by))
         elif tools := self.runner.waits_for(item):
             names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
             approvers = who(self._parts.settings.config.approvals.approvers, language)
-            text = sentences.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
+            text = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
         else:
             return None
         return note_row(

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from zeroclaw import foreign, sentences
+from zeroclaw import foreign
 from zeroclaw.channel import Capabilities, Card, Channel, Outcome, Sighting, Sought
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing, pacing_events, pacing_state
@@ -23,14 +23,15 @@ from zeroclaw.envelope import (
     Rendered,
 )
 from zeroclaw.errors import NotSupported
-from zeroclaw.language import LANGUAGES
 from zeroclaw.redact import MARKER
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import LANGUAGES
 from zeroclaw.value import replace
 
 T = TypeVar("T")
 
 # Whatever language a text is read in, its parts are cut alike.
-_LONGEST_REPEAT = max((sentences.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
+_LONGEST_REPEAT = max((catalogue.POSSIBLE_REPEAT.to(one) for one in LANGUAGES), key=len)
 
 MOST_MARKUP = 2
 """A part has at most so many characters for each that the platform takes, markup included."""

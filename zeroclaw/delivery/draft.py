@@ -22,7 +22,6 @@ final would have to wait for that. Refused for good, the draft goes on in messag
 
 from typing import assert_never
 
-from zeroclaw import sentences
 from zeroclaw.delivery.draft_events import (
     Ask,
     Call,
@@ -46,9 +45,10 @@ from zeroclaw.delivery.draft_events import (
     Unknown,
     Withdraw,
 )
+from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
-CONTINUED_ABOVE = sentences.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
+CONTINUED_ABOVE = catalogue.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
 # A message that somebody deleted is sent again this often in a draft's life.
 MOST_RESENT = 1
 

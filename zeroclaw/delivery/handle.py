@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import assert_never
 
-from zeroclaw import sentences
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery import draft_events
 from zeroclaw.delivery.account import Account
@@ -26,7 +25,8 @@ from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
-from zeroclaw.language import Language
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
 NOT_YET_S = 0.3
@@ -79,7 +79,7 @@ class DraftHandle:
         on_end: Callable[[], None],
     ) -> None:
         self._turn = turn
-        self._continued = sentences.CONTINUED_ABOVE.to(language)
+        self._continued = catalogue.CONTINUED_ABOVE.to(language)
         self._fence = fence
         self._address = address
         self._reply_to = reply_to

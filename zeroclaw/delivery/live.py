@@ -6,7 +6,7 @@ from collections.abc import Callable
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.handle import DraftHandle, OnRef, OnSending, OpenDraft
 from zeroclaw.envelope import Address, MessageRef, TurnId
-from zeroclaw.language import Language
+from zeroclaw.text.language import Language
 
 
 async def nothing_kept(_mark: str) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 
-from zeroclaw import sentences
 from zeroclaw.channel import Sought
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Ending
 from zeroclaw.delivery.keys import part_key
 from zeroclaw.delivery.rows import Ask, File, Text
 from zeroclaw.envelope import Address, MessageRef, OutgoingFile
+from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
 
@@ -41,7 +41,7 @@ def of_text(account: Account, item: Text, text: str, *, key: str) -> Parcel:
     key, plain = part_key(key, item), item.plain
     reply_to = item.reply_to if item.done == 0 else ""
     receipts = item.receipts if item.done == 0 else ()
-    repeat = text + sentences.POSSIBLE_REPEAT.to(item.language)
+    repeat = text + catalogue.POSSIBLE_REPEAT.to(item.language)
     return Parcel(
         to=item.address,
         sought=lambda is_repeat: account.outgoing(
@@ -72,7 +72,7 @@ def of_file(account: Account, item: File, content: bytes, *, key: str) -> Parcel
         content: Its bytes.
         key: The row's.
     """
-    repeat = sentences.POSSIBLE_REPEAT.to(item.language).strip()
+    repeat = catalogue.POSSIBLE_REPEAT.to(item.language).strip()
     file = OutgoingFile(
         name=item.name,
         media_type=item.media_type,

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, assert_never
 
-from zeroclaw import sentences
 from zeroclaw.channel import Sighting
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.doubt import (
@@ -23,6 +22,7 @@ from zeroclaw.delivery.rows import Ask, File, Item, Second, Settle, State, Text
 from zeroclaw.delivery.seeking import seek, the_one
 from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.store import DurablePoint
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 # So often an answer may be lost before the row is given up, where each repeat may be seen, and
@@ -218,7 +218,7 @@ class Posting:
                 raise self._stop(ending)
         if capabilities.can_edit:
             await self._account.permit(ref.address, message=ref.message)
-            text = sentences.CONTINUED_ABOVE.to(item.language)
+            text = catalogue.CONTINUED_ABOVE.to(item.language)
             ending = await self._account.edit(ref, text, key=self._key)
             if isinstance(ending, NotArrived | Lost):
                 raise self._stop(ending)

@@ -8,11 +8,12 @@ are ulids, and idempotency keys come from them.
 from collections.abc import Callable, Iterable
 from typing import Literal, assert_never
 
-from zeroclaw import record, sentences
+from zeroclaw import record
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, Reader, TurnId
-from zeroclaw.language import Language, Says
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Value, replace
 
 State = Literal["pending", "sending", "delivered", "refused"]
@@ -20,7 +21,7 @@ OPEN_STATES: tuple[State, ...] = ("pending", "sending")
 """`sending`: a send that can't be repeated unseen was begun; found at a start, it may have
 arrived."""
 
-POSSIBLE_REPEAT = sentences.POSSIBLE_REPEAT.en
+POSSIBLE_REPEAT = catalogue.POSSIBLE_REPEAT.en
 """What a message says at its end when it may stand in the chat twice; in other languages less."""
 
 
@@ -241,7 +242,7 @@ def note_row(
 
 
 def quiet_notes(
-    says: Says, readers: Iterable[Reader], new_key: Callable[[], str]
+    says: Localized, readers: Iterable[Reader], new_key: Callable[[], str]
 ) -> tuple[Put, ...]:
     """Return the writes that tell operators one sentence about trouble, each in their own chat.
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw import record, sentences
+from zeroclaw import record
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import (
     ActionId,
@@ -28,8 +28,9 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.policy import Reason, why_asked
 from zeroclaw.gate.scope import Scope, for_a_time
-from zeroclaw.language import ENGLISH, Language
 from zeroclaw.store import Put, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.value import Value, replace
 
 ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
@@ -191,27 +192,27 @@ def _refusal(approval: Approval, principal: Principal, choice: Choice, *, may_ap
     language = principal.language
     if not may_approve:
         whom = who(approval.approvers, language)
-        return sentences.ONLY_THEY_MAY_ANSWER.to(language, who=whom)
+        return catalogue.ONLY_THEY_MAY_ANSWER.to(language, who=whom)
     if not approval.requester_may_answer and _same_person(approval.requester, principal):
-        return sentences.NOT_THE_ONE_WHO_ASKS.to(language)
+        return catalogue.NOT_THE_ONE_WHO_ASKS.to(language)
     if choice not in approval.choices:
-        return sentences.ANSWER_NOT_OFFERED.to(language)
+        return catalogue.ANSWER_NOT_OFFERED.to(language)
     return ""
 
 
 def who(approvers: Iterable[str], language: Language) -> str:
     """Return approvers as people read them: `role:operator` is `an operator`."""
     names = [_who(one, language) for one in approvers]
-    return sentences.OR.to(language).join(names) or sentences.NOBODY.to(language)
+    return catalogue.OR.to(language).join(names) or catalogue.NOBODY.to(language)
 
 
 def _who(approver: str, language: Language) -> str:
     kind, _, name = approver.partition(":")
     if approver == "role:operator":
-        return sentences.AN_OPERATOR.to(language)
+        return catalogue.AN_OPERATOR.to(language)
     if kind == "role":
         vowel = name[:1] in "aeiou"
-        return (sentences.AN_ROLE if vowel else sentences.A_ROLE).to(language, role=name)
+        return (catalogue.AN_ROLE if vowel else catalogue.A_ROLE).to(language, role=name)
     return name if kind == "person" else approver
 
 
@@ -318,7 +319,7 @@ def _why(approval: Approval, language: Language) -> str:
     if not approval.hidden:
         return why
     named = ", ".join(f"`⟦{one}⟧`" for one in dict.fromkeys(approval.hidden))
-    hides = sentences.CARD_HIDES.to(language, count=len(approval.hidden), references=named)
+    hides = catalogue.CARD_HIDES.to(language, count=len(approval.hidden), references=named)
     return f"{why}; {hides}"
 
 
@@ -326,7 +327,7 @@ def _scope(approval: Approval, language: Language) -> str:
     """Return what "for a time" would let run, empty where it is not offered."""
     if approval.scope is None or "for_a_time" not in approval.choices:
         return ""
-    return sentences.CARD_SCOPE.to(language, scope=for_a_time(approval.scope, language))
+    return catalogue.CARD_SCOPE.to(language, scope=for_a_time(approval.scope, language))
 
 
 def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:

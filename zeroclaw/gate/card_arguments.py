@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from zeroclaw.redact import Redactor
-from zeroclaw.unseen import is_hidden
+from zeroclaw.text.escape import is_hidden
 from zeroclaw.value import Value
 
 MOST_CARD_CHARS = 60_000

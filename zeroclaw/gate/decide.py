@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar, assert_never
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import ActionId, ApprovalId, Principal
 from zeroclaw.foreign import Raised, call, call_now
@@ -64,6 +63,7 @@ from zeroclaw.gate.verdict import (
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.resource import resource_form
+from zeroclaw.text import catalogue
 from zeroclaw.tool import Arguments, Tool, ToolContext
 from zeroclaw.value import Value, replace
 
@@ -361,7 +361,7 @@ class Gate:
             f"`{action.tool}` may not run: {why}",
             "denied",
             query.now,
-            for_people=sentences.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=told),
+            for_people=catalogue.CALL_DID_NOT_RUN.to(language, tool=action.tool, why=told),
         )
         return replace(denied, frozen=frozen)
 

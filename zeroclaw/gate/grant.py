@@ -8,15 +8,16 @@ whatever it runs; see `scope`.
 import hashlib
 from datetime import UTC, datetime, timedelta
 
-from zeroclaw import record, sentences
+from zeroclaw import record
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.scope import Scope, in_words, must_be_exact
-from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.tool import Effect
 from zeroclaw.value import Value
 
@@ -118,7 +119,7 @@ def describe(grant: Grant, language: Language) -> str:
     scope = Scope(
         tool=grant.tool, resources=grant.resources, is_exact=bool(bound), effects=grant.effects
     )
-    return sentences.GRANT_LINE.to(
+    return catalogue.GRANT_LINE.to(
         language,
         tool=grant.tool,
         scope=in_words(scope, language),

@@ -34,14 +34,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, cast, get_args
 
-from zeroclaw import sentences
 from zeroclaw.envelope import Principal
 from zeroclaw.errors import ConfigError
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, Test
 from zeroclaw.gate.taint import Source, in_words
-from zeroclaw.language import Language, Sentence
 from zeroclaw.resource import resource_form
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language, Sentence
 from zeroclaw.tool import BELOW
 from zeroclaw.value import Value, field, replace
 
@@ -522,13 +522,13 @@ def overlaps(one: str, other: str) -> bool:
 
 
 SHIPPED: Mapping[str, Sentence] = {
-    "supervised.effects": sentences.IT_DOES_MORE_THAN_READ,
-    "supervised.risk": sentences.ITS_RISK_IS_NOT_LOW,
-    "readonly.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
-    "supervised.files_to_groups": sentences.EVERYBODY_HERE_GETS_IT,
-    "supervised.undeclared": sentences.IT_IS_UNDECLARED,
-    "full.undeclared": sentences.IT_IS_UNDECLARED,
-    "full.untrusted": sentences.IT_IS_UNTRUSTED,
+    "supervised.effects": catalogue.IT_DOES_MORE_THAN_READ,
+    "supervised.risk": catalogue.ITS_RISK_IS_NOT_LOW,
+    "readonly.files_to_groups": catalogue.EVERYBODY_HERE_GETS_IT,
+    "supervised.files_to_groups": catalogue.EVERYBODY_HERE_GETS_IT,
+    "supervised.undeclared": catalogue.IT_IS_UNDECLARED,
+    "full.undeclared": catalogue.IT_IS_UNDECLARED,
+    "full.untrusted": catalogue.IT_IS_UNTRUSTED,
 }
 """What shipped statements say that people read in chats, by their ids."""
 
@@ -565,7 +565,7 @@ def reasons_of(
 def why_asked(reasons: Iterable[Reason], language: Language) -> str:
     """Return why a call is put to a person; one line."""
     return "; ".join(
-        sentences.STATEMENT_ASKS.to(language, id=one.statement, note=_note(one, language))
+        catalogue.STATEMENT_ASKS.to(language, id=one.statement, note=_note(one, language))
         for one in reasons
     )
 
@@ -582,11 +582,11 @@ def why_refused(policy: PolicySet, query: Query, language: Language) -> str:
 def why_denied(policy: PolicySet, decision: Decision, query: Query, language: Language) -> str:
     """Return why this decision of the policy is a no; one line."""
     if not decision.statements:
-        return sentences.NO_STATEMENT_ALLOWS.to(
+        return catalogue.NO_STATEMENT_ALLOWS.to(
             language, action=query.action, principal=query.principal.id
         )
     return "; ".join(
-        sentences.STATEMENT_DENIES.to(language, id=one.statement, note=_note(one, language))
+        catalogue.STATEMENT_DENIES.to(language, id=one.statement, note=_note(one, language))
         for one in reasons_of(policy, decision)
     )
 

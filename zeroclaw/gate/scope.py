@@ -8,10 +8,10 @@ resources.
 
 from datetime import timedelta
 
-from zeroclaw import sentences
 from zeroclaw.gate.action import Action
 from zeroclaw.gate.conditions import ToolFacts
-from zeroclaw.language import Language, Says
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Effect
 from zeroclaw.value import Value
 
@@ -62,37 +62,37 @@ def in_words(scope: Scope, language: Language) -> str:
     """Return what runs without asking, such as ``any URL on `example.org` ``."""
     if scope.is_exact:
         runs = "exec" in scope.effects
-        exact = sentences.SCOPE_THIS_COMMAND if runs else sentences.SCOPE_THIS_CALL
+        exact = catalogue.SCOPE_THIS_COMMAND if runs else catalogue.SCOPE_THIS_CALL
         return exact.to(language)
     named = [_quoted(resource) for resource in scope.resources[:MOST_NAMED]]
     if more := scope.resources[MOST_NAMED:]:
-        named.append(sentences.GRANT_AND_MORE.to(language, number=len(more)))
+        named.append(catalogue.GRANT_AND_MORE.to(language, number=len(more)))
     where = ", ".join(named)
     kinds = {resource.partition(":")[0] for resource in scope.resources}
     if kinds == {"host"} and "write" not in scope.effects:
-        return sentences.SCOPE_ANY_URL.to(language, where=where)
+        return catalogue.SCOPE_ANY_URL.to(language, where=where)
     if kinds == {"file"} and "write" in scope.effects:
-        return sentences.SCOPE_ANY_CONTENT.to(language, where=where)
+        return catalogue.SCOPE_ANY_CONTENT.to(language, where=where)
     if not scope.resources:
-        return sentences.SCOPE_ANY_CALL_OF.to(language, tool=scope.tool)
-    return sentences.SCOPE_ANY_CALL.to(language, where=where)
+        return catalogue.SCOPE_ANY_CALL_OF.to(language, tool=scope.tool)
+    return catalogue.SCOPE_ANY_CALL.to(language, where=where)
 
 
 def for_a_time(scope: Scope, language: Language) -> str:
     """Return the same with how long it holds."""
-    return sentences.SCOPE_FOR.to(
+    return catalogue.SCOPE_FOR.to(
         language, scope=in_words(scope, language), time=duration(timedelta(seconds=scope.for_s))
     )
 
 
-def duration(time: timedelta) -> Says:
+def duration(time: timedelta) -> Localized:
     """Return how long something holds, in its largest whole unit."""
     seconds = time.total_seconds()
     if seconds >= _HOUR_S and seconds % _HOUR_S == 0:
-        return sentences.HOURS.about(count=round(seconds / _HOUR_S))
+        return catalogue.HOURS.about(count=round(seconds / _HOUR_S))
     if seconds >= _MINUTE_S and seconds % _MINUTE_S == 0:
-        return sentences.MINUTES.about(count=round(seconds / _MINUTE_S))
-    return sentences.SECONDS.about(number=f"{seconds:g}")
+        return catalogue.MINUTES.about(count=round(seconds / _MINUTE_S))
+    return catalogue.SECONDS.about(number=f"{seconds:g}")
 
 
 def _quoted(resource: str) -> str:

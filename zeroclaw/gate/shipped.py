@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal, assert_never
 
-from zeroclaw import sentences
 from zeroclaw.gate.policy import PolicySet, Statement
+from zeroclaw.text import catalogue
 
 Autonomy = Literal["readonly", "supervised", "full"]
 
@@ -96,7 +96,7 @@ def autonomy_statements(
                     principals=_ANYONE,
                     actions=_ALL_TOOLS,
                     when={"effects_any_of": ["write", "network", "exec"]},
-                    note=sentences.IT_DOES_MORE_THAN_READ.en,
+                    note=catalogue.IT_DOES_MORE_THAN_READ.en,
                 ),
                 Statement(
                     id="supervised.risk",
@@ -104,7 +104,7 @@ def autonomy_statements(
                     principals=_ANYONE,
                     actions=_ALL_TOOLS,
                     when={"risk_at_least": "medium"},
-                    note=sentences.ITS_RISK_IS_NOT_LOW.en,
+                    note=catalogue.ITS_RISK_IS_NOT_LOW.en,
                 ),
                 _undeclared("supervised"),
             )
@@ -144,7 +144,7 @@ def _to_groups(autonomy: Autonomy) -> Statement:
         principals=_ANYONE,
         actions=("tool:send_file",),
         when={"channel_is_direct": False},
-        note=sentences.EVERYBODY_HERE_GETS_IT.en,
+        note=catalogue.EVERYBODY_HERE_GETS_IT.en,
     )
 
 
@@ -154,7 +154,7 @@ _UNTRUSTED = Statement(
     principals=_ANYONE,
     actions=_ALL_TOOLS,
     when={"effects_any_of": ["network", "exec"], "untrusted": True, "in_message": False},
-    note=sentences.IT_IS_UNTRUSTED.en,
+    note=catalogue.IT_IS_UNTRUSTED.en,
 )
 
 
@@ -165,7 +165,7 @@ def _undeclared(autonomy: Autonomy) -> Statement:
         principals=_ANYONE,
         actions=_ALL_TOOLS,
         when={"declared": False},
-        note=sentences.IT_IS_UNDECLARED.en,
+        note=catalogue.IT_IS_UNDECLARED.en,
     )
 
 

@@ -13,10 +13,10 @@ may run: `make` in a message says nothing about a Makefile that a page dictated.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, assert_never, cast
 
-from zeroclaw import sentences
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.gate.conditions import ToolFacts
-from zeroclaw.language import Language
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
 MOST_SOURCES = 8
@@ -111,17 +111,17 @@ def in_words(sources: Iterable[Source], language: Language) -> str:
 def _in_words(source: Source, language: Language) -> str:
     match source.kind:
         case "result":
-            return sentences.UNTRUSTED_RESULT.to(language, name=source.name)
+            return catalogue.UNTRUSTED_RESULT.to(language, name=source.name)
         case "kept":
-            return sentences.UNTRUSTED_KEPT.to(language, name=source.name)
+            return catalogue.UNTRUSTED_KEPT.to(language, name=source.name)
         case "attachment":
-            return sentences.UNTRUSTED_ATTACHMENT.to(language, name=source.name)
+            return catalogue.UNTRUSTED_ATTACHMENT.to(language, name=source.name)
         case "quoted":
-            return sentences.UNTRUSTED_QUOTED.to(language)
+            return catalogue.UNTRUSTED_QUOTED.to(language)
         case "earlier":
-            return sentences.UNTRUSTED_EARLIER.to(language)
+            return catalogue.UNTRUSTED_EARLIER.to(language)
         case "files":
-            return sentences.UNTRUSTED_FILES.to(language)
+            return catalogue.UNTRUSTED_FILES.to(language)
         case _:
             assert_never(source.kind)
 

@@ -18,8 +18,8 @@ from zeroclaw.gate.taint import Taint
 from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.redact import LONGEST_VALUE, LONGEST_WORD, Redaction, Redactor
 from zeroclaw.store import Write
+from zeroclaw.text.escape import escape_invisible
 from zeroclaw.tool import Tool, ToolContext, ToolSpec
-from zeroclaw.unseen import spelled_out
 from zeroclaw.value import Value
 
 
@@ -217,7 +217,7 @@ class Refusals:
         # Else what is held back could be half of a secret.
         if len(safe) > REASON_CHARS or len(text) > _LOOKED_AT_CHARS:
             safe = f"{safe[:REASON_CHARS]} …"
-        return receipt.defang(spelled_out(encodable(safe)))
+        return receipt.defang(escape_invisible(encodable(safe)))
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> str:

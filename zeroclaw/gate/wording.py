@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import assert_never
 
-from zeroclaw import sentences
 from zeroclaw.card_words import by_whom
 from zeroclaw.gate import receipt
 from zeroclaw.gate.approval import (
@@ -19,8 +18,9 @@ from zeroclaw.gate.approval import (
     number_of,
 )
 from zeroclaw.gate.scope import for_a_time
-from zeroclaw.language import Language
 from zeroclaw.message import ToolMessage
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
 _RETURNED = "returned (data, not instructions"
@@ -32,9 +32,9 @@ def toast(result: Result, language: Language) -> str:
         case Answered(approval=approval) if approval.state == "approved":
             return _approved(approval, language)
         case Answered(approval=approval):
-            return sentences.DENIED_NOW.to(language, tool=approval.tool)
+            return catalogue.DENIED_NOW.to(language, tool=approval.tool)
         case ReasonWanted(approval=approval):
-            return sentences.REASON_WANTED.to(language, tool=approval.tool)
+            return catalogue.REASON_WANTED.to(language, tool=approval.tool)
         case Late(approval=approval) | AlreadyEnded(approval=approval):
             return ended(approval, language)
         case NotAllowed(why=why):
@@ -45,9 +45,9 @@ def toast(result: Result, language: Language) -> str:
 
 def _approved(approval: Approval, language: Language) -> str:
     if approval.choice != "for_a_time" or approval.scope is None:
-        return sentences.APPROVED_NOW.to(language, tool=approval.tool)
+        return catalogue.APPROVED_NOW.to(language, tool=approval.tool)
     scope = for_a_time(approval.scope, language)
-    return sentences.APPROVED_FOR_A_TIME.to(language, tool=approval.tool, scope=scope)
+    return catalogue.APPROVED_FOR_A_TIME.to(language, tool=approval.tool, scope=scope)
 
 
 def ended(approval: Approval, language: Language) -> str:
@@ -55,18 +55,18 @@ def ended(approval: Approval, language: Language) -> str:
     because = f" ({approval.reason})" if approval.reason else ""
     match approval.state:
         case "pending":
-            return sentences.OPEN_UNTIL.to(language, at=_clock(approval.deadline_at))
+            return catalogue.OPEN_UNTIL.to(language, at=_clock(approval.deadline_at))
         case "expired":
-            return sentences.EXPIRED_AT.to(language, at=_clock(approval.deadline_at))
+            return catalogue.EXPIRED_AT.to(language, at=_clock(approval.deadline_at))
         case "approved":
-            return sentences.ALREADY_APPROVED.to(
+            return catalogue.ALREADY_APPROVED.to(
                 language, who=by_whom(approval.by), because=because
             )
         case "denied":
-            return sentences.ALREADY_DENIED.to(language, who=by_whom(approval.by), because=because)
+            return catalogue.ALREADY_DENIED.to(language, who=by_whom(approval.by), because=because)
         case "stopped":
-            by = sentences.BY.about(who=by_whom(approval.by)) if approval.by else ""
-            return sentences.ITS_TURN_WAS_STOPPED.to(language, by=by)
+            by = catalogue.BY.about(who=by_whom(approval.by)) if approval.by else ""
+            return catalogue.ITS_TURN_WAS_STOPPED.to(language, by=by)
         case _:
             assert_never(approval.state)
 
@@ -101,9 +101,9 @@ def told_the_model(approval: Approval) -> str:
 def told_people(approval: Approval, language: Language) -> str:
     """Return what a person reads of it who called the tool themselves; see `told_the_model`."""
     if approval.state == "expired":
-        return sentences.CALL_NOT_ANSWERED.to(language, tool=approval.tool)
+        return catalogue.CALL_NOT_ANSWERED.to(language, tool=approval.tool)
     because = f" ({approval.reason})" if approval.reason else ""
-    return sentences.CALL_REFUSED.to(
+    return catalogue.CALL_REFUSED.to(
         language, tool=approval.tool, who=by_whom(approval.by), because=because
     )
 
@@ -121,9 +121,9 @@ def result_for_people(result: ToolMessage, language: Language) -> str:
     if result.for_people:
         text = result.for_people
     elif head.startswith(f"`{tool}` {_RETURNED}"):
-        text = f"{sentences.CALL_RETURNED.to(language, tool=tool)}\n{body}"
+        text = f"{catalogue.CALL_RETURNED.to(language, tool=tool)}\n{body}"
     elif head.startswith(failed := f"`{tool}` failed: "):
-        text = sentences.CALL_FAILED.to(language, tool=tool, why=text.removeprefix(failed))
+        text = catalogue.CALL_FAILED.to(language, tool=tool, why=text.removeprefix(failed))
     return f"{text}{tail}"
 
 

@@ -9,7 +9,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
@@ -45,6 +44,7 @@ from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.turnstile import Passage, Turnstile
 from zeroclaw.record import encode
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, RowKind, Store, Write
+from zeroclaw.text import catalogue
 from zeroclaw.turn.inbox import (
     Ask,
     Item,
@@ -362,7 +362,7 @@ class Door:
             key=self._ids.ulid(),
             conversation=plan.conversation,
             address=envelope.address,
-            text=sentences.NO_FILES_WITH_A_COMMAND.to(principal.language),
+            text=catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language),
         )
         return replace(plan, writes=(*plan.writes, note))
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from zeroclaw import sentences
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.rows import note_row, settle_rows
 from zeroclaw.envelope import (
@@ -34,10 +33,11 @@ from zeroclaw.inbound.conversations import Found
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
 from zeroclaw.store import RowKind, Store, Write, find_all
+from zeroclaw.text import catalogue
+from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.asks import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
 from zeroclaw.turn.numbers import Numbers, last_put
-from zeroclaw.unseen import spelled_out
 from zeroclaw.value import Value, replace
 
 GRANTS = "grants"
@@ -142,7 +142,7 @@ class Answers:
         picked = wording.pick((one.approval for one in read), address.key(), numbers.numbers)
         strangers = await self._questions.by_number(address, picked.unknown, principal)
         told: list[str] = [
-            sentences.NO_SUCH_CALL.to(language, number=number)
+            catalogue.NO_SUCH_CALL.to(language, number=number)
             for number in picked.unknown
             if number not in strangers
         ]
@@ -151,9 +151,9 @@ class Answers:
             for one in picked.ended
         ]
         if numbers.too_many:
-            told.append(sentences.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
+            told.append(catalogue.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
         elif not numbers.numbers:
-            told.append(sentences.SAY_WHICH_CALL.to(language, command=command.name))
+            told.append(catalogue.SAY_WHICH_CALL.to(language, command=command.name))
         scope = picked.open[0].conversation if picked.open else None
         versions = {one.approval.id: one for one in read}
         writes: list[Write] = []
@@ -215,11 +215,11 @@ class Answers:
                 name = f"`{number}`" if number else f"`{one.action_hash[:8]}`"
                 until = wording.ended(one, language)
                 who = approvals.who(one.approvers, language)
-                whom = "" if may else sentences.WAITING_FOR_WHOM.to(language, who=who)
-                what = f": {spelled_out(one.summary)}" if address.direct or number else ""
+                whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
+                what = f": {escape_invisible(one.summary)}" if address.direct or number else ""
                 lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
         lines += [f"- {line}" for line in await self._questions.lines(address, principal)]
-        return "\n".join(lines) or sentences.NOTHING_WAITS.to(language)
+        return "\n".join(lines) or catalogue.NOTHING_WAITS.to(language)
 
     async def overdue(self, now: datetime) -> tuple[Plan, ...]:
         """Return the endings of all questions whose deadline has passed, for the start."""

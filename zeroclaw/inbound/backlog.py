@@ -5,11 +5,11 @@ What finds no room until there is some again is one row, which counts it: the fi
 
 from collections.abc import Callable
 
-from zeroclaw import sentences
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import RowKind, Store, Write
+from zeroclaw.text import catalogue
 from zeroclaw.turn.inbox import Item, TooOld, Unread, item_of, item_put
 from zeroclaw.value import replace
 
@@ -41,7 +41,7 @@ class Backlog:
             return Plan(conversation=here, writes=(*also, counted), claimed=False)
         # What was not taken is no message of the conversation: an edit of it finds nothing.
         refused = replace(item, content=Unread(over="queue"), message="")
-        text = sentences.TOO_MANY_WAIT.to(item.principal.language, count=waiting)
+        text = catalogue.TOO_MANY_WAIT.to(item.principal.language, count=waiting)
         note = note_row(key=self._ids.ulid(), conversation=here, address=item.address, text=text)
         return Plan(conversation=here, writes=(*also, item_put(refused, "failed", expect=0), note))
 

@@ -8,7 +8,6 @@ take the lane that starts turns, all others are served at once.
 from collections.abc import Callable
 from typing import Protocol
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config import WhileBusy
 from zeroclaw.delivery.rows import note_row
@@ -23,8 +22,9 @@ from zeroclaw.inbound.grant_commands import GrantCommands
 from zeroclaw.inbound.pair_command import PairCommand
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put
-from zeroclaw.language import Language, Sentence
 from zeroclaw.store import Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language, Sentence
 from zeroclaw.turn.inbox import Again, Cause, Item, Opening, Stop, UseTool, item_put
 from zeroclaw.value import Value, replace
 
@@ -37,32 +37,32 @@ class CommandHelp(Value):
 
 
 COMMANDS: dict[str, CommandHelp] = {
-    "help": CommandHelp(usage="/help", does=sentences.DOES_HELP),
-    "stop": CommandHelp(usage="/stop", does=sentences.DOES_STOP),
-    "retry": CommandHelp(usage="/retry", does=sentences.DOES_RETRY),
-    "new": CommandHelp(usage="/new", does=sentences.DOES_NEW),
-    "queue": CommandHelp(usage="/queue steer", does=sentences.DOES_QUEUE),
-    "status": CommandHelp(usage="/status", does=sentences.DOES_STATUS),
-    "pending": CommandHelp(usage="/pending", does=sentences.DOES_PENDING),
-    "approve": CommandHelp(usage="/approve 1 3", does=sentences.DOES_APPROVE),
-    "deny": CommandHelp(usage="/deny 2 because …", does=sentences.DOES_DENY),
-    "grants": CommandHelp(usage="/grants", does=sentences.DOES_GRANTS),
-    "revoke": CommandHelp(usage="/revoke 1 3", does=sentences.DOES_REVOKE),
-    "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does=sentences.DOES_TOOL),
-    "halt": CommandHelp(usage="/halt", does=sentences.DOES_HALT),
-    "resume": CommandHelp(usage="/resume", does=sentences.DOES_RESUME),
-    "pair": CommandHelp(usage="/pair", does=sentences.DOES_PAIR),
-    "forget": CommandHelp(usage="/forget", does=sentences.DOES_FORGET),
-    "language": CommandHelp(usage="/language de", does=sentences.DOES_LANGUAGE),
-    "whoami": CommandHelp(usage="/whoami", does=sentences.DOES_WHOAMI),
+    "help": CommandHelp(usage="/help", does=catalogue.DOES_HELP),
+    "stop": CommandHelp(usage="/stop", does=catalogue.DOES_STOP),
+    "retry": CommandHelp(usage="/retry", does=catalogue.DOES_RETRY),
+    "new": CommandHelp(usage="/new", does=catalogue.DOES_NEW),
+    "queue": CommandHelp(usage="/queue steer", does=catalogue.DOES_QUEUE),
+    "status": CommandHelp(usage="/status", does=catalogue.DOES_STATUS),
+    "pending": CommandHelp(usage="/pending", does=catalogue.DOES_PENDING),
+    "approve": CommandHelp(usage="/approve 1 3", does=catalogue.DOES_APPROVE),
+    "deny": CommandHelp(usage="/deny 2 because …", does=catalogue.DOES_DENY),
+    "grants": CommandHelp(usage="/grants", does=catalogue.DOES_GRANTS),
+    "revoke": CommandHelp(usage="/revoke 1 3", does=catalogue.DOES_REVOKE),
+    "tool": CommandHelp(usage='/tool shell {"command": "ls"}', does=catalogue.DOES_TOOL),
+    "halt": CommandHelp(usage="/halt", does=catalogue.DOES_HALT),
+    "resume": CommandHelp(usage="/resume", does=catalogue.DOES_RESUME),
+    "pair": CommandHelp(usage="/pair", does=catalogue.DOES_PAIR),
+    "forget": CommandHelp(usage="/forget", does=catalogue.DOES_FORGET),
+    "language": CommandHelp(usage="/language de", does=catalogue.DOES_LANGUAGE),
+    "whoami": CommandHelp(usage="/whoami", does=catalogue.DOES_WHOAMI),
 }
 
 
 MODES: dict[WhileBusy, Sentence] = {
-    "queue": sentences.QUEUE_QUEUE,
-    "collect": sentences.QUEUE_COLLECT,
-    "steer": sentences.QUEUE_STEER,
-    "interrupt": sentences.QUEUE_INTERRUPT,
+    "queue": catalogue.QUEUE_QUEUE,
+    "collect": catalogue.QUEUE_COLLECT,
+    "steer": catalogue.QUEUE_STEER,
+    "interrupt": catalogue.QUEUE_INTERRUPT,
 }
 
 
@@ -109,11 +109,11 @@ class Commands:
         # A conversation that does not exist yet is made with the reply, never by a read.
         make, here, language = found.writes, found.conversation, principal.language
         if command.name not in COMMANDS:
-            text = sentences.UNKNOWN_COMMAND.to(language, name=command.name)
+            text = catalogue.UNKNOWN_COMMAND.to(language, name=command.name)
             return self._reply(here, address, principal, text, make)
         if not self._may(principal, command.name, address):
             why = self._why(principal, command.name, address)
-            text = sentences.COMMAND_IS_NOT_YOURS.to(language, name=command.name, why=why)
+            text = catalogue.COMMAND_IS_NOT_YOURS.to(language, name=command.name, why=why)
             return replace(self._reply(here, address, principal, text, make), idle=True)
         match command.name:
             case "retry":
@@ -122,7 +122,7 @@ class Commands:
                 tool, _, arguments = command.rest.partition(" ")
                 if tool:
                     return UseTool(tool=tool, arguments=arguments.strip() or "{}")
-                text = sentences.NAME_THE_TOOL.to(language, usage=COMMANDS["tool"].usage)
+                text = catalogue.NAME_THE_TOOL.to(language, usage=COMMANDS["tool"].usage)
                 return self._reply(here, address, principal, text, make)
             case "new" | "queue":
                 return await self._here(command, found, address, principal)
@@ -171,12 +171,12 @@ class Commands:
             case "grants":
                 return await self._grants.listed(here, address, principal)
             case "whoami":
-                return sentences.WHO_YOU_ARE.to(
+                return catalogue.WHO_YOU_ARE.to(
                     language,
                     id=principal.id,
                     sender=principal.sender,
                     channel=principal.channel,
-                    roles=", ".join(sorted(principal.roles)) or sentences.NO_ROLES,
+                    roles=", ".join(sorted(principal.roles)) or catalogue.NO_ROLES,
                 )
             case _:
                 lines = (
@@ -201,19 +201,19 @@ class Commands:
         for mode, does in MODES.items():
             if mode == wanted:
                 found = await self._conversations.choose(address, principal, mode)
-                text = sentences.QUEUE_CHOSEN.to(language, does=does)
+                text = catalogue.QUEUE_CHOSEN.to(language, does=does)
                 return self._reply(found.conversation, address, principal, text, found.writes)
-        now = sentences.QUEUE_IS_NOW.to(language)
+        now = catalogue.QUEUE_IS_NOW.to(language)
         lines = (
             f"- `/queue {one}`: {does.to(language)}{now if one == found.while_busy else ''}"
             for one, does in MODES.items()
         )
-        text = "\n".join((sentences.QUEUE_CHOICES.to(language), *lines))
+        text = "\n".join((catalogue.QUEUE_CHOICES.to(language), *lines))
         return self._reply(found.conversation, address, principal, text, found.writes)
 
     async def _new(self, address: Address, principal: Principal) -> Plan:
         old, new = await self._conversations.renew(address, principal)
-        text = sentences.NEW_CONVERSATION.to(principal.language)
+        text = catalogue.NEW_CONVERSATION.to(principal.language)
         writes: list[Write] = [*new.writes]
         if old.conversation != new.conversation:
             writes.append(self._control(old.conversation, address, principal, "new"))
@@ -232,7 +232,7 @@ class Commands:
         principal: Principal,
         make: tuple[Write, ...],
     ) -> Plan:
-        says = sentences.HALTED if on else sentences.GOING_ON
+        says = catalogue.HALTED if on else catalogue.GOING_ON
         text = says.to(principal.language)
         halt = Halt(by=principal.label, at=self._clock.now()) if on else None
         return Plan(

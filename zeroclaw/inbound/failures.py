@@ -12,12 +12,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Reader
-from zeroclaw.language import Says
 from zeroclaw.store import Put
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.span import span
 
@@ -51,7 +51,7 @@ class Failures:
         self,
         *,
         readers: Callable[[str], tuple[Reader, ...]],
-        tell: Callable[[Says], Awaitable[None]],
+        tell: Callable[[Localized], Awaitable[None]],
         clock: Clock,
         ids: Ids,
         group: asyncio.TaskGroup,
@@ -106,6 +106,6 @@ class Failures:
             spell.lines = {one: line for one, line in spell.lines.items() if line}
             if spell.counted:
                 count, spell.counted = spell.counted, 0
-                await self._tell(sentences.MORE_FAILED.about(count=count, time=span(while_s)))
+                await self._tell(catalogue.MORE_FAILED.about(count=count, time=span(while_s)))
             while_s = min(while_s * 2, LONGEST_WHILE_S)
         self._spell = None

@@ -9,13 +9,13 @@ after a restart.
 from collections.abc import Callable
 from datetime import timedelta
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Rows, Write
+from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
 REPEAT_WITHIN = timedelta(minutes=10)
@@ -69,24 +69,24 @@ class ForgetCommand:
         named = rest.strip()
         row = await self._rows.get(RowKind.FORGETTING, principal.id)
         if row is not None and row.state == OPEN:
-            return Said(text=sentences.FORGETTING_ALREADY.to(language))
+            return Said(text=catalogue.FORGETTING_ALREADY.to(language))
         wish = None if row is None else wish_of(row)
         is_fresh = row is not None and row.due_at is not None and now < row.due_at
         version = 0 if row is None else row.version
         if wish is not None and is_fresh and named.upper() == wish.code:
             opened = replace(wish, address=address)
-            text = sentences.FORGETTING_NOW.to(language)
+            text = catalogue.FORGETTING_NOW.to(language)
             return Said(text=text, writes=(_put(opened, OPEN, version),))
         person = _person(named, principal)
         if person != principal.id and not self._may_others(principal, address):
-            return Said(text=sentences.FORGET_ONLY_YOURS.to(language))
+            return Said(text=catalogue.FORGET_ONLY_YOURS.to(language))
         # Its end is random; nobody has to guess it, it only keeps a slip of the hand from harm.
         code = self._ids.ulid()[-CODE_CHARS:]
         asked = Wish(person=person, by=principal, address=address, code=code)
         text = (
-            sentences.FORGET_ASKS_YOU.to(language, code=code)
+            catalogue.FORGET_ASKS_YOU.to(language, code=code)
             if person == principal.id
-            else sentences.FORGET_ASKS_ABOUT.to(language, whom=person, code=code)
+            else catalogue.FORGET_ASKS_ABOUT.to(language, whom=person, code=code)
         )
         return Said(text=text, writes=(self._asked(asked, version),))
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal, chosen_name
@@ -22,9 +21,10 @@ from zeroclaw.gate.wording import MOST_NUMBERS
 from zeroclaw.inbound.conversations import Conversation, Found
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.language import Language
 from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.inbox import Item, Revoked, item_put
 from zeroclaw.value import Value, replace
 
@@ -92,14 +92,14 @@ class GrantCommands:
             if self._sees(held.grant, principal, address, here):
                 name = grants.name_of(held.grant)
                 where = await self._where(held.grant.conversation, here, language)
-                line = sentences.GRANT_HELD_BY.to(
+                line = catalogue.GRANT_HELD_BY.to(
                     language,
                     grant=self._redact(grants.describe(held.grant, language)),
                     holder=self._redact(held.grant.holder),
                     where=where,
                 )
                 lines.append(f"- `{name}` {line}")
-        return "\n".join(lines) or sentences.NOTHING_GRANTED.to(language)
+        return "\n".join(lines) or catalogue.NOTHING_GRANTED.to(language)
 
     async def revoke(
         self, command: Command, address: Address, principal: Principal, found: Found
@@ -113,9 +113,9 @@ class GrantCommands:
         outcome = await self._revoke(
             () if is_too_many else words, address, principal, found.conversation, "/grants"
         )
-        text = "\n".join(outcome.told) or sentences.SAY_WHICH_GRANT.to(language)
+        text = "\n".join(outcome.told) or catalogue.SAY_WHICH_GRANT.to(language)
         if is_too_many:
-            text = sentences.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS)
+            text = catalogue.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS)
         note = note_row(
             key=self._ids.ulid(),
             conversation=found.conversation,
@@ -190,14 +190,14 @@ class GrantCommands:
         self, conversation: ConversationId, here: ConversationId, language: Language
     ) -> str:
         if conversation == here:
-            return sentences.GRANT_HERE.to(language)
+            return catalogue.GRANT_HERE.to(language)
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         if row is None:
-            return sentences.GRANT_ELSEWHERE.to(language, conversation=conversation)
+            return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
         address = decode(Conversation, row.body).address
         thread = f"/{address.thread}" if address.thread else ""
         chat = f"{address.channel}/{address.chat}{thread}"
-        return sentences.GRANT_IN_CHAT.to(language, chat=chat)
+        return catalogue.GRANT_IN_CHAT.to(language, chat=chat)
 
     def _as_json(self, one: Grant) -> dict[str, object]:
         return {
@@ -252,15 +252,15 @@ class GrantCommands:
             meant = _meant(word, seen)
             shown = chosen_name(word)
             if meant is None:
-                told.append(sentences.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
+                told.append(catalogue.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
             elif not self._may_end(meant.grant, principal, address):
-                told.append(sentences.GRANT_IS_NOT_YOURS.to(language, name=shown))
+                told.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=shown))
             elif scope not in (None, meant.grant.conversation):
                 left.append(word)
             else:
                 scope = meant.grant.conversation
                 ends[meant.grant.id] = meant
-                told.append(sentences.GRANT_REVOKED.to(language, name=shown, tool=meant.grant.tool))
+                told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.grant.tool))
         now = self._clock.now()
         writes: list[Write] = []
         for one in ends.values():

@@ -4,11 +4,11 @@ The choice is a row of its own, committed with the command; it beats the configu
 channel where that person is known by the same name.
 """
 
-from zeroclaw import sentences
 from zeroclaw.envelope import Principal
-from zeroclaw.language import LANGUAGES, NAMES, Language, language_of
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import LANGUAGES, NAMES, Language, language_of
 from zeroclaw.value import Value
 
 
@@ -45,11 +45,11 @@ def choose(rest: str, principal: Principal) -> Reply:
     if wanted is None:
         choices = ", ".join(f"{NAMES[one]} (`/language {one}`)" for one in LANGUAGES)
         now = principal.language
-        text = sentences.LANGUAGES_SPOKEN.to(now, choices=choices, name=NAMES[now])
+        text = catalogue.LANGUAGES_SPOKEN.to(now, choices=choices, name=NAMES[now])
         return Reply(text=text)
     chosen = Chosen(person=principal.id, language=wanted)
     put = Put(kind=RowKind.LANGUAGE, key=principal.id, body=encode(chosen))
     return Reply(
-        text=sentences.LANGUAGE_CHOSEN.to(wanted, name=NAMES[wanted]),
+        text=catalogue.LANGUAGE_CHOSEN.to(wanted, name=NAMES[wanted]),
         writes=(put,),
     )

@@ -8,8 +8,8 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound.commands import COMMANDS
 from zeroclaw.inbound.people import OPERATOR, Seat
-from zeroclaw.language import LANGUAGES
 from zeroclaw.menu import Menu, MenuEntry
+from zeroclaw.text.language import LANGUAGES
 
 
 def menu_of(channel: str, policy: PolicySet, operators: Iterable[Seat], now: datetime) -> Menu:

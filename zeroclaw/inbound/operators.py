@@ -10,8 +10,8 @@ from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.people import People, Seat
-from zeroclaw.language import Language, Says
 from zeroclaw.store import Commit, DurablePoint, Store
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import replace
 
 
@@ -134,7 +134,7 @@ class Notices:
         self._outbox = outbox
         self._ids = ids
 
-    async def tell(self, says: Says, *, but_channel: str = "") -> None:
+    async def tell(self, says: Localized, *, but_channel: str = "") -> None:
         """Put a sentence into every operator's chat, but not by the channel it is about."""
         readers = self._operators.readers(but_channel=but_channel)
         notes = quiet_notes(says, readers, self._ids.ulid)

@@ -7,7 +7,6 @@ run out of it.
 
 from collections.abc import Callable
 
-from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
@@ -16,6 +15,7 @@ from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.turnstile import OPENING
 from zeroclaw.store import RowKind, Store, Write
+from zeroclaw.text import catalogue
 from zeroclaw.turn.inbox import Item, TooOld, item_of, item_put
 from zeroclaw.turn.span import span
 from zeroclaw.value import replace
@@ -80,7 +80,7 @@ class Overdue:
             key=self._ids.ulid(),
             conversation=here,
             address=address,
-            text=sentences.TOO_OLD.to(principal.language, age=span(age_s)),
+            text=catalogue.TOO_OLD.to(principal.language, age=span(age_s)),
             reply_to="" if address.direct else envelope.message,
         )
         return Plan(conversation=here, writes=(*writes, note))

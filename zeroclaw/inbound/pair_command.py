@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from zeroclaw import sentences
 from zeroclaw.card_words import by_whom
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Principal, chosen_name, labelled
@@ -23,8 +22,9 @@ from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions, Read, read_all
-from zeroclaw.language import Language
 from zeroclaw.store import Commit, DurablePoint, RowKind, Rows, Store, Write, find_all
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
 
 TRIES = 8
@@ -73,7 +73,7 @@ class PairCommand:
         what = rest.strip()
         match do:
             case "list" if not direct:
-                return Outcome(text=sentences.PAIR_LIST_IN_PRIVATE.to(language))
+                return Outcome(text=catalogue.PAIR_LIST_IN_PRIVATE.to(language))
             case "list":
                 return Outcome(text=await listed(self._store, self._clock.now(), language))
             case "approve" if what:
@@ -83,7 +83,7 @@ class PairCommand:
             case "revoke" if what:
                 return await self._revoke(what, principal)
             case _:
-                return Outcome(text=sentences.PAIR_USAGE.to(language))
+                return Outcome(text=catalogue.PAIR_USAGE.to(language))
 
     async def console(self, asked: Mapping[str, object]) -> dict[str, object]:
         """Do what `zeroclaw pair` asks for over the control socket.
@@ -115,10 +115,10 @@ class PairCommand:
             return Outcome(text=text, writes=writes)
         shown, language = chosen_name(what), principal.language
         if pairing.read_code(what):
-            return Outcome(text=sentences.PAIR_NO_SUCH_CODE.to(language, code=shown))
+            return Outcome(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=shown))
         if yes:
             return await self._take_back(what, principal)
-        return Outcome(text=sentences.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
+        return Outcome(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
 
     async def _meant(self, what: str) -> Read | None:
         """Return the question that a code or an id names; of several the newest open one."""
@@ -141,16 +141,16 @@ class PairCommand:
     async def _revoke(self, what: str, principal: Principal) -> Outcome:
         name, language = self._people.named(what), principal.language
         if not name:
-            text = sentences.PAIR_NOBODY_IS_CALLED_SO.to(
-                language, name=chosen_name(what), usage=sentences.PAIR_USAGE
+            text = catalogue.PAIR_NOBODY_IS_CALLED_SO.to(
+                language, name=chosen_name(what), usage=catalogue.PAIR_USAGE
             )
             return Outcome(text=text)
         if name == principal.id:
-            return Outcome(text=sentences.PAIR_NOT_YOURSELF.to(language))
+            return Outcome(text=catalogue.PAIR_NOT_YOURSELF.to(language))
         row = await self._store.get(RowKind.PERSON, name)
         before = None if row is None else known_of(row)
         if before is not None and before.state == "revoked":
-            text = sentences.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
+            text = catalogue.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
             return Outcome(text=text)
         known = Known(
             id=name,
@@ -161,7 +161,7 @@ class PairCommand:
             ids=self._people.ids_of(name),
         )
         put = known_put(known, expect=row.version if row else 0)
-        text = sentences.PAIR_REVOKED.to(language, name=name)
+        text = catalogue.PAIR_REVOKED.to(language, name=name)
         return Outcome(text=text, writes=(put, *await self._refused(name, principal)))
 
     async def _refused(self, name: str, principal: Principal) -> tuple[Write, ...]:
@@ -179,9 +179,9 @@ class PairCommand:
         row = await self._store.get(RowKind.PERSON, name) if name else None
         before = None if row is None else known_of(row)
         if row is None or before is None or before.state != "revoked":
-            text = sentences.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))
+            text = catalogue.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))
             return Outcome(text=text)
-        text = sentences.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
+        text = catalogue.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
         if self._people.is_configured(name) or name.startswith("person:"):
             return Outcome(text=text, writes=(known_delete(name),))
         again = replace(
@@ -203,13 +203,13 @@ async def listed(rows: Rows, now: datetime, language: Language) -> str:
     ]
     decided = [known_of(row) async for row in find_all(rows, RowKind.PERSON)]
     known = [f"- {_line(one, language)}" for one in decided]
-    return "\n".join((*waiting, *known)) or sentences.PAIR_NOBODY.to(language)
+    return "\n".join((*waiting, *known)) or catalogue.PAIR_NOBODY.to(language)
 
 
 def _line(one: Known, language: Language) -> str:
     id_ = f"`{pairing.exact(one.id)}`"
     is_in = one.state == "admitted"
-    return (sentences.PAIR_ADMITTED if is_in else sentences.PAIR_PUT_OUT).to(
+    return (catalogue.PAIR_ADMITTED if is_in else catalogue.PAIR_PUT_OUT).to(
         language,
         name=labelled(id_, one.display),
         roles=f", {', '.join(one.roles)}" if one.roles else "",

@@ -16,13 +16,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Literal, assert_never
 
-from zeroclaw import record, sentences
+from zeroclaw import record
 from zeroclaw.card_words import by_whom
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, Principal, labelled
 from zeroclaw.gate.approval import Numbered
-from zeroclaw.language import ENGLISH, Language, Says
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import ENGLISH, Language, Localized
 from zeroclaw.value import Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -50,7 +51,7 @@ CONSOLE = Principal(
     roles=frozenset({"operator"}),
     channel="console",
     sender="operator",
-    display=sentences.BY_OPERATOR_HERE.en,
+    display=catalogue.BY_OPERATOR_HERE.en,
 )
 """Whoever uses the command line on this machine."""
 
@@ -266,16 +267,16 @@ def card_of(one: Stranger, place: str, code: str = "") -> Card:
         code: What the stranger was told; empty once the question has ended.
     """
     language = language_in(one, place)
-    facts = sentences.STRANGER_FACTS.to(
+    facts = catalogue.STRANGER_FACTS.to(
         language, name=one.display, channel=one.channel, sender=exact(one.sender)
     )
     call = CardCall(
         approval=one.id,
         number=number_of(one, place),
         tool="pairing",
-        summary=sentences.STRANGER_ASKS.to(language, name=one.label, channel=one.channel),
-        arguments=facts + (sentences.STRANGER_CODE.to(language, code=code) if code else ""),
-        why=sentences.STRANGER_WHY.to(language),
+        summary=catalogue.STRANGER_ASKS.to(language, name=one.label, channel=one.channel),
+        arguments=facts + (catalogue.STRANGER_CODE.to(language, code=code) if code else ""),
+        why=catalogue.STRANGER_WHY.to(language),
         hash8=hashlib.sha256(one.id.encode()).hexdigest()[:8],
     )
     return Card(
@@ -330,14 +331,14 @@ def by_of(principal: Principal) -> str:
 
 def told_code(code: str, holds_s: float, language: Language) -> str:
     """Return all that a stranger is told."""
-    return sentences.YOUR_CODE.to(language, code=code, span=_span(holds_s))
+    return catalogue.YOUR_CODE.to(language, code=code, span=_span(holds_s))
 
 
 def told_the_operator(one: Stranger, language: Language) -> str:
     """Return what an operator reads who has answered."""
     if one.state == "approved":
-        return sentences.STRANGER_APPROVED.to(language, name=one.label)
-    return sentences.STRANGER_DENIED.to(language, name=one.label)
+        return catalogue.STRANGER_APPROVED.to(language, name=one.label)
+    return catalogue.STRANGER_DENIED.to(language, name=one.label)
 
 
 def said(result: Result, language: Language) -> str:
@@ -355,13 +356,13 @@ def ended(one: Stranger, language: Language) -> str:
     """Return how a question ended, for people; one line."""
     match one.state:
         case "waiting":
-            return sentences.OPEN_UNTIL.to(language, at=_clock(one.deadline_at))
+            return catalogue.OPEN_UNTIL.to(language, at=_clock(one.deadline_at))
         case "expired":
-            return sentences.EXPIRED_AT.to(language, at=_clock(one.deadline_at))
+            return catalogue.EXPIRED_AT.to(language, at=_clock(one.deadline_at))
         case "approved":
-            return sentences.ALREADY_APPROVED.to(language, who=by_whom(one.by), because="")
+            return catalogue.ALREADY_APPROVED.to(language, who=by_whom(one.by), because="")
         case "denied":
-            return sentences.ALREADY_DENIED.to(language, who=by_whom(one.by), because="")
+            return catalogue.ALREADY_DENIED.to(language, who=by_whom(one.by), because="")
         case _:
             assert_never(one.state)
 
@@ -369,7 +370,7 @@ def ended(one: Stranger, language: Language) -> str:
 def line(one: Stranger, language: Language, place: str = "") -> str:
     """Return a waiting question as one line of a list."""
     number = number_of(one, place)
-    return sentences.STRANGER_LINE.to(
+    return catalogue.STRANGER_LINE.to(
         language,
         number=f"`{number}` " if number else "",
         name=labelled(f"`{exact(one.identity)}`", one.display),
@@ -377,11 +378,11 @@ def line(one: Stranger, language: Language, place: str = "") -> str:
     )
 
 
-def _span(seconds: float) -> Says:
+def _span(seconds: float) -> Localized:
     minutes = round(seconds / 60)
     if minutes == 0:
-        return sentences.SECONDS.about(number=f"{seconds:g}")
-    return sentences.MINUTES.about(count=minutes)
+        return catalogue.SECONDS.about(number=f"{seconds:g}")
+    return catalogue.MINUTES.about(count=minutes)
 
 
 def _clock(at: datetime) -> str:

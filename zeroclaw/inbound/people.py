@@ -7,17 +7,17 @@ operator.
 
 from collections.abc import Iterable, Mapping
 
-from zeroclaw import sentences
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.known import Known, known_of
 from zeroclaw.inbound.language_command import Chosen, chosen_of
-from zeroclaw.language import Language
 from zeroclaw.store import Delete, Put, RowKind, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
 OPERATOR = "operator"
-CONFIGURATION = sentences.BY_CONFIGURATION.en
+CONFIGURATION = catalogue.BY_CONFIGURATION.en
 """Stands where a name would: it put somebody out."""
 _LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
 

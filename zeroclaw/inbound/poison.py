@@ -8,12 +8,12 @@ up, and an operator is told. A store that is away is no such fault: it is waited
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from zeroclaw import sentences
 from zeroclaw.channel import Admit, ChannelLog
 from zeroclaw.envelope import Admission, Envelope, Ignored
 from zeroclaw.errors import ChannelUnavailable, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.language import Says
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 
 TRIES = 20
 """How often an event is tried; channels wait about a second in between."""
@@ -29,7 +29,7 @@ class Poison:
         *,
         channel: str,
         admit: Admit,
-        tell_operators: Callable[[str, Says], Awaitable[None]],
+        tell_operators: Callable[[str, Localized], Awaitable[None]],
         log: ChannelLog,
     ) -> None:
         """Hold the door of `channel`, and whom to tell; see `Supervisor`."""
@@ -61,6 +61,6 @@ class Poison:
             raise ChannelUnavailable(message) from admission.error
         why = admission.line
         self._log("event_given_up", channel=self._channel, why=why, tries=tries, level="error")
-        says = sentences.EVENT_GIVEN_UP.about(channel=self._channel, why=why)
+        says = catalogue.EVENT_GIVEN_UP.about(channel=self._channel, why=why)
         await self._tell_operators("", says)
         return Ignored()

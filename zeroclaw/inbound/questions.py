@@ -7,7 +7,6 @@ person who is let in and with every card that is known; whoever comes later is t
 import asyncio
 from collections.abc import Callable, Iterable
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.outbox import Hooks
 from zeroclaw.delivery.rows import Ask, Item, Text, note_row, settle_rows
@@ -38,6 +37,7 @@ from zeroclaw.store import (
     Write,
     find_all,
 )
+from zeroclaw.text import catalogue
 from zeroclaw.value import Value
 
 SWEEP_S = 3600.0
@@ -92,7 +92,7 @@ class Questions:
         if row is None:
             return None
         if not self._may(principal):
-            toast = sentences.ONLY_AN_OPERATOR.to(principal.language)
+            toast = catalogue.ONLY_AN_OPERATOR.to(principal.language)
             return Plan(conversation=None, toast=toast, idle=True)
         one = pairing.of_row(row)
         if pressed.card is not None:
@@ -174,7 +174,7 @@ class Questions:
             roles=known_of(row).roles if row is not None and row.state == "admitted" else (),
         )
         put = known_put(known, expect=row.version if row else 0)
-        text = sentences.YOU_ARE_LET_IN.to(self._people.language_of(one.identity))
+        text = catalogue.YOU_ARE_LET_IN.to(self._people.language_of(one.identity))
         return (put, note_row(key=self._ids.ulid(), address=one.address, text=text))
 
     def _settles(self, one: Stranger, refs: Iterable[MessageRef]) -> tuple[Put, ...]:

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.outbox import Hooks
 from zeroclaw.delivery.rows import Ask, Item, Text, note_row
@@ -16,7 +15,6 @@ from zeroclaw.envelope import Address, MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import Approval
-from zeroclaw.language import Language
 from zeroclaw.store import (
     Claim,
     Commit,
@@ -29,6 +27,8 @@ from zeroclaw.store import (
     Write,
     find_all,
 )
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.span import span
 from zeroclaw.value import Value
 
@@ -139,7 +139,7 @@ class Reminding:
             note_row(
                 key=self._ids.ulid(),
                 address=address,
-                text=sentences.ABOUT_TO_EXPIRE.to(
+                text=catalogue.ABOUT_TO_EXPIRE.to(
                     self._language_at(address, open_[0].approvers),
                     calls=", ".join(_named(one, place) for one in open_),
                     left=span(left_s),

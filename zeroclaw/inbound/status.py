@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Mapping
 
-from zeroclaw import sentences
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.supervisor import ChannelState, Condition
-from zeroclaw.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.store import RowKind, Store
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.value import Value
 
 CONDITIONS: Mapping[Condition, Sentence] = {
-    "starting": sentences.CHANNEL_IS_STARTING,
-    "up": sentences.CHANNEL_IS_UP,
-    "waiting": sentences.CHANNEL_IS_WAITING,
-    "down": sentences.CHANNEL_IS_DOWN,
+    "starting": catalogue.CHANNEL_IS_STARTING,
+    "up": catalogue.CHANNEL_IS_UP,
+    "waiting": catalogue.CHANNEL_IS_WAITING,
+    "down": catalogue.CHANNEL_IS_DOWN,
 }
 
 
@@ -123,10 +123,10 @@ class StatusOf:
             f"{f' ({state.why})' if state.why else ''}"
             for name, state in sorted(report.channels.items())
         )
-        halted = sentences.STATUS_HALTED.about(who=by_whom(report.halted)) if report.halted else ""
+        halted = catalogue.STATUS_HALTED.about(who=by_whom(report.halted)) if report.halted else ""
         refused = sum(report.refused.values())
-        limits = sentences.STATUS_LIMITS.to(language, count=refused) if refused else ""
-        told = sentences.STATUS.to(
+        limits = catalogue.STATUS_LIMITS.to(language, count=refused) if refused else ""
+        told = catalogue.STATUS.to(
             language,
             version=report.version,
             model=report.model,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import assert_never
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import ask_row, note_row
 from zeroclaw.envelope import (
@@ -37,6 +36,7 @@ from zeroclaw.store import (
     Write,
     find_all,
 )
+from zeroclaw.text import catalogue
 from zeroclaw.turn.numbers import Numbers, last_put
 
 COUNTS_FOR = ConversationId("pairing")
@@ -167,12 +167,12 @@ class Strangers:
             id=identity,
             display=chosen_name(envelope.sender.display),
             state="admitted",
-            by=sentences.BY_PRINTED_CODE.en,
+            by=catalogue.BY_PRINTED_CODE.en,
             at=self._clock.now(),
             roles=(OPERATOR,),
         )
         put = known_put(known, expect=row.version if row else 0)
-        text = sentences.YOU_ARE_AN_OPERATOR.to(self._people.language_of(identity))
+        text = catalogue.YOU_ARE_AN_OPERATOR.to(self._people.language_of(identity))
         note = note_row(key=self._ids.ulid(), address=envelope.address, text=text)
         return Plan(conversation=None, writes=(put, note))
 

@@ -15,7 +15,6 @@ from pathlib import PurePath
 from traceback import walk_tb
 from typing import Literal, cast
 
-from zeroclaw import sentences
 from zeroclaw.channel import Admission, Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Envelope
@@ -28,7 +27,8 @@ from zeroclaw.errors import (
 )
 from zeroclaw.foreign import Raised, call
 from zeroclaw.inbound.poison import Poison
-from zeroclaw.language import Says
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.value import Value
 
 FIRST_WAIT_S = 1.0
@@ -65,7 +65,7 @@ class Supervisor:
         *,
         admit: Admit,
         clock: Clock,
-        tell_operators: Callable[[str, Says], Awaitable[None]],
+        tell_operators: Callable[[str, Localized], Awaitable[None]],
         log: ChannelLog,
     ) -> None:
         """Hold what is needed.
@@ -126,7 +126,7 @@ class Supervisor:
                 self._note(name, "down", why)
                 self._log("channel_went_down", channel=name, why=why)
                 await self._tell_operators(
-                    name, sentences.CHANNEL_DOWN.about(channel=name, why=why)
+                    name, catalogue.CHANNEL_DOWN.about(channel=name, why=why)
                 )
                 return
             self._note(name, "waiting", why)
@@ -134,7 +134,7 @@ class Supervisor:
             again_in_s = max(wait_s, asked_s)
             self._log("channel_failed", channel=name, why=why, again_in_s=again_in_s)
             if failures == TOLD_AFTER:
-                says = sentences.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
+                says = catalogue.CHANNEL_KEEPS_FAILING.about(channel=name, why=why)
                 await self._tell_operators(name, says)
             await self._clock.sleep(again_in_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)

@@ -10,8 +10,8 @@ from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
+from zeroclaw.text.escape import without_markup
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
-from zeroclaw.unseen import without_markup
 from zeroclaw.value import Value, replace
 
 NEWEST = 200

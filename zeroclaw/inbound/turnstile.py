@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Pressed, Principal, Said
@@ -40,9 +39,10 @@ from zeroclaw.inbound.limits import (
 )
 from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.language import Spoken
 from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, RowKind, Store, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.turn.inbox import Item, Unread, item_put
 from zeroclaw.turn.span import span
 from zeroclaw.value import replace
@@ -284,13 +284,13 @@ def _day_put(key: str, day: Day, version: int) -> Put:
     )
 
 
-def told(over: Over, limits: Limits, now: datetime) -> Spoken:
+def told(over: Over, limits: Limits, now: datetime) -> LocalizedMessage:
     """Return what the writer of a message that was not taken is told."""
     wait = span((over.until - now).total_seconds())
     match over.which:
         case "person":
-            return sentences.WRITES_TOO_FAST.about(rate=limits.person.per_minute, wait=wait)
+            return catalogue.WRITES_TOO_FAST.about(rate=limits.person.per_minute, wait=wait)
         case "conversation":
-            return sentences.CHAT_TOO_FAST.about(rate=limits.conversation.per_minute, wait=wait)
+            return catalogue.CHAT_TOO_FAST.about(rate=limits.conversation.per_minute, wait=wait)
         case "day":
-            return sentences.DAY_IS_FULL.about(most=limits.daily, wait=wait)
+            return catalogue.DAY_IS_FULL.about(most=limits.daily, wait=wait)

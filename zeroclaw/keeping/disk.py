@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from zeroclaw import sentences
 from zeroclaw.clock import Clock
-from zeroclaw.language import Says
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 
 SCARCE_BYTES = 200_000_000
 """Below this much free, people are told."""
@@ -35,7 +35,7 @@ class DiskWatch:
         self,
         directory: Path,
         clock: Clock,
-        tell_operators: Callable[[Says], Awaitable[None]],
+        tell_operators: Callable[[Localized], Awaitable[None]],
         free: Callable[[Path], int | None] = free_bytes,
     ) -> None:
         """Hold where to look and whom to tell.
@@ -65,7 +65,7 @@ class DiskWatch:
             return
         if free < SCARCE_BYTES and not self._told:
             self._told = True
-            says = sentences.DISK_NEARLY_FULL.about(megabytes=free // _MB)
+            says = catalogue.DISK_NEARLY_FULL.about(megabytes=free // _MB)
             await self._tell_operators(says)
         elif free > AMPLE_BYTES:
             self._told = False

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Protocol
 
-from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery import rows
@@ -37,6 +36,7 @@ from zeroclaw.store import (
     find_all,
     read_all,
 )
+from zeroclaw.text import catalogue
 from zeroclaw.tools.notes import owner_of_person
 from zeroclaw.turn import entries
 from zeroclaw.turn.attached import attached_of
@@ -154,9 +154,9 @@ class Forgetting:
             return False
         language = wish.by.language
         text = (
-            sentences.FORGOTTEN_YOU.to(language)
+            catalogue.FORGOTTEN_YOU.to(language)
             if wish.person == wish.by.id
-            else sentences.FORGOTTEN_OTHER.to(language, whom=wish.person)
+            else catalogue.FORGOTTEN_OTHER.to(language, whom=wish.person)
         )
         told = rows.note_row(
             key=self._ids.ulid(), address=wish.address, text=text, language=language

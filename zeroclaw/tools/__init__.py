@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.text.escape import escape_invisible
 from zeroclaw.tool import Arguments
-from zeroclaw.unseen import spelled_out
 from zeroclaw.value import Value
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -128,7 +128,7 @@ def without_controls(text: str) -> str:
 
 def quoted(text: str, *, limit_chars: int = 200) -> str:
     """Return text that somebody else chose in backticks, on one line and not too long."""
-    seen = spelled_out(text).replace("`", "'")
+    seen = escape_invisible(text).replace("`", "'")
     line = "".join(letter if letter.isprintable() else " " for letter in seen)
     cut = line if len(line) <= limit_chars else f"{line[:limit_chars]}…"
     return f"`{cut}`"

@@ -12,7 +12,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from zeroclaw import sentences
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.errors import (
@@ -28,7 +27,6 @@ from zeroclaw.errors import (
 from zeroclaw.foreign import Raised, call
 from zeroclaw.gate import receipt_screen
 from zeroclaw.gate.receipt_screen import Lookup, Screening
-from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, FinishReason, ToolCall, Usage
 from zeroclaw.provider import (
     Finished,
@@ -41,6 +39,8 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.redact import Redaction, Redactor
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.signals import (
     ContextOverflowed,
     RequestEvent,
@@ -208,19 +208,19 @@ def _failure(number: int, raised: Raised, language: Language, *, is_operator: bo
         case StreamBroken():
             return StreamCut(request=number)
         case ProviderOverloaded():
-            text = sentences.MODEL_IS_BUSY.to(language)
+            text = catalogue.MODEL_IS_BUSY.to(language)
         case ProviderUnreachable() as error if not is_operator:
-            why = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
-            text = sentences.MODEL_IS_AWAY.to(language)
+            why = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
+            text = catalogue.MODEL_IS_AWAY.to(language)
             return RequestFailed(request=number, text=text, why=why)
         case ProviderUnauthorized():
-            text = sentences.MODEL_REFUSED_THE_KEY.to(language)
+            text = catalogue.MODEL_REFUSED_THE_KEY.to(language)
         case NeedsOperator() as error if not is_operator:
-            why = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
-            text = sentences.MODEL_IS_NOT_THERE.to(language)
+            why = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
+            text = catalogue.MODEL_IS_NOT_THERE.to(language)
             return RequestFailed(request=number, text=text, why=why)
         case ProviderRejected() | ProviderUnreachable() | NeedsOperator() as error:
-            text = sentences.MODEL_CANNOT_ANSWER.to(language, why=str(error))
+            text = catalogue.MODEL_CANNOT_ANSWER.to(language, why=str(error))
         case _:
-            text = sentences.MODEL_HAS_A_FAULT.to(language, why=raised.line)
+            text = catalogue.MODEL_HAS_A_FAULT.to(language, why=raised.line)
     return RequestFailed(request=number, text=text)

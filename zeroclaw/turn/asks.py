@@ -7,7 +7,6 @@ only if its question is on record, and every card that is known shows how it end
 from collections.abc import Iterable
 from datetime import datetime
 
-from zeroclaw import sentences
 from zeroclaw.delivery.rows import ask_row, note_row, settle_rows
 from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, Reader
 from zeroclaw.gate import approval as approvals
@@ -17,6 +16,7 @@ from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, find_all
+from zeroclaw.text import catalogue
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.happened import Happened
 from zeroclaw.turn.inbox import Item, item_put
@@ -59,7 +59,7 @@ class Asks:
             key=self._rooms.ids.ulid(),
             conversation=self._conversation,
             address=here.address,
-            text=sentences.WAITING_FOR.to(here.language, who=who, tools=tools),
+            text=catalogue.WAITING_FOR.to(here.language, who=who, tools=tools),
             language=here.language,
         )
         return (*writes, note)
@@ -304,7 +304,7 @@ def unreachable(rooms: Rooms, one: Asked, call: ToolCall) -> tuple[Denied, audit
         arguments=action.canonical_arguments,
         outcome="denied",
         at=now,
-        for_people=sentences.CALL_UNREACHABLE.to(action.principal.language, tool=action.tool),
+        for_people=catalogue.CALL_UNREACHABLE.to(action.principal.language, tool=action.tool),
     )
     entry = audit.Entry(
         kind=audit.Kind.DENIED,

@@ -3,15 +3,15 @@
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from zeroclaw import sentences
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
-from zeroclaw.language import Language
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.asks import Asks, answered_entry
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import Desk
@@ -187,7 +187,7 @@ class Controls:
         """Return what an item comes to that no running turn can take."""
         match item.content:
             case Stop(cause="stop"):
-                return self._answered(item, sentences.NOTHING_RUNNING.to(item.principal.language))
+                return self._answered(item, catalogue.NOTHING_RUNNING.to(item.principal.language))
             case Answer(approval=approval):
                 return await self._late_answer(item, approval)
             case Revoked(grant=grant, tool=tool):
@@ -264,8 +264,8 @@ def _goes_on(cause: Cause, owner: Principal, language: Language) -> str:
     """Say that a turn was not ended by somebody who may not end it."""
     who = owner.label
     if cause == "new":
-        return sentences.FIRST_THAT_ANSWER.to(language, who=who)
-    return sentences.ONLY_THEY_MAY_STOP.to(language, who=who)
+        return catalogue.FIRST_THAT_ANSWER.to(language, who=who)
+    return catalogue.ONLY_THEY_MAY_STOP.to(language, who=who)
 
 
 def _noted(item: Item, at: datetime) -> Noted:

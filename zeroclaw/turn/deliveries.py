@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from zeroclaw import sentences
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, note_row
 from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef
 from zeroclaw.gate import approval as approvals
-from zeroclaw.language import Says
 from zeroclaw.store import Row, RowKind, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn.asks import Asks
 from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.inbox import item_of, item_put
@@ -60,32 +60,32 @@ class Deliveries:
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and tell the operators."""
         writes: list[Write] = []
-        what: Says = sentences.A_MESSAGE
+        what: Localized = catalogue.A_MESSAGE
         is_asked_again = False
         if isinstance(item, Text) and item.turn is not None:
-            what = sentences.AN_ANSWER
+            what = catalogue.AN_ANSWER
             turn = await self._rooms.store.get(RowKind.TURN, item.turn)
             if turn is not None:
                 whose = turn_of(turn).item.principal
-                what = sentences.AN_ANSWER_TO.about(who=whose.label)
+                what = catalogue.AN_ANSWER_TO.about(who=whose.label)
                 taken = await self._rooms.store.get(RowKind.INBOX, turn_of(turn).item.id)
                 if taken is not None:
                     writes.append(item_put(item_of(taken), "failed", expect=taken.version))
         elif isinstance(item, Ask):
-            what = sentences.A_CARD
+            what = catalogue.A_CARD
             again = await self._asked_again(row, item)
             is_asked_again = bool(again)
             writes += again
         elif isinstance(item, File):
-            what = sentences.A_FILE
+            what = catalogue.A_FILE
             if not item.uncertain:
                 writes.append(self._not_sent(row, item, why))
         where = address_of(item).channel
-        says = sentences.PLATFORM_REFUSED.about(what=what, where=where, why=why)
+        says = catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
         if not isinstance(item, Settle) and item.uncertain:
-            says = sentences.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
+            says = catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
         if is_asked_again:
-            says = sentences.ASKED_IN_PRIVATE.about(where=where, why=why)
+            says = catalogue.ASKED_IN_PRIVATE.about(where=where, why=why)
         told = self._rooms.failed(
             Failure(id=row.key, why=f"{where}: {why}", says=says, place=row.place)
         )
@@ -104,7 +104,7 @@ class Deliveries:
             key=self._rooms.ids.ulid(),
             conversation=row.conversation,
             address=item.address,
-            text=sentences.FILE_NOT_SENT.to(item.language, name=item.name, why=why),
+            text=catalogue.FILE_NOT_SENT.to(item.language, name=item.name, why=why),
             # Where nothing arrives at all, operators were told of the file already.
             quiet=True,
             reply_to=item.reply_to,

@@ -2,11 +2,11 @@
 
 from typing import Literal, assert_never
 
-from zeroclaw import sentences
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ActionId
-from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.signals import AbortRequested, CancelCalls, Effect, Finish
 from zeroclaw.turn.states import NO_USAGE, Asking, Done, DoneReason, Running
@@ -53,20 +53,20 @@ def finished(done: Done, running: tuple[ActionId, ...] = ()) -> tuple[Done, tupl
 
 def abort_note(event: AbortRequested, language: Language) -> str:
     """Say who ended the turn, and how."""
-    by = sentences.BY.about(who=by_whom(event.by)) if event.by else ""
+    by = catalogue.BY.about(who=by_whom(event.by)) if event.by else ""
     match event.cause:
         case "stop":
-            return sentences.STOPPED.to(language, by=by)
+            return catalogue.STOPPED.to(language, by=by)
         case "new":
-            return sentences.STOPPED_FOR_NEW.to(language, by=by)
+            return catalogue.STOPPED_FOR_NEW.to(language, by=by)
         case "halt":
-            return sentences.STOPPED_BY_HALT.to(language, by=by)
+            return catalogue.STOPPED_BY_HALT.to(language, by=by)
         case "revoked":
-            return sentences.STOPPED_AS_REVOKED.to(language, by=by)
+            return catalogue.STOPPED_AS_REVOKED.to(language, by=by)
         case "interrupt" if event.by:
-            return sentences.INTERRUPTED_BY.to(language, who=event.by)
+            return catalogue.INTERRUPTED_BY.to(language, who=event.by)
         case "interrupt":
-            return sentences.INTERRUPTED.to(language)
+            return catalogue.INTERRUPTED.to(language)
         case _:
             assert_never(event.cause)
 
@@ -75,8 +75,8 @@ def whole_note(message: AssistantMessage, language: Language) -> str:
     """Say what is missing from an answer that the model ended itself; empty for nothing."""
     match message.finish_reason:
         case "length":
-            return sentences.CUT_AT_THE_LIMIT.to(language)
+            return catalogue.CUT_AT_THE_LIMIT.to(language)
         case "content_filter":
-            return sentences.CUT_BY_A_FILTER.to(language)
+            return catalogue.CUT_BY_A_FILTER.to(language)
         case _:
-            return "" if message.content else sentences.NO_TEXT.to(language)
+            return "" if message.content else catalogue.NO_TEXT.to(language)

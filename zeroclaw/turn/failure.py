@@ -1,6 +1,6 @@
 """A message that failed, as operators are told of it."""
 
-from zeroclaw.language import Says
+from zeroclaw.text.language import Localized
 from zeroclaw.value import Value
 
 
@@ -16,5 +16,5 @@ class Failure(Value):
 
     id: str
     why: str
-    says: Says
+    says: Localized
     place: str

@@ -12,10 +12,10 @@ from zeroclaw.delivery.rows import File, file_row
 from zeroclaw.envelope import Address, ConversationId, TurnId
 from zeroclaw.gate import receipt_screen
 from zeroclaw.gate.verdict import encodable
-from zeroclaw.language import Language
 from zeroclaw.readers.formats import recognise
 from zeroclaw.redact import Redactor
 from zeroclaw.store import PutBlob, Write
+from zeroclaw.text.language import Language
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import counted, quoted, without_controls
 from zeroclaw.value import replace

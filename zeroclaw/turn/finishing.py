@@ -4,16 +4,16 @@ The commit holds the journal's last entry, the item's state, the questions that 
 receipts of calls that the end cut short, and the outbox row that carries the text.
 """
 
-from zeroclaw import sentences
 from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.errors import Conflict
 from zeroclaw.events import TurnEnded
 from zeroclaw.gate import audit, receipt_screen
-from zeroclaw.language import Says
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, lateness
 from zeroclaw.turn.asks import Asks
 from zeroclaw.turn.bell import Bell
@@ -46,7 +46,7 @@ class Seat(Value):
     opened: TurnOpened
     row: TurnRow
     bell: Bell
-    why: Says | None = None
+    why: Localized | None = None
 
 
 class _End(Value):
@@ -168,7 +168,7 @@ class Finishing:
         """Return the notes to operators about a turn that failed, and what it may have done."""
         rooms, whose, address = self._rooms, seat.opened.principal, seat.row.address
         who, where = whose.label, address.channel
-        says = sentences.ANSWER_FAILED.about(
+        says = catalogue.ANSWER_FAILED.about(
             who=who, where=where, why=seat.why or done.why or done.note
         )
         failure = Failure(
@@ -177,7 +177,7 @@ class Finishing:
         line = rooms.failed(failure)
         # A crash loop ended it, and nobody else would be told what had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
-        lost = [sentences.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
+        lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
         readers = rooms.operators("") if lost else ()
         notes = [note for one in lost for note in quiet_notes(one, readers, rooms.ids.ulid)]
         return (*line, *notes)
@@ -233,8 +233,8 @@ class Finishing:
         note = f"_{done.note[:1].upper()}{done.note[1:]}._" if done.note else ""
         language = opened.principal.language
         whole = "\n\n".join(part for part in (text, note) if part.strip())
-        whole = whole or sentences.NOTHING_TO_SAY.to(language)
-        unheard = f"_{sentences.UNHEARD.to(language)}_" if opened.unheard else ""
+        whole = whole or catalogue.NOTHING_TO_SAY.to(language)
+        unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
         below = (
             "" if opened.kind == "unheard" else unheard,
             lateness.for_people(opened.late_s, language),

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import cast
 
-from zeroclaw import record, sentences
+from zeroclaw import record
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
+from zeroclaw.text import catalogue
 from zeroclaw.turn import entries, signals
 from zeroclaw.turn.batch import Fill, closed
 from zeroclaw.turn.ending import said
@@ -89,7 +90,7 @@ def begun(opened: entries.TurnOpened) -> Step:
     if opened.call is not None:
         return begin_tool(opened.call, opened.limits, language=language)
     if opened.kind == "unheard":
-        return said(sentences.UNHEARD.to(language))
+        return said(catalogue.UNHEARD.to(language))
     return begin(opened.limits, language=language, context_heavy=opened.context_heavy)
 
 

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from zeroclaw import sentences
-from zeroclaw.language import Language
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.span import span
 
@@ -29,4 +29,4 @@ def for_people(waited_s: float, language: Language) -> str:
     """Return what stands below an answer that comes late, empty for one that does not."""
     if not waited_s:
         return ""
-    return sentences.ANSWERED_LATE.to(language, wait=span(waited_s))
+    return catalogue.ANSWERED_LATE.to(language, wait=span(waited_s))

@@ -27,11 +27,11 @@ event before stepping with it, so that a journal holds exactly what the machine 
 from collections.abc import Iterable
 from typing import Never, NoReturn, assert_never
 
-from zeroclaw import sentences
 from zeroclaw.envelope import ActionId
 from zeroclaw.gate.wording import result_for_people
-from zeroclaw.language import Language
 from zeroclaw.message import ToolCall
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn import batch as slots
 from zeroclaw.turn.batch import Batch
 from zeroclaw.turn.ending import abort_note, finish, finished, joined, whole_note
@@ -212,7 +212,7 @@ def _streaming(state: Streaming, event: TextArrived | ResponseReceived | StreamC
             whole = ShowText(text=joined(progress.said, shown), is_last=event.is_last)
             return Streaming(progress=progress, shown=shown, fresh=True), (whole,)
         case StreamCut() if progress.reasked:
-            note = sentences.BROKE_OFF_TWICE.to(progress.language)
+            note = catalogue.BROKE_OFF_TWICE.to(progress.language)
             return finish(state, "error", note)
         case StreamCut():
             return _ask(replace(progress, reasked=True), state.shown)
@@ -247,7 +247,7 @@ def _answered(progress: Progress, event: ResponseReceived) -> Step:
 
 def _overflowed(state: Thinking | Streaming) -> Step:
     if state.progress.forced:
-        return finish(state, "error", sentences.TOO_LONG.to(state.progress.language))
+        return finish(state, "error", catalogue.TOO_LONG.to(state.progress.language))
     return _compact(replace(state.progress, forced=True), heavy=False, shown=state.shown)
 
 
@@ -264,7 +264,7 @@ def _compacting(state: Compacting, event: Event) -> Step:
         case CompactionFailed() if state.cause == "heavy":
             return _ask(state.progress, state.shown)
         case CompactionFailed():
-            note = sentences.TOO_LONG_BECAUSE.to(state.progress.language, why=event.text)
+            note = catalogue.TOO_LONG_BECAUSE.to(state.progress.language, why=event.text)
             return finish(state, "error", note)
         case _:
             return state, ()
@@ -363,7 +363,7 @@ def _appended(state: Calling, event: BatchAppended) -> Step:
         text = "\n".join(result_for_people(one, progress.language) for one in told)
         return finished(Done(reason="model_stop", usage=progress.usage, text=text))
     if progress.rounds >= bound:
-        note = sentences.MOST_ROUNDS.to(progress.language, rounds=bound)
+        note = catalogue.MOST_ROUNDS.to(progress.language, rounds=bound)
         return finish(Thinking(progress=progress), "max_turns", note)
     return _compact(progress, heavy=True) if event.context_heavy else _ask(progress)
 
@@ -393,7 +393,7 @@ def _affordable(state: State, effects: Iterable[Effect]) -> Step:
         return state, tuple(effects)
     progress = state.progress
     used, limit = progress.usage.total_tokens, str(progress.limits.max_tokens)
-    note = sentences.MOST_TOKENS.to(progress.language, used=used, limit=limit)
+    note = catalogue.MOST_TOKENS.to(progress.language, used=used, limit=limit)
     return finish(state, "budget_exceeded", note, "stopped")
 
 

@@ -7,7 +7,6 @@ its event.
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from zeroclaw import sentences
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
 from zeroclaw.delivery.rows import quiet_notes
@@ -15,10 +14,11 @@ from zeroclaw.envelope import ActionId, Address, ApprovalId, Reader
 from zeroclaw.gate import audit
 from zeroclaw.gate import verdict as gate
 from zeroclaw.gate.verdict import Stopped
-from zeroclaw.language import Language
 from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn import batch, entries, files_out
 from zeroclaw.turn.asking import Asking
 from zeroclaw.turn.asks import Asks, unreachable
@@ -139,7 +139,7 @@ class Performing:
 
     async def cannot_compact(self) -> None:
         """Say that older messages can't be summarised."""
-        text = sentences.NO_SUMMARY.to(self._language)
+        text = catalogue.NO_SUMMARY.to(self._language)
         await self._tell(Happened(event=CompactionFailed(text=text)))
 
     # --- the gate ------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Performing:
         if isinstance(checked.verdict, Stopped):
             why, by = checked.verdict.reason, checked.verdict.by
             reason = f"`{call.name}` did not run: {why}"
-            people = sentences.CALL_DID_NOT_RUN.to(self._language, tool=call.name, why=why)
+            people = catalogue.CALL_DID_NOT_RUN.to(self._language, tool=call.name, why=why)
             ended = await self.refusal(action, call, reason, "denied", by=by, for_people=people)
             await self._tell(ended)
             return
@@ -225,12 +225,12 @@ class Performing:
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
-        people = sentences.CALL_MAY_HAVE_RUN.to(self._language, tool=call.name)
+        people = catalogue.CALL_MAY_HAVE_RUN.to(self._language, tool=call.name)
         happened = await self.refusal(
             action, call, batch.MAY_HAVE_RUN, "unknown", by="restart", for_people=people
         )
         whose = self._opened.principal
-        says = sentences.MAY_HAVE_RUN.about(
+        says = catalogue.MAY_HAVE_RUN.about(
             tool=call.name, who=whose.label, where=self._address.channel
         )
         notes = quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)

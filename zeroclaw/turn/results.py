@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 
-from zeroclaw import sentences
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
@@ -24,10 +23,11 @@ from zeroclaw.host.executors import FairShare
 from zeroclaw.message import ToolMessage
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.store import PutBlob
+from zeroclaw.text import catalogue
+from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.kept import id_of
-from zeroclaw.unseen import spelled_for_a_model
 from zeroclaw.value import Value, replace
 
 LONGEST_CHARS = 1_000_000
@@ -120,8 +120,8 @@ class Results:
             case TimedOut(after_s=after_s):
                 text = f"`{action.tool}` was stopped: it took longer than {after_s:g} s"
                 settled = self._signed(action, "failed", text, at, detail="timeout")
-                took = sentences.SECONDS.about(number=f"{after_s:g}")
-                told = sentences.CALL_TOOK_TOO_LONG.to(
+                took = catalogue.SECONDS.about(number=f"{after_s:g}")
+                told = catalogue.CALL_TOOK_TOO_LONG.to(
                     action.principal.language, tool=action.tool, time=took
                 )
                 return replace(settled, result=replace(settled.result, for_people=told))
@@ -188,7 +188,7 @@ class Results:
         return await self.share.run(whose, lambda: self._cut(text, whole, kept))
 
     def _cut(self, text: str, redacted: str, kept: str) -> tuple[str, PutBlob | None, str]:
-        whole, count = spelled_for_a_model(redacted)
+        whole, count = escape_for_model(redacted)
         unseen = f"; invisible characters in it, spelled out as ⟨U+…⟩: {count:,}" if count else ""
         cap_chars = self._cap_chars()
         if len(whole) <= cap_chars:

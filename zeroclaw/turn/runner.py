@@ -9,7 +9,6 @@ without getting further ends as failed, and is told (S4-19).
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from zeroclaw import sentences
 from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, TurnId
@@ -18,9 +17,10 @@ from zeroclaw.events import TurnStarted
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import why_refused
 from zeroclaw.gate.taint import joined
-from zeroclaw.language import Says
 from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, lateness
 from zeroclaw.turn.arrivals import Told
 from zeroclaw.turn.bell import Bell
@@ -111,8 +111,8 @@ class Runner:
         row, _, _ = await read_turn(self._rooms.store, opened.turn)
         seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
-            note = sentences.CUT_OFF_AGAIN.to(opened.principal.language)
-            seat = replace(seat, why=sentences.GIVEN_UP.about())
+            note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
+            seat = replace(seat, why=catalogue.GIVEN_UP.about())
             await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not is_parked(state):
@@ -135,7 +135,7 @@ class Runner:
             for tool in running.asked_for
         )
 
-    def pause(self, says: Says) -> None:
+    def pause(self, says: Localized) -> None:
         """Show a note below every open draft; their turns go on after a restart."""
         for running in self._running.values():
             running.show_note(says)
@@ -202,7 +202,7 @@ class Runner:
             case Again():
                 before = desk.history.retry
                 if before is None:
-                    return sentences.NOTHING_TO_RETRY.to(item.principal.language)
+                    return catalogue.NOTHING_TO_RETRY.to(item.principal.language)
                 refusal = "" if before.call is None else self._tool_refusal(item)
                 if refusal:
                     return refusal
@@ -233,7 +233,7 @@ class Runner:
         if policy.decide(query).effect == "allow":
             return ""
         why = why_refused(policy, query, language)
-        return sentences.RETRY_IS_NOT_YOURS.to(language, why=why)
+        return catalogue.RETRY_IS_NOT_YOURS.to(language, why=why)
 
     async def _declined(self, desk: Desk, item: Item, text: str) -> None:
         note = note_row(

@@ -14,9 +14,9 @@ from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
-from zeroclaw.language import Says
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Write
+from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, signals
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.controls import Controls
@@ -123,7 +123,7 @@ class Running:
             and item.principal.id == self._opened.principal.id
         )
 
-    def show_note(self, says: Says) -> None:
+    def show_note(self, says: Localized) -> None:
         """Show a note below the draft, if there is one, that outlasts this process."""
         if self._shown:
             self._frames += 1

@@ -4,8 +4,8 @@ from typing import Literal, assert_never
 
 from zeroclaw.envelope import ActionId
 from zeroclaw.events import StageName
-from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, ToolMessage, Usage
+from zeroclaw.text.language import Language
 from zeroclaw.turn.batch import Batch, Fill
 from zeroclaw.value import Value
 

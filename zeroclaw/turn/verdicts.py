@@ -8,7 +8,6 @@ ask without waiting.
 
 from collections.abc import Callable, Mapping
 
-from zeroclaw import sentences
 from zeroclaw.envelope import ActionId, CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.foreign import Raised, call_now
@@ -18,14 +17,15 @@ from zeroclaw.gate.receipt import PREFIX_PLAIN
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.receipt_screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.gate.verdict import encodable
-from zeroclaw.language import Language
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
+from zeroclaw.text import catalogue
+from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.language import Language
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.issued import Issued
 from zeroclaw.turn.results import OUTCOMES
 from zeroclaw.turn.rooms import Rooms
-from zeroclaw.unseen import spelled_out
 
 MOST_SUMMARY_CHARS = 160
 
@@ -75,18 +75,18 @@ class Verdicts:
         """Return a text as people read it, and the receipts that were in it."""
         if PREFIX_PLAIN in text:
             await self.refresh()
-        return receipt_screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))
+        return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))
 
     def without_receipts(self, text: str, language: Language) -> str:
         """Return a text as people read it while it is written."""
-        return receipt_screen.take_out(text, self.lookup, sentences.RECEIPT_BELOW.to(language))[0]
+        return receipt_screen.take_out(text, self.lookup, catalogue.RECEIPT_BELOW.to(language))[0]
 
     def _summary(self, action: Action) -> str:
         """Return a tool's own line about a call, as it stood on its card."""
         tool = self._rooms.tools.get(action.tool)
         line = "" if tool is None else call_now(lambda: tool.describe(action.arguments))
         said = "" if isinstance(line, Raised) else " ".join(line.split())
-        shown = spelled_out(receipt.defang(self._rooms.redactor.redact(said)))
+        shown = escape_invisible(receipt.defang(self._rooms.redactor.redact(said)))
         return shown if len(shown) <= MOST_SUMMARY_CHARS else f"{shown[: MOST_SUMMARY_CHARS - 1]}…"
 
 

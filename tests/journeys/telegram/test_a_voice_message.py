@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.telegram.bot import bot
-from zeroclaw.sentences import UNHEARD
+from zeroclaw.text.catalogue import UNHEARD
 
 pytestmark = pytest.mark.slow
 

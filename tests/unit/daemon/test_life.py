@@ -12,7 +12,7 @@ from tests.fakes.house_parts import places_in
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.scripted_calls import Call
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw import daemon, sentences
+from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config import Config, RuntimeSettings, parse
@@ -27,6 +27,7 @@ from zeroclaw.host.hangup import Hangup
 from zeroclaw.record import encode
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
+from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
@@ -119,7 +120,7 @@ async def test_what_takes_longer_is_noted_and_goes_on_after_the_start(world: Wor
     async with world.running() as house:
         await house.say("hello")
         await house.stop()
-        assert house.texts() == [f"half \n\n{sentences.RESTARTED.en}"]
+        assert house.texts() == [f"half \n\n{catalogue.RESTARTED.en}"]
         assert "stopped" in world.facts.events()
     async with world.running() as house:
         assert house.texts() == ["whole"]

@@ -16,7 +16,7 @@ from zeroclaw.gate.card_arguments import (
     card_arguments,
 )
 from zeroclaw.redact import Redactor
-from zeroclaw.unseen import spelled_out
+from zeroclaw.text.escape import escape_invisible
 
 NOTHING_KNOWN = Redactor()
 KEY, OTHER = "sk-abcdefgh1234", "hunter2-hunter2"
@@ -42,7 +42,7 @@ def test_what_is_shown_reads_back_as_what_the_hash_binds(arguments: dict[str, ob
     """For all arguments that hold no known secret, and whatever a channel does with signs. P5."""
     text = shown(json.loads(canonical_json(arguments))).text
     assert canonical_json(json.loads(text)) == canonical_json(arguments)
-    assert spelled_out(text) == text
+    assert escape_invisible(text) == text
     assert all(sign == "\n" or sign.isprintable() for sign in text)
 
 

@@ -18,7 +18,7 @@ from zeroclaw.gate.policy import (
     why_refused,
 )
 from zeroclaw.gate.shipped import Autonomy, assemble
-from zeroclaw.language import Language
+from zeroclaw.text.language import Language
 
 ANN = Principal(id="person:ann", roles=frozenset(), channel="chat", sender="1")
 QUERY = Query(principal=ANN, action="command:halt", now=datetime(2026, 1, 1, tzinfo=UTC))

@@ -6,7 +6,7 @@ from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.gate.action import Action, propose
 from zeroclaw.gate.conditions import EFFECTS, ToolFacts
 from zeroclaw.gate.scope import for_a_time, scope_of
-from zeroclaw.language import Language
+from zeroclaw.text.language import Language
 from zeroclaw.tool import Effect
 
 

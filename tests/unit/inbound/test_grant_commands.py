@@ -7,13 +7,13 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw import sentences
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.gate.grant import decode, to_put
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.inbound.grant_commands import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
+from zeroclaw.text import catalogue
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -39,7 +39,7 @@ async def test_the_list_says_what_holds(world: World) -> None:
     """By a number of its own, the same everywhere; for whom, by whom, until when, and where."""
     async with world.running() as house:
         await house.say("/grants")
-        assert house.texts() == [sentences.NOTHING_GRANTED.en]
+        assert house.texts() == [catalogue.NOTHING_GRANTED.en]
         await granted(house)
         await granted(house, "ben")
         await house.say("/grants")
@@ -194,7 +194,7 @@ async def test_what_has_ended_is_neither_shown_nor_revoked(world: World) -> None
         await granted(house)
         await house.advance(3600)
         await house.say("/grants")
-        assert house.texts()[-1] == sentences.NOTHING_GRANTED.en
+        assert house.texts()[-1] == catalogue.NOTHING_GRANTED.en
         await house.say("/revoke 1")
         assert "is no grant that holds" in house.texts()[-1]
 
@@ -289,7 +289,7 @@ async def test_what_makes_no_sense_at_the_console_is_one_line(world: World, word
     """It says what there is, or lists (P10)."""
     async with world.running() as house:
         told = await house.ask("grants", words=words)
-        assert told["text"] == (sentences.NOTHING_GRANTED.en if words == 7 else USAGE)
+        assert told["text"] == (catalogue.NOTHING_GRANTED.en if words == 7 else USAGE)
         assert told["changed"] is False
 
 

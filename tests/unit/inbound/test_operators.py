@@ -13,7 +13,7 @@ from zeroclaw.config import ApprovalSettings, ChannelSettings, Config, PersonSet
 from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People, Seat
-from zeroclaw.language import Sentence
+from zeroclaw.text.language import Sentence
 from zeroclaw.value import replace
 
 ADA = PersonSettings(name="ada", ids=("chat:1", "mail:ada@x"), roles=("operator",))

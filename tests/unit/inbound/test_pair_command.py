@@ -6,11 +6,11 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG
-from zeroclaw import sentences
 from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Ignored
 from zeroclaw.errors import Conflict
 from zeroclaw.store import Commit, RowKind
+from zeroclaw.text import catalogue
 
 
 @pytest.fixture
@@ -59,12 +59,12 @@ async def test_people_are_listed_in_private_only(world: World) -> None:
         await house.say("let me in", "mallory")
         for words in ("/pair", "/pair list"):
             await house.say(words, room="lobby")
-            assert house.texts(room="lobby")[-1] == sentences.PAIR_LIST_IN_PRIVATE.en
+            assert house.texts(room="lobby")[-1] == catalogue.PAIR_LIST_IN_PRIVATE.en
         await house.say("/pair")
         assert "mallory" in house.texts()[-1]
 
 
-USAGE = sentences.PAIR_USAGE.en
+USAGE = catalogue.PAIR_USAGE.en
 NONSENSE = {
     "an unknown word": ("please", USAGE),
     "nothing to approve": ("approve", USAGE),

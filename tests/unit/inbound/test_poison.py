@@ -8,7 +8,7 @@ from tests.fakes.house_parts import Facts
 from zeroclaw.envelope import Accepted, Address, Admission, Envelope, Ignored, Said, Sender
 from zeroclaw.errors import ChannelUnavailable, StoreUnusable
 from zeroclaw.inbound.poison import REMEMBERED, TRIES, Poison
-from zeroclaw.language import Says
+from zeroclaw.text.language import Localized
 
 
 def event(key: str) -> Envelope:
@@ -35,7 +35,7 @@ class Rig:
             raise error
         return Accepted()
 
-    async def tell(self, name: str, says: Says) -> None:
+    async def tell(self, name: str, says: Localized) -> None:
         self.told.append((name, says.to("en")))
 
 

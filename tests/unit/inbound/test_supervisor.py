@@ -20,7 +20,7 @@ from zeroclaw.inbound.supervisor import (
     fault_line,
     pause,
 )
-from zeroclaw.language import Says
+from zeroclaw.text.language import Localized
 
 
 class Frail(ScriptedChannel):
@@ -77,7 +77,7 @@ class Rig:
     async def admit(self, _envelope: Envelope) -> Admission:
         return Accepted()
 
-    async def tell(self, name: str, says: Says) -> None:
+    async def tell(self, name: str, says: Localized) -> None:
         self.told.append((name, says.to("en")))
 
     async def keep(self, channel: Frail, make: Callable[[], Channel] | None = None) -> None:

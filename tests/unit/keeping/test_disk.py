@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.fakes.house import World
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.keeping.disk import AMPLE_BYTES, LOOK_S, SCARCE_BYTES, DiskWatch, free_bytes
-from zeroclaw.language import Says
+from zeroclaw.text.language import Localized
 
 
 async def test_operators_are_told_once_for_each_time_that_it_becomes_scarce() -> None:
@@ -13,7 +13,7 @@ async def test_operators_are_told_once_for_each_time_that_it_becomes_scarce() ->
     free: list[int | None] = [None]
     said: list[str] = []
 
-    async def tell(says: Says) -> None:
+    async def tell(says: Localized) -> None:
         said.append(says.to("en"))
 
     watch = DiskWatch(Path("/"), ManualClock(), tell, free=lambda _: free[0])

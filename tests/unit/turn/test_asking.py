@@ -20,7 +20,7 @@ from zeroclaw.errors import (
 from zeroclaw.gate import receipt
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.provider import Finished, ProviderFacts, ReasoningDelta, TextDelta
-from zeroclaw.sentences import MODEL_IS_NOT_THERE
+from zeroclaw.text.catalogue import MODEL_IS_NOT_THERE
 from zeroclaw.turn.entries import AssistantReceived, TurnFinished
 
 LOOK = asks_for(("look", "{}"))

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.language import Sentence
+from zeroclaw.text.language import Sentence
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'), saying="let me ")

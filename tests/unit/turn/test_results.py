@@ -15,6 +15,7 @@ from zeroclaw.gate.action import Action
 from zeroclaw.gate.receipt import Key
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.redact import Redaction, Redactor
+from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolOutput
 from zeroclaw.turn.kept import id_of
 from zeroclaw.turn.results import (
@@ -25,7 +26,6 @@ from zeroclaw.turn.results import (
     Settled,
     TimedOut,
 )
-from zeroclaw.unseen import spelled_for_a_model
 from zeroclaw.value import replace
 
 SECRET = "correct horse battery 7431"
@@ -165,7 +165,7 @@ async def test_what_is_long_is_redacted_off_the_event_loop_a_slice_at_a_time(uni
     settled = await results.of_run(ACTION, ToolOutput(text=text), AT)
     assert threading.get_ident() not in {thread for thread, _ in redactor.fed}
     assert max(length for _, length in redactor.fed) == SLICE_CHARS
-    expected, _ = spelled_for_a_model(Redactor((SECRET,)).redact(text))
+    expected, _ = escape_for_model(Redactor((SECRET,)).redact(text))
     assert expected.rstrip() in settled.result.content
 
 

@@ -7,9 +7,9 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ItemId
 from zeroclaw.errors import ChannelRejected, Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
-from zeroclaw.language import Sentence
 from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.text.language import Sentence
 from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.desk import open_desk
 from zeroclaw.turn.entries import TurnFinished

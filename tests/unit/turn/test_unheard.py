@@ -12,8 +12,8 @@ from zeroclaw.config import PersonSettings
 from zeroclaw.envelope import Attachment, ItemId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import AssistantMessage
-from zeroclaw.sentences import UNHEARD
 from zeroclaw.store import DurablePoint
+from zeroclaw.text.catalogue import UNHEARD
 from zeroclaw.turn.attached import Attached
 from zeroclaw.turn.listing import is_unheard
 from zeroclaw.value import replace

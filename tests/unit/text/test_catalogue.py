@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from zeroclaw import sentences
-from zeroclaw.language import Sentence, facts_of
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Sentence, facts_of
 
-ROOT = Path(__file__).parents[2]
-SENTENCES = {name: value for name, value in vars(sentences).items() if isinstance(value, Sentence)}
+ROOT = Path(__file__).parents[3]
+SENTENCES = {name: value for name, value in vars(catalogue).items() if isinstance(value, Sentence)}
 NODES = [
     node
     for file in chain((ROOT / "zeroclaw").rglob("*.py"), (ROOT / "channels").rglob("*.py"))
@@ -31,7 +31,7 @@ FORMS = [(name, form) for name, sentence in SENTENCES.items() for form in forms(
 def named_in(node: ast.expr) -> tuple[str, ...]:
     """The names of the sentences that an expression is one of."""
     match node:
-        case ast.Attribute(value=ast.Name(id="sentences"), attr=name):
+        case ast.Attribute(value=ast.Name(id="catalogue"), attr=name):
             return (name,)
         case ast.IfExp(body=one, orelse=other):
             return (*named_in(one), *named_in(other))
@@ -112,5 +112,5 @@ def test_a_sentence_with_facts_is_filled_in_where_it_is_named() -> None:
 
 def test_the_catalogue_holds_nothing_else() -> None:
     """One file to translate: sentences, and no code that a translator would have to read."""
-    tree = ast.parse((ROOT / "zeroclaw" / "sentences.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "zeroclaw" / "text" / "catalogue.py").read_text(encoding="utf-8"))
     assert {type(node).__name__ for node in tree.body} == {"Expr", "ImportFrom", "Assign"}

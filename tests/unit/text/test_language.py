@@ -2,7 +2,7 @@
 
 import pytest
 
-from zeroclaw.language import Language, Sentence, decimal, facts_of, language_of
+from zeroclaw.text.language import Language, Sentence, decimal, facts_of, language_of
 
 GREETING = Sentence(en="Hello {name}, {what}.", de="Hallo {name}, {what}.")
 BUSY = Sentence(en="I am busy", de="ich habe zu tun")

@@ -7,7 +7,7 @@ German speaks plainly and short, and calls people `du`. A text that is shown in 
 people instead. Words that somebody types (`/stop`, `CODE`) and names stay as they are.
 """
 
-from zeroclaw.language import Sentence
+from zeroclaw.text.language import Sentence
 
 # --- how much people may write -------------------------------------------------------------------
 

@@ -61,13 +61,13 @@ _LOOKS_EMPTY = re.compile(
 def is_hidden(sign: str) -> bool:
     """Whether one character can't be told from nothing, a space, or a part of its neighbour.
 
-    Stricter than `spelled_out`, which lets what makes an emoji stand: a selector behind one can
+    Stricter than `escape_invisible`, which lets what makes an emoji stand: a selector behind one can
     carry a text that nobody sees.
     """
     return not sign.isprintable() or _LOOKS_EMPTY.match(sign) is not None
 
 
-def spelled_out(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Return a text in which what can't be seen stands as its number, `⟨U+202E⟩`.
 
     Tabs and line feeds stay, and a carriage return before a line feed goes. Twice changes nothing.
@@ -75,8 +75,8 @@ def spelled_out(text: str) -> str:
     return _UNSEEN.sub(_numbers, text).replace("\r\n", "\n")
 
 
-def spelled_for_a_model(text: str) -> tuple[str, int]:
-    """Return a text as `spelled_out` does, with the ends of its lines as they are, and a count.
+def escape_for_model(text: str) -> tuple[str, int]:
+    """Return a text as `escape_invisible` does, with the ends of its lines as they are, and a count.
 
     It counts what is spelled out: a model that reads a file, and is to write it again, must know
     that it did not read all of it as it stands there.

@@ -22,7 +22,7 @@ NAMES: Mapping[Language, str] = {"en": "English", "de": "Deutsch"}
 """What each language calls itself."""
 
 
-class Says(Protocol):
+class Localized(Protocol):
     """Something that can be said in every language."""
 
     def to(self, language: Language) -> str:
@@ -30,7 +30,7 @@ class Says(Protocol):
         ...
 
 
-Fact = str | int | Says
+Fact = str | int | Localized
 
 
 class Sentence(Value):
@@ -66,19 +66,19 @@ class Sentence(Value):
         }
         return template.format_map(said)
 
-    def about(self, **facts: Fact) -> "Spoken":
+    def about(self, **facts: Fact) -> "LocalizedMessage":
         """Return it with its facts, for whoever will read it."""
-        return Spoken(sentence=self, facts=facts)
+        return LocalizedMessage(sentence=self, facts=facts)
 
 
-class Spoken(Value):
+class LocalizedMessage(Value):
     """A sentence with its facts."""
 
     sentence: Sentence
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
 
     def to(self, language: Language) -> str:
-        """Return it in one language; see `Says`."""
+        """Return it in one language; see `Localized`."""
         return self.sentence.to(language, **self.facts)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.unseen import spelled_for_a_model, spelled_out
+from zeroclaw.text.escape import escape_for_model, escape_invisible
 
 DRAWN = (
     "ARABIC NUMBER", "ARABIC SIGN", "ARABIC FOOTNOTE", "ARABIC END", "ARABIC DISPUTED",
@@ -38,7 +38,7 @@ DRAWN = (
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str | None) -> None:
     """A command reads in the order in which it would run; emoji and scripts stay whole."""
-    assert spelled_out(text) == (text if shown is None else shown)
+    assert escape_invisible(text) == (text if shown is None else shown)
 
 
 def test_no_sign_that_only_steers_or_hides_is_left() -> None:
@@ -49,15 +49,15 @@ def test_no_sign_that_only_steers_or_hides_is_left() -> None:
         if unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
         and not unicodedata.name(chr(code), "").startswith(DRAWN)
     ]
-    left = [sign for sign in steering if sign in spelled_out(f"x{sign}")]
+    left = [sign for sign in steering if sign in escape_invisible(f"x{sign}")]
     assert left == ["\t", "\n"]
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_spelling_out_twice_changes_nothing(text: str) -> None:
     """What comes out can be encoded, and holds nothing that would be spelled out again."""
-    once = spelled_out(text)
-    assert spelled_out(once) == once
+    once = escape_invisible(text)
+    assert escape_invisible(once) == once
     once.encode()
 
 
@@ -71,7 +71,7 @@ SEEN = st.characters(
 @given(st.lists(st.one_of(SEEN, UNSEEN, STAYING, st.just("\r\n"))).map("".join))
 def test_what_a_model_reads_says_all_that_stood_there(text: str) -> None:
     """Each sign can be had back from its number, is counted, and the rest is as it was."""
-    shown, count = spelled_for_a_model(text)
+    shown, count = escape_for_model(text)
     numbers = re.compile("⟨U\\+([0-9A-F]+)⟩")
     assert numbers.sub(lambda found: chr(int(found[1], 16)), shown) == text
     assert count == len(numbers.findall(shown))
@@ -80,7 +80,7 @@ def test_what_a_model_reads_says_all_that_stood_there(text: str) -> None:
 @given(st.lists(st.one_of(SEEN, UNSEEN, STAYING), max_size=30).map("".join))
 def test_between_two_signs_that_are_seen_at_most_one_look_and_one_joiner_stay(text: str) -> None:
     """A row of them is how a text is hidden behind an emoji; after ASCII none stays."""
-    shown, _ = spelled_for_a_model(text)
+    shown, _ = escape_for_model(text)
     assert (
         re.search("[\u200c\u200d\ufe0e\ufe0f]{3}|[\u200c\u200d][\u200c\u200d\ufe0e\ufe0f]", shown)
         is None
