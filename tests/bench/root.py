@@ -15,8 +15,8 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.cli.loading import load
 from zeroclaw.cli.starting import start_of
 from zeroclaw.clock import Clock
+from zeroclaw.codec import encode
 from zeroclaw.host import logs
-from zeroclaw.record import encode
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 

@@ -20,8 +20,8 @@ from typing import Literal, NotRequired, TypedDict, cast
 from channels.telegram.emulator import Actor, Emulator, Limits
 from channels.telegram.emulator.faults import Call
 from channels.telegram.emulator.people import Deed
+from zeroclaw.codec import encode
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.record import encode
 from zeroclaw.value import Value
 
 Kind = Literal["send", "edit", "draft"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.faults.mother import ENDED, Wish
 from tests.journeys.daemon_process import Running
-from zeroclaw.record import encode
+from zeroclaw.codec import encode
 
 COMMAND = ("tests.faults.killed_daemon",)
 _PATIENCE_S = 120.0

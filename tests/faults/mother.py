@@ -15,7 +15,7 @@ import socket
 import sys
 from importlib import import_module
 
-from zeroclaw.record import decode
+from zeroclaw.codec import decode
 from zeroclaw.value import Value
 
 # What a daemon loads by the time it takes events; a library that is missing is missed when used.

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from typing import get_args
 
 from zeroclaw.cli.asked import offered_here
+from zeroclaw.codec import to_json
 from zeroclaw.config import Config
 from zeroclaw.daemon.checked import vocabulary_of
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
@@ -18,7 +19,6 @@ from zeroclaw.gate.shipped import (
 )
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
 from zeroclaw.inbound.explaining import Explained
-from zeroclaw.record import to_json
 from zeroclaw.value import Value
 
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from zeroclaw.codec import to_json
 from zeroclaw.console.frame import Place, button
 from zeroclaw.console.markup import Html, Node, coded, joined, panel, pill, table, tag
 from zeroclaw.gate.policy import Considered, Decision, Statement, StatementEffect
-from zeroclaw.record import to_json
 from zeroclaw.value import Value
 
 _LOOKS: dict[StatementEffect, str] = {"allow": "good", "ask": "ask", "deny": "bad"}

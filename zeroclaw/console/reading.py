@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import Clock, made_at
+from zeroclaw.codec import decode
 from zeroclaw.config import Config
 from zeroclaw.console.approvals import Asked
 from zeroclaw.console.audit import Chain, Numbered
@@ -23,7 +24,6 @@ from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import Conversation
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.record import decode
 from zeroclaw.store import LogKind, Row, RowKind, Store
 from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
 from zeroclaw.value import Value, replace

@@ -6,8 +6,8 @@ for one owner can't both take the last free place, or one number.
 
 from typing import Literal
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.errors import Conflict, ToolFailed
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, Row, RowKind, Store, find_all
 from zeroclaw.tools.notes import Kept, Note
 from zeroclaw.value import Value, replace

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import cast
 
+from zeroclaw.codec import decode
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
 from zeroclaw.daemon.watched import Watched
@@ -28,7 +29,6 @@ from zeroclaw.host.watchdog import LoopWatch
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.switch import Halt, halt_put, read_halt
-from zeroclaw.record import decode
 from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext
+from zeroclaw.codec import decode
 from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.delivery.account import Account
@@ -18,7 +19,6 @@ from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
 from zeroclaw.mount import Hook, LineStream
-from zeroclaw.record import decode
 from zeroclaw.store import RowKind, find_all
 
 CALLS_AT_ONCE = 32

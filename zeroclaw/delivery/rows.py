@@ -8,7 +8,7 @@ are ulids, and idempotency keys come from them.
 from collections.abc import Callable, Iterable
 from typing import Literal, assert_never
 
-from zeroclaw import record
+from zeroclaw import codec
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, Reader, TurnId
 from zeroclaw.store import Put, Row, RowKind
@@ -321,7 +321,7 @@ def read(row: Row) -> Item:
     Raises:
         StoreUnusable: It is no such row.
     """
-    return record.decode(_Said, row.body).item
+    return codec.decode(_Said, row.body).item
 
 
 def address_of(item: Item) -> Address:
@@ -351,7 +351,7 @@ def changed(row: Row, item: Item, state: State) -> Put:
     return Put(
         kind=RowKind.OUTBOX,
         key=row.key,
-        body=record.encode(_Said(item=item)),
+        body=codec.encode(_Said(item=item)),
         conversation=row.conversation,
         state=state,
         place=row.place,
@@ -392,7 +392,7 @@ def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:
     return Put(
         kind=RowKind.OUTBOX,
         key=key,
-        body=record.encode(_Said(item=item)),
+        body=codec.encode(_Said(item=item)),
         conversation=conversation,
         state="pending",
         place=address_of(item).key(),

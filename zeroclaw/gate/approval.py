@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw import record
+from zeroclaw import codec
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import (
     ActionId,
@@ -245,7 +245,7 @@ def with_ref(approval: Approval, ref: MessageRef) -> Approval:
 
 def encode(approval: Approval) -> bytes:
     """Return the row's body."""
-    return record.encode(approval)
+    return codec.encode(approval)
 
 
 def decode(body: bytes) -> Approval:
@@ -254,7 +254,7 @@ def decode(body: bytes) -> Approval:
     Raises:
         StoreUnusable: It is no such row.
     """
-    return record.decode(Approval, body)
+    return codec.decode(Approval, body)
 
 
 def to_put(approval: Approval, *, expect: int) -> Put:

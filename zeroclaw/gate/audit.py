@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from zeroclaw import record
+from zeroclaw import codec
+from zeroclaw.codec import Json
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.action import canonical_json
-from zeroclaw.record import Json
 from zeroclaw.store import LogEntry
 from zeroclaw.value import Value, replace
 
@@ -167,7 +167,7 @@ def _hash(previous: str, entry: Written) -> str:
 
 
 def _encoded(value: Written | Linked) -> bytes:
-    return canonical_json(_brief(record.to_json(value))).encode()
+    return canonical_json(_brief(codec.to_json(value))).encode()
 
 
 def _brief(plain: Json) -> Json:
@@ -178,7 +178,7 @@ def _brief(plain: Json) -> Json:
 
 
 def _decoded(body: bytes) -> Linked:
-    return record.decode(Linked, body)
+    return codec.decode(Linked, body)
 
 
 def issued(bodies: Iterable[bytes]) -> tuple[Entry, ...]:

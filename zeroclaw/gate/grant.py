@@ -8,7 +8,7 @@ whatever it runs; see `scope`.
 import hashlib
 from datetime import UTC, datetime, timedelta
 
-from zeroclaw import record
+from zeroclaw import codec
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId, Principal
 from zeroclaw.gate.action import Action
@@ -141,7 +141,7 @@ def is_called(grant: Grant, word: str) -> bool:
 
 def encode(grant: Grant) -> bytes:
     """Return the row's body."""
-    return record.encode(grant)
+    return codec.encode(grant)
 
 
 def decode(body: bytes) -> Grant:
@@ -150,7 +150,7 @@ def decode(body: bytes) -> Grant:
     Raises:
         StoreUnusable: It is no such row.
     """
-    return record.decode(Grant, body)
+    return codec.decode(Grant, body)
 
 
 def to_put(grant: Grant) -> Put:

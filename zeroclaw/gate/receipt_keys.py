@@ -8,9 +8,9 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.receipt import Key
-from zeroclaw.record import decode, encode
 from zeroclaw.value import Value
 
 FILE = "receipt-keys.json"

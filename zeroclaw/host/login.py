@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from zeroclaw.record import decode, encode
+from zeroclaw.codec import decode, encode
 from zeroclaw.value import Value, field, replace
 
 LINK_KEPT = timedelta(days=1)

@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.codec import encode
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
     Accepted,
@@ -42,7 +43,6 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.runs import own_words, piece_of, words
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.turnstile import Passage, Turnstile
-from zeroclaw.record import encode
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, RowKind, Store, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.inbox import (

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.codec import decode, encode
 from zeroclaw.config import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Expect, Put, RowKind, Store, Write
 from zeroclaw.value import Value, replace
 

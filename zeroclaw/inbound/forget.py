@@ -10,10 +10,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Rows, Write
 from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.codec import decode
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal, chosen_name
 from zeroclaw.errors import Conflict
@@ -21,7 +22,6 @@ from zeroclaw.gate.wording import MOST_NUMBERS
 from zeroclaw.inbound.conversations import Conversation, Found
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language

@@ -9,7 +9,7 @@ beats whatever the configuration says.
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.record import decode, encode
+from zeroclaw.codec import decode, encode
 from zeroclaw.store import Delete, Put, Row, RowKind
 from zeroclaw.value import Value
 

@@ -4,8 +4,8 @@ The choice is a row of its own, committed with the command; it beats the configu
 channel where that person is known by the same name.
 """
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Principal
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, Language, language_of

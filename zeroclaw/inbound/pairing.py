@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Literal, assert_never
 
-from zeroclaw import record
+from zeroclaw import codec
 from zeroclaw.card_words import by_whom
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, Principal, labelled
@@ -238,7 +238,7 @@ def to_put(one: Stranger, *, expect: int) -> Put:
     return Put(
         kind=RowKind.STRANGER,
         key=one.id,
-        body=record.encode(one),
+        body=codec.encode(one),
         state=one.state,
         place=one.channel,
         due_at=one.deadline_at if one.at is None else one.at + KEPT,
@@ -252,7 +252,7 @@ def of_row(row: Row | Put) -> Stranger:
     Raises:
         StoreUnusable: It is no such row.
     """
-    return record.decode(Stranger, row.body)
+    return codec.decode(Stranger, row.body)
 
 
 # --- cards ---------------------------------------------------------------------------------------

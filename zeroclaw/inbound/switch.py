@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from zeroclaw.record import decode, encode
+from zeroclaw.codec import decode, encode
 from zeroclaw.store import Put, RowKind, Rows
 from zeroclaw.value import Value
 

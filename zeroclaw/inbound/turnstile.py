@@ -22,6 +22,7 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.codec import decode, encode
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Pressed, Principal, Said
 from zeroclaw.inbound.conversations import Conversations
@@ -39,7 +40,6 @@ from zeroclaw.inbound.limits import (
 )
 from zeroclaw.inbound.people import OPERATOR
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, RowKind, Store, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage

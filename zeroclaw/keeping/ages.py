@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
+from zeroclaw.codec import decode
 from zeroclaw.config import RetentionSettings
 from zeroclaw.delivery import rows
 from zeroclaw.gate import approval as approvals
-from zeroclaw.record import decode
 from zeroclaw.store import Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.attached import attached_of

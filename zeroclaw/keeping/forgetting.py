@@ -11,6 +11,7 @@ from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.codec import decode
 from zeroclaw.delivery import rows
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import Conflict
@@ -19,7 +20,6 @@ from zeroclaw.gate.action import from_row
 from zeroclaw.inbound.forget import ASKED, OPEN, Wish, wish_of
 from zeroclaw.keeping.collect import conversations_of
 from zeroclaw.keeping.without import WHY, without
-from zeroclaw.record import decode
 from zeroclaw.store import (
     Append,
     Commit,

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from zeroclaw.clock import made_at
+from zeroclaw.codec import decode
 from zeroclaw.delivery.rows import OPEN_STATES
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import Approval
 from zeroclaw.inbound.switch import Halt, read_halt
-from zeroclaw.record import decode
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all
 from zeroclaw.turn import entries
 from zeroclaw.value import Value

@@ -6,8 +6,8 @@ could be read by whoever knows its digest, from any conversation.
 
 from datetime import datetime
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Attachment, ConversationId, ItemId
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.value import Value
 

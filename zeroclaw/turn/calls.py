@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from zeroclaw.codec import encode
 from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import approval as approvals
@@ -19,7 +20,6 @@ from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
-from zeroclaw.record import encode
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, Write, find_all
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
 from zeroclaw.turn.desk import Desk

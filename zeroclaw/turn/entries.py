@@ -11,7 +11,7 @@ from typing import Literal, cast
 from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import Decoder
 
-from zeroclaw import record
+from zeroclaw import codec
 from zeroclaw.envelope import ActionId, ApprovalId, ItemId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.taint import Source
@@ -222,7 +222,7 @@ _READER = Decoder(_Versioned)
 
 def encode(entry: Entry) -> bytes:
     """Return one line of JSON with its version; texts come back character for character."""
-    return b'{"version":%d,"entry":%b}' % (VERSION, record.encode(entry))
+    return b'{"version":%d,"entry":%b}' % (VERSION, codec.encode(entry))
 
 
 def decode(body: bytes) -> Entry:
@@ -243,8 +243,8 @@ def decode(body: bytes) -> Entry:
         )
         raise StoreUnusable(message)
     try:
-        # record.decode returns one of the union's members or raises.
-        return cast("Entry", record.decode(cast("type[object]", Entry), bytes(stored.entry)))
+        # codec.decode returns one of the union's members or raises.
+        return cast("Entry", codec.decode(cast("type[object]", Entry), bytes(stored.entry)))
     except StoreUnusable as error:
         message = (
             f"a journal entry is damaged: {error}; restore the data directory from a backup, or "

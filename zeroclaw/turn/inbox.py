@@ -7,6 +7,7 @@ once (`control`). Every item ends in exactly one of the ended states (P1).
 from datetime import datetime
 from typing import Literal
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.config import WhileBusy
 from zeroclaw.envelope import (
     Address,
@@ -18,7 +19,6 @@ from zeroclaw.envelope import (
     TurnId,
     chosen_name,
 )
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.value import Value
 

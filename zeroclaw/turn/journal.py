@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import cast
 
-from zeroclaw import record
+from zeroclaw import codec
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.text import catalogue
@@ -103,7 +103,7 @@ def advance(state: State, entry: Entry) -> State:
 
 def encode_state(state: State) -> bytes:
     """Return a state as JSON; it can be written between any two steps."""
-    return record.encode(state)
+    return codec.encode(state)
 
 
 def decode_state(body: bytes) -> State:
@@ -112,8 +112,8 @@ def decode_state(body: bytes) -> State:
     Raises:
         StoreUnusable: It is not one of the seven.
     """
-    # record.decode returns one of the union's members or raises.
-    return cast("State", record.decode(cast("type[object]", State), body))
+    # codec.decode returns one of the union's members or raises.
+    return cast("State", codec.decode(cast("type[object]", State), body))
 
 
 # --- one entry -----------------------------------------------------------------------------------

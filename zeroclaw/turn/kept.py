@@ -6,8 +6,8 @@ by whoever knows its digest, from any conversation.
 
 from datetime import datetime
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import ConversationId, TurnId
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, PutBlob, RowKind, Store
 from zeroclaw.value import Value
 

@@ -1,7 +1,7 @@
 """The row of a turn: where it answers, and the messages of its draft so far."""
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
-from zeroclaw.record import decode, encode
 from zeroclaw.store import Put, Row, RowKind, Rows, find_all
 from zeroclaw.turn.inbox import Item
 from zeroclaw.value import Value, replace

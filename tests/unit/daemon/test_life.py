@@ -15,6 +15,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
+from zeroclaw.codec import encode
 from zeroclaw.config import Config, RuntimeSettings, parse
 from zeroclaw.daemon.checked import check
 from zeroclaw.daemon.life import Hooks
@@ -24,7 +25,6 @@ from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
-from zeroclaw.record import encode
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.text import catalogue

@@ -257,8 +257,8 @@ MUTANTS = {
         "due_at=approval.deadline_at",
     ),
     "an approval is stored open": (
-        "return record.encode(approval)",
-        'return record.encode(replace(approval, state="pending"))',
+        "return codec.encode(approval)",
+        'return codec.encode(replace(approval, state="pending"))',
     ),
     "no is yes": ('approved = choice in ("once", "for_a_time")', "approved = True"),
     "a reason is not waited for": ("not reason.strip():", "False:"),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.manual_clock import EPOCH
+from zeroclaw.codec import encode
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.receipt_keys import FILE, Keys, StoredKey, StoredKeys, open_keys
-from zeroclaw.record import encode
 
 DAY = timedelta(days=1)
 

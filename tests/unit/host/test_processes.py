@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.tool_calls import Records
+from zeroclaw.codec import decode
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes
 from zeroclaw.host.processes import Capture, Captured, Ended, OutputCaps, Recorder, Watch
-from zeroclaw.record import decode
 from zeroclaw.tool import Spawned
 from zeroclaw.value import replace
 
@@ -234,7 +234,7 @@ DAEMON = """
 import asyncio, sys
 from pathlib import Path
 from zeroclaw.host import processes
-from zeroclaw.record import encode
+from zeroclaw.codec import encode
 async def spawned(group):
     if group is not None:
         print(encode(group).decode(), flush=True)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import says
+from zeroclaw.codec import decode
 from zeroclaw.envelope import (
     Accepted,
     Address,
@@ -21,7 +22,6 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import Conflict, ShuttingDown
-from zeroclaw.record import decode
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.turn.inbox import Obeyed, item_of
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.codec import decode
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.keeping.forgetting import AGAIN_S
 from zeroclaw.message import UserMessage
-from zeroclaw.record import decode
 from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, RowKind, Write
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn.kept import KeptResult

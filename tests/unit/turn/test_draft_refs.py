@@ -6,12 +6,12 @@ import pytest
 
 from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
+from zeroclaw.codec import encode
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import Text, final_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
-from zeroclaw.record import encode
 from zeroclaw.store import Commit, DurablePoint, Row, RowKind
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.draft_refs import learn, read_turn, sending

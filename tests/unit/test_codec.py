@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Address, ConversationId, MessageRef, Principal
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.record import decode, encode
 from zeroclaw.value import Value, replace
 
 
