@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("daemon", "delivery", "gate", "inbound", "keeping", "turn")
+ROOMS = ("daemon", "delivery", "gate", "inbound", "retention", "turn")
 
 ELSEWHERE = {
     # for the model
@@ -25,7 +25,7 @@ ELSEWHERE = {
     "gate/wording.py:_RETURNED": "how a result is wrapped",
     "gate/wording.py:told_the_model": "what is read in place of a result",
     "gate/wording.py:unreachable": "what is read in place of a result",
-    "keeping/forgetting.py:_rewritten": "a note in the history",
+    "retention/erase.py:_rewritten": "a note in the history",
     "turn/arrivals.py": "what became of a file",
     "turn/batch.py": "what is read in place of a result",
     "turn/controls.py:_told": "an edit, as a message",
@@ -54,7 +54,7 @@ ELSEWHERE = {
     "gate/action.py": "errors of a codec",
     "gate/receipt_screen.py": "a mark that people compare, the same for everybody",
     "inbound/commands.py:COMMANDS": "how a command is typed",
-    "keeping/page.py": "the page of an export",
+    "retention/page.py": "the page of an export",
 }
 """Files, or functions and constants of them, whose texts are not the bot's speech in a chat."""
 

@@ -56,9 +56,9 @@ async def _exported(
     from zeroclaw.cli.loading import load
     from zeroclaw.cli.starting import start_of
     from zeroclaw.daemon.checked import missing_secrets
-    from zeroclaw.keeping.collect import collect
-    from zeroclaw.keeping.export import lines
-    from zeroclaw.keeping.page import page
+    from zeroclaw.retention.collect import collect
+    from zeroclaw.retention.export import lines
+    from zeroclaw.retention.page import page
     from zeroclaw.stores.sqlite.reading import open_for_looking
     from zeroclaw.value import replace
 

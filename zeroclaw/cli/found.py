@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.keeping.standing import Standing
+from zeroclaw.retention.health import Health
 from zeroclaw.value import Value, field
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -162,7 +162,7 @@ class Facts(Value):
     disk: DiskSeen | None
     loose: tuple[str, ...] | None
     versions: Versions
-    store: Standing | str | None
+    store: Health | str | None
     accounts: tuple[AccountSeen, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     is_root: bool = False

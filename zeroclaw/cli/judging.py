@@ -16,7 +16,7 @@ from zeroclaw.cli.found import (
     ProviderSeen,
     Verdict,
 )
-from zeroclaw.keeping.standing import AGAIN, Standing
+from zeroclaw.retention.health import AGAIN, Health
 from zeroclaw.value import Value
 
 SCARCE_BYTES = 100_000_000
@@ -123,7 +123,7 @@ def _secrets(facts: Facts) -> Iterator[Line]:
 
 
 def _halt(facts: Facts) -> Iterator[Line]:
-    if isinstance(facts.store, Standing) and (halt := facts.store.halt) is not None:
+    if isinstance(facts.store, Health) and (halt := facts.store.halt) is not None:
         yield Line(
             check="halt",
             verdict="warn",
@@ -249,7 +249,7 @@ def _store(facts: Facts) -> Iterator[Line]:
             yield _delivery(store)
 
 
-def _approvals(store: Standing, now: datetime) -> Line:
+def _approvals(store: Health, now: datetime) -> Line:
     if not store.pending:
         return Line(check="approvals", verdict="ok", text="none waits for an answer")
     oldest = f", the oldest asked {_ago(now, store.oldest_at)}" if store.oldest_at else ""
@@ -268,7 +268,7 @@ def _approvals(store: Standing, now: datetime) -> Line:
     )
 
 
-def _conversations(store: Standing, now: datetime) -> Iterator[Line]:
+def _conversations(store: Health, now: datetime) -> Iterator[Line]:
     if not store.failing:
         yield Line(check="conversations", verdict="ok", text="none fails again and again")
     for one in store.failing[:_SHOWN]:
@@ -285,7 +285,7 @@ def _conversations(store: Standing, now: datetime) -> Iterator[Line]:
         yield Line(check="conversations", verdict="warn", text=text, remedy=remedy)
 
 
-def _delivery(store: Standing) -> Line:
+def _delivery(store: Health) -> Line:
     if store.stuck:
         return Line(
             check="delivery",
@@ -339,7 +339,7 @@ def _disk(disk: DiskSeen | None) -> Iterator[Line]:
 
 
 def _clock(facts: Facts) -> Iterator[Line]:
-    newest = facts.store.newest_at if isinstance(facts.store, Standing) else None
+    newest = facts.store.newest_at if isinstance(facts.store, Health) else None
     if newest is not None and newest - facts.now > CLOCK_SLACK:
         yield Line(
             check="clock",

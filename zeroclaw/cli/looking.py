@@ -47,11 +47,11 @@ from zeroclaw.host.models.servers import NoOffer, offers_of, probing_client
 from zeroclaw.host.places import read_config
 from zeroclaw.host.references import resolve
 from zeroclaw.host.sandbox import Broken, Limits, self_test
-from zeroclaw.keeping.standing import Standing, standing
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
 from zeroclaw.reference import SecretReference
+from zeroclaw.retention.health import Health, health
 from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reading import open_for_looking
 from zeroclaw.tools.attachments import try_reader
@@ -102,7 +102,7 @@ async def _look(
     clock = SystemClock()
     retention = RetentionSettings() if start is None else start.config.retention
     daemon: DaemonSeen | str = "where its data are can't be told before the configuration is mended"
-    store: Standing | str | None = None
+    store: Health | str | None = None
     disk, loose = None, (secrets or None)
     if data is not None:
         daemon = await _daemon(data)
@@ -341,13 +341,13 @@ async def _sandbox(tools: ToolsSettings) -> str | None:
 # --- what is stored ------------------------------------------------------------------------------
 
 
-async def _store(data: Path, now: datetime) -> tuple[Standing | str | None, int]:
+async def _store(data: Path, now: datetime) -> tuple[Health | str | None, int]:
     """Return what the store tells, and the bytes that it uses."""
     if not await asyncio.to_thread((data / FILE_NAME).is_file):
         return None, 0
     try:
         async with open_for_looking(data) as kept:
-            return await standing(kept, now), await kept.used_bytes()
+            return await health(kept, now), await kept.used_bytes()
     except StoreUnusable as error:
         return str(error), 0
 

@@ -20,7 +20,7 @@ from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.people import People
 from zeroclaw.inbound.questions import CardsOfStrangers, Questions
 from zeroclaw.inbound.reminding import Reminded, Reminding
-from zeroclaw.keeping.ages import is_over
+from zeroclaw.retention.policy import is_over
 from zeroclaw.store import Put
 from zeroclaw.tools import attachments, results
 from zeroclaw.turn.arrivals import Arrivals

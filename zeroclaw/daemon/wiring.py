@@ -43,11 +43,11 @@ from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.inbound.turnstile import Turnstile
-from zeroclaw.keeping.disk import DiskWatch
-from zeroclaw.keeping.forgetting import Forgetting
-from zeroclaw.keeping.sweep import Retention
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Preloading
+from zeroclaw.retention.disk import DiskWatch
+from zeroclaw.retention.erase import Erasure
+from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Put
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -239,14 +239,14 @@ class Wired:
             partial(screen_shown, redactor=parts.start.checked.redactor),
         )
         self.anchors = Anchors(parts.store, parts.clock)
-        self.retention = Retention(
+        self.retention = Sweep(
             store=parts.store,
             anchors=self.anchors,
             clock=parts.clock,
             settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
-        self.forgetting = Forgetting(
+        self.forgetting = Erasure(
             store=parts.store,
             leases=leases,
             mailboxes=self.mailboxes,

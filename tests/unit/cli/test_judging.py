@@ -20,7 +20,7 @@ from zeroclaw.cli.found import (
 from zeroclaw.cli.judging import Line, exit_code, in_words, judge
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.switch import Halt
-from zeroclaw.keeping.standing import Failing, Standing
+from zeroclaw.retention.health import Failing, Health
 from zeroclaw.value import replace
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ WELL = Facts(
     disk=DISK,
     loose=(),
     versions=VERSIONS,
-    store=Standing(newest_at=NOW),
+    store=Health(newest_at=NOW),
 )
 
 
@@ -62,7 +62,7 @@ def with_channel(condition: str, *, seconds: int | None, why: str = "") -> Facts
 
 
 def with_store(**changes: object) -> Facts:
-    return replace(WELL, store=replace(Standing(newest_at=NOW), **changes))
+    return replace(WELL, store=replace(Health(newest_at=NOW), **changes))
 
 
 def failing(number: int, place: str = "chat:1") -> Failing:

@@ -21,7 +21,8 @@ from zeroclaw.envelope import (
     TurnId,
 )
 from zeroclaw.gate import approval as approvals
-from zeroclaw.keeping.ages import (
+from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from zeroclaw.retention.policy import (
     FOR_EVER,
     OPEN,
     Horizons,
@@ -32,7 +33,6 @@ from zeroclaw.keeping.ages import (
     journal_cut,
     may_go,
 )
-from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Allowed

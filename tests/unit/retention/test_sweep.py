@@ -11,7 +11,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config import RetentionSettings
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, verified
-from zeroclaw.keeping.sweep import BATCH, EVERY_S, LOOK_S
+from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S
 from zeroclaw.store import (
     Append,
     Commit,

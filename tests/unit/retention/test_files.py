@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Call
-from tests.unit.keeping.test_forgetting import forget
+from tests.unit.retention.test_erase import forget
 from zeroclaw.envelope import Attachment, Said
-from zeroclaw.keeping.collect import collect
-from zeroclaw.keeping.export import lines
+from zeroclaw.retention.collect import collect
+from zeroclaw.retention.export import lines
 from zeroclaw.store import RowKind
 from zeroclaw.turn.attached import attached_of
 from zeroclaw.value import replace

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.fakes.house import World
-from zeroclaw.keeping.sweep import EVERY_S
+from zeroclaw.retention.sweep import EVERY_S
 
 OLD = timedelta(days=400)
 

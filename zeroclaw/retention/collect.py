@@ -5,7 +5,7 @@ from typing import Protocol
 from zeroclaw.codec import decode
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.conversations import Conversation
-from zeroclaw.keeping.export import Found
+from zeroclaw.retention.export import Found
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all, read_all
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Item, Opening, item_of

@@ -5,7 +5,7 @@ from datetime import UTC
 from html import escape
 from itertools import groupby
 
-from zeroclaw.keeping.export import Line
+from zeroclaw.retention.export import Line
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}"

@@ -18,8 +18,8 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.action import from_row
 from zeroclaw.inbound.forget import ASKED, OPEN, Wish, wish_of
-from zeroclaw.keeping.collect import conversations_of
-from zeroclaw.keeping.without import WHY, without
+from zeroclaw.retention.collect import conversations_of
+from zeroclaw.retention.without import WHY, without
 from zeroclaw.store import (
     Append,
     Commit,
@@ -92,7 +92,7 @@ class Mailboxes(Protocol):
         ...
 
 
-class Forgetting:
+class Erasure:
     """Carries out wishes; one for the whole daemon."""
 
     def __init__(

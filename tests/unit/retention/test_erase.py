@@ -8,8 +8,8 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.codec import decode
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import verified
-from zeroclaw.keeping.forgetting import AGAIN_S
 from zeroclaw.message import UserMessage
+from zeroclaw.retention.erase import AGAIN_S
 from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, RowKind, Write
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn.kept import KeptResult

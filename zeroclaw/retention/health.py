@@ -42,7 +42,7 @@ class Failing(Value):
     why: str = ""
 
 
-class Standing(Value):
+class Health(Value):
     """One look at the store.
 
     Attributes:
@@ -72,7 +72,7 @@ class Kept(Rows, Logs, Protocol):
     """What is read."""
 
 
-async def standing(kept: Kept, now: datetime) -> Standing:
+async def health(kept: Kept, now: datetime) -> Health:
     """Look through the store.
 
     Args:
@@ -92,7 +92,7 @@ async def standing(kept: Kept, now: datetime) -> Standing:
     refused = await kept.find(
         RowKind.OUTBOX, state="refused", newest_first=True, limit=_MOST_FAILED
     )
-    return Standing(
+    return Health(
         newest_at=max(
             (at for rows in newest for at in _times(row.key for row in rows)), default=None
         ),

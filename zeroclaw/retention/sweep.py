@@ -14,7 +14,7 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, Anchors
-from zeroclaw.keeping.ages import (
+from zeroclaw.retention.policy import (
     DUE,
     ENDED,
     HALVINGS,
@@ -67,7 +67,7 @@ _OF_A_CONVERSATION = (
 )
 
 
-class Retention:
+class Sweep:
     """Keeps the store within its ages and its bound; one for the whole daemon."""
 
     def __init__(

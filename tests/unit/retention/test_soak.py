@@ -15,8 +15,8 @@ from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Princip
 from zeroclaw.gate import audit
 from zeroclaw.gate.action import freeze, propose, to_put
 from zeroclaw.inbound.anchors import STREAM, Anchors, verified
-from zeroclaw.keeping.sweep import Retention
 from zeroclaw.message import AssistantMessage, UserMessage
+from zeroclaw.retention.sweep import Sweep
 from zeroclaw.store import Claim, DurablePoint, LogKind, Put, PutBlob, RowKind, Write
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.store import SqliteStore
@@ -141,7 +141,7 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
     sizes: list[int] = []
     async with aclosing(await open_store(tmp_path, clock=clock)) as store:
         anchors = Anchors(store, clock)
-        retention = Retention(
+        retention = Sweep(
             store=store,
             anchors=anchors,
             clock=clock,

@@ -14,11 +14,11 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.delivery.rows import final_row, note_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.host.ids import SystemIds
-from zeroclaw.keeping.collect import collect
-from zeroclaw.keeping.export import Found, Line, lines
-from zeroclaw.keeping.page import page
 from zeroclaw.message import ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
+from zeroclaw.retention.collect import collect
+from zeroclaw.retention.export import Found, Line, lines
+from zeroclaw.retention.page import page
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, item_put

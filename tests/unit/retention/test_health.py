@@ -7,7 +7,7 @@ from tests.fakes.scripted_model import asks_for
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ProviderRejected
-from zeroclaw.keeping.standing import AGAIN, LATELY, STUCK, Standing, standing
+from zeroclaw.retention.health import AGAIN, LATELY, STUCK, Health, health
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 
 HERE = ConversationId("here")
@@ -31,7 +31,7 @@ async def rows(world: World, *states: str, kind: RowKind = RowKind.INBOX, key: s
 
 async def test_an_empty_store_tells_of_no_trouble(world: World) -> None:
     """Nor of a time that something was made at."""
-    assert await standing(world.store, world.clock.now()) == Standing()
+    assert await health(world.store, world.clock.now()) == Health()
 
 
 async def test_a_question_that_waits_is_told_with_its_times(world: World) -> None:
@@ -40,7 +40,7 @@ async def test_a_question_that_waits_is_told_with_its_times(world: World) -> Non
     async with world.running() as house:
         await house.say("poke")
         asked_at = world.clock.now()
-        found = await standing(world.store, asked_at)
+        found = await health(world.store, asked_at)
         assert (found.pending, found.next_deadline_at) == (
             1,
             asked_at + timedelta(seconds=world.config.approvals.timeout_s),
@@ -53,7 +53,7 @@ async def test_a_question_that_waits_is_told_with_its_times(world: World) -> Non
 async def test_a_halt_is_told(world: World) -> None:
     """Who and when, also where no daemon runs."""
     await world.halt("ada")
-    found = await standing(world.store, world.clock.now())
+    found = await health(world.store, world.clock.now())
     assert found.halt is not None
     assert (found.halt.by, found.halt.at) == ("ada", world.clock.now())
 
@@ -61,7 +61,7 @@ async def test_a_halt_is_told(world: World) -> None:
 async def test_a_conversation_whose_last_turns_all_failed_is_told(world: World) -> None:
     """What waits, was stopped by nobody or joined another does not hide it."""
     await rows(world, "failed", "answered", *["failed"] * AGAIN, "joined", "queued")
-    found = await standing(world.store, world.clock.now())
+    found = await health(world.store, world.clock.now())
     assert [(one.conversation, one.place, one.times) for one in found.failing] == [
         (HERE, "chat/ada", AGAIN)
     ]
@@ -75,24 +75,24 @@ async def test_why_the_last_turn_failed_is_told(world: World) -> None:
     async with world.running() as house:
         for _ in range(AGAIN):
             await house.say("hello")
-    [found] = (await standing(world.store, world.clock.now())).failing
+    [found] = (await health(world.store, world.clock.now())).failing
     assert found.why == "the model can't answer: no such model"
 
 
 async def test_a_conversation_that_was_answered_since_is_well(world: World) -> None:
     """However often it failed before."""
     await rows(world, *["failed"] * 9, "answered")
-    assert (await standing(world.store, world.clock.now())).failing == ()
+    assert (await health(world.store, world.clock.now())).failing == ()
     await rows(world, *["failed"] * (AGAIN - 1))
-    assert (await standing(world.store, world.clock.now())).failing == ()
+    assert (await health(world.store, world.clock.now())).failing == ()
 
 
 async def test_messages_that_are_not_out_are_counted_when_it_takes_long(world: World) -> None:
     """One that is being sent now is no trouble."""
     await rows(world, "pending", "sending", kind=RowKind.OUTBOX)
     now = world.clock.now()
-    assert (await standing(world.store, now + STUCK)).stuck == 0
-    assert (await standing(world.store, now + STUCK + timedelta(seconds=1))).stuck == 2
+    assert (await health(world.store, now + STUCK)).stuck == 0
+    assert (await health(world.store, now + STUCK + timedelta(seconds=1))).stuck == 2
 
 
 async def test_messages_that_were_refused_lately_are_counted(world: World) -> None:
@@ -100,5 +100,5 @@ async def test_messages_that_were_refused_lately_are_counted(world: World) -> No
     await rows(world, "refused", kind=RowKind.OUTBOX)
     await rows(world, "refused", kind=RowKind.OUTBOX, key="no-ulid")
     now = world.clock.now()
-    assert (await standing(world.store, now)).refused == 1
-    assert (await standing(world.store, now + LATELY)).refused == 0
+    assert (await health(world.store, now)).refused == 1
+    assert (await health(world.store, now + LATELY)).refused == 0

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from zeroclaw.envelope import ItemId, Principal, TurnId
-from zeroclaw.keeping.without import without
 from zeroclaw.message import AssistantMessage, UserMessage
+from zeroclaw.retention.without import without
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
 from zeroclaw.turn.states import NO_USAGE, Limits

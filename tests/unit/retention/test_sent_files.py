@@ -7,12 +7,12 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for, says
-from tests.unit.keeping.test_forgetting import forget
+from tests.unit.retention.test_erase import forget
 from zeroclaw.config import RetentionSettings
 from zeroclaw.delivery import rows
-from zeroclaw.keeping.ages import horizons, may_go
-from zeroclaw.keeping.collect import collect
-from zeroclaw.keeping.export import lines
+from zeroclaw.retention.collect import collect
+from zeroclaw.retention.export import lines
+from zeroclaw.retention.policy import horizons, may_go
 from zeroclaw.store import Row, RowKind
 from zeroclaw.tools import files
 from zeroclaw.value import replace

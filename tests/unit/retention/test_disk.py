@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.fakes.house import World
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.keeping.disk import AMPLE_BYTES, LOOK_S, SCARCE_BYTES, DiskWatch, free_bytes
+from zeroclaw.retention.disk import AMPLE_BYTES, LOOK_S, SCARCE_BYTES, DiskWatch, free_bytes
 from zeroclaw.text.language import Localized
 
 
