@@ -78,7 +78,7 @@ class ProviderUnreachable(TryAgain):
 
 
 class ShuttingDown(TryAgain):
-    """Raised by the door when the daemon ends; whoever sent the event sends it again."""
+    """Raised by ingress when the daemon ends; whoever sent the event sends it again."""
 
 
 class DeliveryUnknown(ZeroclawError):

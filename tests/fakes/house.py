@@ -65,7 +65,7 @@ from zeroclaw.events import Event
 from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.inbound.switch import Halt, halt_put
+from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
@@ -297,7 +297,7 @@ class House:
 
     async def _and_die(self, envelope: Envelope) -> None:
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(self.rooms.door.admit(envelope))
+            said = group.create_task(self.rooms.ingress.admit(envelope))
             await self.settle()
             said.cancel()
 

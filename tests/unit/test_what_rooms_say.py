@@ -44,16 +44,16 @@ ELSEWHERE = {
     "gate/policy.py": "`policy explain`, and faults of a configuration",
     "gate/shipped.py": "`policy show`",
     "gate/vocabulary.py": "faults of a configuration",
-    "inbound/explaining.py": "`policy explain`",
-    "inbound/grant_commands.py:USAGE": "`zeroclaw grants`",
-    "inbound/grant_commands.py:_at_console": "`zeroclaw grants`",
+    "inbound/commands/explain.py": "`policy explain`",
+    "inbound/commands/grants.py:USAGE": "`zeroclaw grants`",
+    "inbound/commands/grants.py:_at_console": "`zeroclaw grants`",
     "delivery/account.py": "an error's line",
-    "inbound/admission.py:_too_many": "an error's line",
+    "inbound/ingress.py:_too_many": "an error's line",
     "inbound/supervisor.py:fault_line": "an error's line",
     # for programs, or typed as it is
     "gate/action.py": "errors of a codec",
     "gate/receipt_screen.py": "a mark that people compare, the same for everybody",
-    "inbound/commands.py:COMMANDS": "how a command is typed",
+    "inbound/commands/registry.py:COMMANDS": "how a command is typed",
     "retention/page.py": "the page of an export",
 }
 """Files, or functions and constants of them, whose texts are not the bot's speech in a chat."""

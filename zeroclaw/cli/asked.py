@@ -18,9 +18,9 @@ from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places
 from zeroclaw.host.protected import Protected
-from zeroclaw.inbound.explaining import Explained, Explainer
-from zeroclaw.inbound.people import People
-from zeroclaw.inbound.switch import read_halt
+from zeroclaw.inbound.commands.explain import Explained, Explainer
+from zeroclaw.inbound.commands.halt import read_halt
+from zeroclaw.inbound.identity import People
 from zeroclaw.stores.sqlite.opening import FILE_NAME
 from zeroclaw.stores.sqlite.reading import open_for_looking
 from zeroclaw.tool import Tool

@@ -75,7 +75,7 @@ async def _listed(place: Path) -> str:
 async def _in_store(place: Path) -> str:
     # The store is only loaded when no daemon holds it.
     from zeroclaw.host.clock import SystemClock
-    from zeroclaw.inbound.pair_command import listed
+    from zeroclaw.inbound.commands.pair import listed
     from zeroclaw.stores.sqlite import open_store
     from zeroclaw.text.language import ENGLISH
 

@@ -18,7 +18,7 @@ from zeroclaw.gate.shipped import (
     autonomy_statements,
 )
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
-from zeroclaw.inbound.explaining import Explained
+from zeroclaw.inbound.commands.explain import Explained
 from zeroclaw.value import Value
 
 

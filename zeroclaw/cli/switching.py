@@ -37,7 +37,7 @@ async def _switch(place: Path, *, on: bool) -> bool:
 async def _in_store(place: Path, *, on: bool) -> None:
     # The store is only loaded when no daemon holds it.
     from zeroclaw.host.clock import SystemClock
-    from zeroclaw.inbound.switch import Halt, halt_put
+    from zeroclaw.inbound.commands.halt import Halt, halt_put
     from zeroclaw.store import Commit, DurablePoint
     from zeroclaw.stores.sqlite import open_store
 

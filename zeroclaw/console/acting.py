@@ -19,7 +19,7 @@ from zeroclaw.envelope import (
     Pressed,
     Sender,
 )
-from zeroclaw.inbound.people import OPERATOR
+from zeroclaw.inbound.identity import OPERATOR
 
 Fields = Mapping[str, str]
 Asked = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
@@ -49,7 +49,7 @@ class Acts:
         """Hold the doors.
 
         Args:
-            admit: The one door for events; raises `ZeroclawError` when one could not be stored.
+            admit: Ingress; raises `ZeroclawError` when one could not be stored.
             seat: The operator's chat on the web channel, whose login opens this page too.
             pair: As `zeroclaw pair` asks it.
             grants: As `zeroclaw grants` asks it.

@@ -19,7 +19,7 @@ from zeroclaw.console.markup import (
     pill,
     tag,
 )
-from zeroclaw.inbound.known import Known
+from zeroclaw.inbound.identity import Known
 from zeroclaw.inbound.pairing import ALPHABET, CODE_CHARS, Stranger
 from zeroclaw.value import Value
 

@@ -22,7 +22,7 @@ from zeroclaw.gate import grant as grants
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import Conversation
-from zeroclaw.inbound.people import People
+from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import LogKind, Row, RowKind, Store
 from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of

@@ -10,9 +10,9 @@ from zeroclaw.console.markup import Html, joined
 from zeroclaw.console.reading import A_PAGE, Look
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
-from zeroclaw.inbound.commands import COMMANDS
-from zeroclaw.inbound.explaining import Explainer
-from zeroclaw.inbound.people import OPERATOR
+from zeroclaw.inbound.commands.explain import Explainer
+from zeroclaw.inbound.commands.registry import COMMANDS
+from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.value import Value, field
 
 PATIENCE_S = 0.3

@@ -8,21 +8,19 @@ from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import ConversationId, Reader
-from zeroclaw.inbound.grant_commands import GrantCommands
-from zeroclaw.inbound.known import known_of
-from zeroclaw.inbound.language_command import chosen_of
-from zeroclaw.inbound.pair_command import PairCommand
-from zeroclaw.inbound.people import People
+from zeroclaw.inbound.commands.grants import GrantCommands
+from zeroclaw.inbound.commands.pair import PairCommand
+from zeroclaw.inbound.identity import People, chosen_of, known_of
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
-from zeroclaw.inbound.revoking import Revoking
+from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Put, RowKind, Rows, Write, find_all
 from zeroclaw.turn.numbers import Numbers
 
 
 class Acquaintance:
-    """Lets people in and puts them out, and keeps door and gate in step with what is stored."""
+    """Lets people in and puts them out, and keeps ingress and gate in step with what is stored."""
 
     def __init__(
         self,
@@ -75,7 +73,7 @@ class Acquaintance:
             ids=parts.ids,
             announce=announce,
         )
-        self._revoking = Revoking(
+        self._revoking = Revocation(
             store=parts.store, people=people, clock=parts.clock, ids=parts.ids, wake=wake
         )
 

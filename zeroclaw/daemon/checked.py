@@ -18,8 +18,8 @@ from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.gate.vocabulary import Findings, Vocabulary, check_approvers, check_names
 from zeroclaw.host import plugins
 from zeroclaw.host.references import Secret, resolve, values_to_redact
-from zeroclaw.inbound.commands import COMMANDS
-from zeroclaw.inbound.people import OPERATOR
+from zeroclaw.inbound.commands.registry import COMMANDS
+from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
 from zeroclaw.reference import SecretReference

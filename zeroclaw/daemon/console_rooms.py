@@ -14,8 +14,8 @@ from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Address
 from zeroclaw.host.local_listener import LOG_OUT, ASGIApp, Receive, Scope, Send
 from zeroclaw.host.logs import EventLog
-from zeroclaw.inbound.explaining import Explainer
-from zeroclaw.inbound.people import OPERATOR
+from zeroclaw.inbound.commands.explain import Explainer
+from zeroclaw.inbound.identity import OPERATOR
 
 PING_S = 15.0
 

@@ -7,7 +7,7 @@ configuration. Rooms are handed a way to ask, and ask each time.
 from zeroclaw.config import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
-from zeroclaw.inbound.switch import Halt
+from zeroclaw.inbound.commands.halt import Halt
 
 
 class InForce:

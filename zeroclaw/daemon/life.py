@@ -26,9 +26,9 @@ from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
+from zeroclaw.inbound.commands.halt import Halt, halt_put, read_halt
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.switch import Halt, halt_put, read_halt
 from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned
@@ -140,7 +140,7 @@ class Daemon:
         parts, rooms = self._parts, self.rooms
         await self._take_halt(await read_halt(parts.store))
         await rooms.acquaintance.remember()
-        await rooms.joining.remember()
+        await rooms.reassembly.remember()
         unsaid = await rooms.outbox.resume()
         await self._expire()
         await rooms.reminding.resume()
@@ -296,7 +296,7 @@ class Daemon:
 
     async def _end(self) -> None:
         rooms, grace_s = self.rooms, self._parts.settings.config.runtime.grace_s
-        rooms.door.open = False
+        rooms.ingress.open = False
         rooms.mailboxes.close()
         self._parts.log("stopping", busy=len(rooms.mailboxes), grace_s=grace_s)
         try:

@@ -14,7 +14,7 @@ from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import Admission, Envelope
 from zeroclaw.host.control import Answer
 from zeroclaw.host.local_listener import Receive, Scope, Send
-from zeroclaw.inbound.people import People
+from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.value import Value
 
@@ -29,7 +29,7 @@ class Given(Value):
         people: Who is known.
         policy: The one in force.
         transcript: What was said.
-        admit: The one door for events.
+        admit: Ingress.
         pair: As `zeroclaw pair` asks it.
         grants: As `zeroclaw grants` asks it.
     """

@@ -12,7 +12,7 @@ from zeroclaw.daemon.checked import Checked
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Fresh, Parts, warn_of
 from zeroclaw.errors import ConfigError, Refused
-from zeroclaw.inbound.people import People
+from zeroclaw.inbound.identity import People
 from zeroclaw.value import Value
 
 NO_FILE = (

@@ -72,7 +72,7 @@ class Serving:
             )
 
     def noting(self, admit: Admit) -> Admit:
-        """Return the door, and note how far reading has come: an adapter may be made anew."""
+        """Return ingress, and note how far reading has come: an adapter may be made anew."""
 
         async def noted(envelope: Envelope) -> Admission:
             admission = await admit(envelope)

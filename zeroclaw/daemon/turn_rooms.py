@@ -16,8 +16,8 @@ from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.verdict import GateSettings, Refusals
 from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.operators import Operators
-from zeroclaw.inbound.people import People
 from zeroclaw.inbound.questions import CardsOfStrangers, Questions
 from zeroclaw.inbound.reminding import Reminded, Reminding
 from zeroclaw.retention.policy import is_over

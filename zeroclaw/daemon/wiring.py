@@ -21,28 +21,24 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.approval import who
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
-from zeroclaw.inbound.admission import Door
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.answers import Answers
-from zeroclaw.inbound.backlog import Backlog
-from zeroclaw.inbound.collecting import Collecting
-from zeroclaw.inbound.commands import Commands
+from zeroclaw.inbound.commands.forget import ForgetCommand
+from zeroclaw.inbound.commands.menu import menu_of
+from zeroclaw.inbound.commands.registry import Commands
+from zeroclaw.inbound.commands.status import StatusOf
 from zeroclaw.inbound.conversations import Conversations
-from zeroclaw.inbound.failures import Failures
-from zeroclaw.inbound.forget import ForgetCommand
-from zeroclaw.inbound.joining import Joining
-from zeroclaw.inbound.limits import limits_of
+from zeroclaw.inbound.ingress import Ingress
+from zeroclaw.inbound.limiter import MessageExpiry, QueueLimit, RateLimiter
 from zeroclaw.inbound.mailbox import Mailboxes
-from zeroclaw.inbound.menu import menu_of
-from zeroclaw.inbound.operators import Notices, Operators
-from zeroclaw.inbound.overdue import Overdue
+from zeroclaw.inbound.operators import Failures, Notices, Operators
 from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.rate_limits import limits_of
+from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.reminding import Reminding
-from zeroclaw.inbound.status import StatusOf
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.inbound.turnstile import Turnstile
 from zeroclaw.menu import Menu
 from zeroclaw.provider import Preloading
 from zeroclaw.retention.disk import DiskWatch
@@ -97,7 +93,7 @@ class Wired:
             ids=parts.ids,
             group=group,
         )
-        self.joining = Joining(parts.store, parts.clock)
+        self.reassembly = Reassembly(parts.store, parts.clock)
         self.reminding: Reminding
         rooms = turn_rooms(
             parts,
@@ -110,7 +106,7 @@ class Wired:
             operators=self.operators,
             questions=lambda: self.acquaintance.questions,
             reminding=lambda: self.reminding,
-            left_s=self.joining.left_s,
+            left_s=self.reassembly.left_s,
             failed=self.failures.line,
             publish=self.bus.publish,
             log=turn_log,
@@ -134,7 +130,7 @@ class Wired:
             parts.ids,
             channels=lambda: settings.config.channels,
         )
-        self.turnstile = Turnstile(
+        self.rate_limiter = RateLimiter(
             store=parts.store,
             conversations=self.conversations,
             limits=lambda channel: limits_of(settings.config, channel),
@@ -149,11 +145,11 @@ class Wired:
             clock=parts.clock,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
-            collecting=Collecting(
+            debounce=Debounce(
                 parts.store,
                 parts.clock,
                 self._collect_s,
-                self.joining.left_s,
+                self.reassembly.left_s,
             ),
         )
         self.acquaintance = Acquaintance(
@@ -186,24 +182,24 @@ class Wired:
             busy=lambda: len(self.mailboxes),
             halted=lambda: self.policy.halted_by,
             waiting_keys=lambda: self.reloading.waiting,
-            dropped=lambda: self.door.dropped,
-            refused=lambda: self.turnstile.refused,
+            dropped=lambda: self.ingress.dropped,
+            refused=lambda: self.rate_limiter.refused,
         )
-        self.door = Door(
+        self.ingress = Ingress(
             store=parts.store,
             people=self.people,
             strangers=self.acquaintance.strangers,
             conversations=self.conversations,
-            joining=self.joining,
-            overdue=Overdue(
+            reassembly=self.reassembly,
+            expiry=MessageExpiry(
                 store=parts.store,
                 conversations=self.conversations,
                 max_age_s=self._max_age_s,
                 clock=parts.clock,
                 ids=parts.ids,
-                log=EventLog("door"),
+                log=EventLog("ingress"),
             ),
-            turnstile=self.turnstile,
+            rate_limiter=self.rate_limiter,
             commands=Commands(
                 conversations=self.conversations,
                 answers=self.answers,
@@ -223,12 +219,14 @@ class Wired:
             announce=announce,
             waiting_note=self._waiting_note,
             put_out=self.acquaintance.put_out,
-            log=EventLog("door"),
-            backlog=Backlog(parts.store, parts.ids, most=lambda: settings.config.runtime.backlog),
+            log=EventLog("ingress"),
+            queue_limit=QueueLimit(
+                parts.store, parts.ids, most=lambda: settings.config.runtime.backlog
+            ),
             most_files=config.attachments.max_per_message,
         )
         self.supervisor = Supervisor(
-            admit=self.serving.noting(self.door.admit),
+            admit=self.serving.noting(self.ingress.admit),
             clock=parts.clock,
             tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),
@@ -263,7 +261,7 @@ class Wired:
             people=self.people,
             policy=self.policy,
             transcript=self.transcript,
-            admit=self.door.admit,
+            admit=self.ingress.admit,
             pair=self.acquaintance.pair.console,
             grants=self.acquaintance.grants.console,
         )

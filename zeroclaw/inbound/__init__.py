@@ -1,1 +1,1 @@
-"""How a message comes in: the door, who people are, commands, and one mailbox a conversation."""
+"""How a message comes in: ingress, who people are, commands, and one mailbox a conversation."""

@@ -54,7 +54,7 @@ class _Read(Value):
 
 
 class Answers:
-    """Plans what answers come to; the door commits it."""
+    """Plans what answers come to; ingress commits it."""
 
     def __init__(
         self,

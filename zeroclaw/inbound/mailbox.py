@@ -14,7 +14,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
-from zeroclaw.inbound.collecting import Collecting
+from zeroclaw.inbound.reassembly import Debounce
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.store import Store
 from zeroclaw.turn.bell import Bell
@@ -72,10 +72,10 @@ class Mailboxes:
         clock: Clock,
         log: ChannelLog,
         predecessor: Callable[[ConversationId], Awaitable[ConversationId | None]],
-        collecting: Collecting,
+        debounce: Debounce,
     ) -> None:
         """Hold what mailboxes need; `group` owns their tasks."""
-        self._collecting = collecting
+        self._debounce = debounce
         self._leases = leases
         self._desks = Desks(store, leases, clock)
         self._turns = turns
@@ -191,7 +191,7 @@ class Mailboxes:
             await self._turns.between(desk)
             items: tuple[Item, ...] = ()
             if self._may_start:
-                items = await self._collecting.next(conversation, bell, lambda: self._may_start)
+                items = await self._debounce.next(conversation, bell, lambda: self._may_start)
             if items and self._may_start:
                 # A halt lets it go on: the turn begins after it.
                 await self._turns.prepare(desk, items, bell, lambda: self._admitting)

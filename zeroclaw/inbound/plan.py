@@ -1,13 +1,13 @@
 """What one admitted event will do, decided before anything is written.
 
-The door commits a plan's writes together with the event's claim, and only then announces it:
+Ingress commits a plan's writes together with the event's claim, and only then announces it:
 commit, then announce.
 """
 
 from collections.abc import Awaitable, Callable
 
 from zeroclaw.envelope import Accepted, Admission, Answered, ConversationId
-from zeroclaw.inbound.switch import Halt
+from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Item
 from zeroclaw.value import Value

@@ -21,9 +21,8 @@ from zeroclaw.errors import Conflict
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.known import Known, known_of, known_put
+from zeroclaw.inbound.identity import Known, People, known_of, known_put
 from zeroclaw.inbound.pairing import Decided, Result, Stranger, TooLate
-from zeroclaw.inbound.people import People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
     Commit,

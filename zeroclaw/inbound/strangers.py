@@ -1,4 +1,4 @@
-"""Strangers at the door: met with silence, or given a code and put to the operators (P4).
+"""Strangers: met with silence, or given a code and put to the operators (P4).
 
 What is decided is `pairing.py`'s and `claim.py`'s; this room reads the rows and makes the writes.
 Whoever plans for a stranger holds the lock from reading to committing, so that a crowd is counted.
@@ -25,9 +25,8 @@ from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import claim as claims
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.claim import Claim
-from zeroclaw.inbound.known import Known, known_of, known_put
+from zeroclaw.inbound.identity import OPERATOR, Known, People, known_of, known_put
 from zeroclaw.inbound.pairing import Stranger
-from zeroclaw.inbound.people import OPERATOR, People
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
     Put,

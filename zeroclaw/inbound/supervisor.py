@@ -6,18 +6,24 @@
 
 What a channel raises stays here: the others go on, `status` shows it, and the operator is told
 on another channel, once for each time that it goes down.
+
+A poison message, an event that breaks our own code, holds its channel up for a while and not for
+ever. A platform delivers again what was not stored, and nothing behind it: so one such event would
+silence a whole channel until somebody looks. After enough tries the event is given up, and an
+operator is told. A store that is away is no such fault: it is waited for.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Literal, cast
 
-from zeroclaw.channel import Admission, Admit, Channel, ChannelLog
+from zeroclaw.channel import Admit, Channel, ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.envelope import Envelope
+from zeroclaw.envelope import Admission, Envelope, Ignored
 from zeroclaw.errors import (
     ChannelUnauthorized,
     ChannelUnavailable,
@@ -26,7 +32,6 @@ from zeroclaw.errors import (
     ZeroclawError,
 )
 from zeroclaw.foreign import Raised, call
-from zeroclaw.inbound.poison import Poison
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.value import Value
@@ -57,6 +62,51 @@ class ChannelState(Value):
     why: str = ""
 
 
+class PoisonMessages:
+    """Stands before ingress for one channel."""
+
+    def __init__(
+        self,
+        *,
+        channel: str,
+        admit: Admit,
+        tell_operators: Callable[[str, Localized], Awaitable[None]],
+        log: ChannelLog,
+    ) -> None:
+        """Hold ingress for `channel`, and whom to tell; see `Supervisor`."""
+        self._channel = channel
+        self._admit = admit
+        self._tell_operators = tell_operators
+        self._log = log
+        self._tries: OrderedDict[tuple[str, ...], int] = OrderedDict()
+
+    async def admit(self, envelope: Envelope) -> Admission:
+        """Show ingress an event.
+
+        Raises:
+            ChannelUnavailable: A fault in the code; the event may be shown again.
+            ZeroclawError: As ingress raised it.
+        """
+        admission = await call(lambda: self._admit(envelope))
+        if not isinstance(admission, Raised):
+            self._tries.pop(envelope.dedup, None)
+            return admission
+        if isinstance(admission.error, ZeroclawError):
+            raise admission.error
+        tries = self._tries.pop(envelope.dedup, 0) + 1
+        if tries < TRIES:
+            self._tries[envelope.dedup] = tries
+            if len(self._tries) > REMEMBERED:
+                self._tries.popitem(last=False)
+            message = f"a fault in the code: an event {admission.line}"
+            raise ChannelUnavailable(message) from admission.error
+        why = admission.line
+        self._log("event_given_up", channel=self._channel, why=why, tries=tries, level="error")
+        says = catalogue.EVENT_GIVEN_UP.about(channel=self._channel, why=why)
+        await self._tell_operators("", says)
+        return Ignored()
+
+
 class Supervisor:
     """Runs `receive` of every channel for as long as the daemon lives."""
 
@@ -71,7 +121,7 @@ class Supervisor:
         """Hold what is needed.
 
         Args:
-            admit: The door.
+            admit: Ingress.
             clock: For back-off.
             tell_operators: Called with the channel that failed and a sentence; must not use it.
             log: For facts.
@@ -100,7 +150,7 @@ class Supervisor:
         failures = 0
         wait_s = FIRST_WAIT_S
         # It outlives the adapter, which may well be restarted between two tries of an event.
-        poison = Poison(
+        poison = PoisonMessages(
             channel=name, admit=self._admit, tell_operators=self._tell_operators, log=self._log
         )
         has_received = False
@@ -228,3 +278,9 @@ def _place(error: Exception) -> str:
         return ""
     frame, line = frames[-1]
     return f" at {PurePath(frame.f_code.co_filename).name}:{line}"
+
+
+TRIES = 20
+"""How often an event is tried; channels wait about a second in between."""
+REMEMBERED = 256
+"""Events that are counted at the same time; the oldest one's count begins anew."""

@@ -17,7 +17,7 @@ from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.action import from_row
-from zeroclaw.inbound.forget import ASKED, OPEN, Wish, wish_of
+from zeroclaw.inbound.commands.forget import ASKED, OPEN, Wish, wish_of
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.without import WHY, without
 from zeroclaw.store import (

@@ -9,7 +9,7 @@ from zeroclaw.codec import decode
 from zeroclaw.delivery.rows import OPEN_STATES
 from zeroclaw.envelope import ConversationId
 from zeroclaw.gate.approval import Approval
-from zeroclaw.inbound.switch import Halt, read_halt
+from zeroclaw.inbound.commands.halt import Halt, read_halt
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all
 from zeroclaw.turn import entries
 from zeroclaw.value import Value

@@ -43,7 +43,7 @@ class Rooms(Value):
         limits: Of a turn that begins now.
         workspace: Makes and returns a conversation's own directory.
         max_file_bytes: Of one file that a chat takes, 0 where it takes none.
-        left_s: For how many seconds more pieces of a message may come, see `Collecting`.
+        left_s: For how many seconds more pieces of a message may come, see `Debounce`.
         model_record: What the newest requests to the model came to.
         model_slots: How many requests the model serves at once; first come, first served.
         prompt: The operator's own addition to the system prompt, empty for none.

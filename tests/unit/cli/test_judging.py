@@ -19,7 +19,7 @@ from zeroclaw.cli.found import (
 )
 from zeroclaw.cli.judging import Line, exit_code, in_words, judge
 from zeroclaw.envelope import ConversationId
-from zeroclaw.inbound.switch import Halt
+from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.retention.health import Failing, Health
 from zeroclaw.value import replace
 

@@ -13,7 +13,7 @@ from tests.unit.cli.test_switch_and_receipts import daemon
 from zeroclaw.cli import root
 from zeroclaw.envelope import Address, ApprovalId
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.inbound.known import Known, known_put
+from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.inbound.pairing import Stranger, to_put
 from zeroclaw.store import Commit, DurablePoint, Put
 from zeroclaw.stores.sqlite import open_store

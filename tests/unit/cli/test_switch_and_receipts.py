@@ -20,7 +20,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.control import Control
 from zeroclaw.host.local_listener import SESSIONS
 from zeroclaw.host.login import Logins, read_sessions, write_sessions
-from zeroclaw.inbound.switch import read_halt
+from zeroclaw.inbound.commands.halt import read_halt
 from zeroclaw.stores.sqlite import open_store
 
 Line = Mapping[str, object]

@@ -15,7 +15,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.approval import Approval, Numbered
 from zeroclaw.gate.grant import Grant
-from zeroclaw.inbound.known import Known
+from zeroclaw.inbound.identity import Known
 from zeroclaw.inbound.pairing import Stranger
 from zeroclaw.value import replace
 

@@ -105,7 +105,7 @@ async def test_a_stop_gives_turns_their_time(world: World) -> None:
     async with world.running() as house:
         await house.say("hello")
         await house.stop()
-        assert not house.rooms.door.open
+        assert not house.rooms.ingress.open
         assert "stopped" not in world.facts.events()
         held.set()
         await house.settle()

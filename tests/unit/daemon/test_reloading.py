@@ -24,7 +24,7 @@ from zeroclaw.daemon.reloading import (
     Reloading,
     replaced_secrets,
 )
-from zeroclaw.inbound.known import Known, known_put
+from zeroclaw.inbound.identity import Known, known_put
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.value import replace
 
@@ -116,7 +116,7 @@ async def test_who_was_taken_out_is_a_stranger(world: World) -> None:
         assert await reload(house) == (["channels.chat.allowed_users"], [])
         await house.say("hello again", "ben")
         assert house.texts("ben") == before
-        assert house.rooms.door.dropped == {"chat": 1}
+        assert house.rooms.ingress.dropped == {"chat": 1}
         assert await house.say("hello", "cleo")
 
 

@@ -9,7 +9,7 @@ from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StreamBroken
-from zeroclaw.inbound.commands import COMMANDS
+from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.store import PAGE, RowKind
 from zeroclaw.turn.inbox import item_of, item_put
 

@@ -7,7 +7,7 @@ from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config import PersonSettings, RuntimeSettings
 from zeroclaw.errors import ChannelRejected, ProviderRejected
-from zeroclaw.inbound.failures import FIRST_WHILE_S, MOST_CAUSES
+from zeroclaw.inbound.operators import FIRST_WHILE_S, MOST_CAUSES
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.value import replace
 

@@ -3,9 +3,9 @@
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw.gate.policy import Statement
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.inbound.commands import COMMANDS
-from zeroclaw.inbound.menu import menu_of
-from zeroclaw.inbound.people import Seat
+from zeroclaw.inbound.commands.menu import menu_of
+from zeroclaw.inbound.commands.registry import COMMANDS
+from zeroclaw.inbound.identity import Seat
 
 SEATS = (
     Seat(person="person:ada", channel="chat", sender="7"),

@@ -11,8 +11,8 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
 from zeroclaw.config import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.envelope import Address, Principal, Reader, Sender
+from zeroclaw.inbound.identity import People, Seat
 from zeroclaw.inbound.operators import Operators
-from zeroclaw.inbound.people import People, Seat
 from zeroclaw.text.language import Sentence
 from zeroclaw.value import replace
 

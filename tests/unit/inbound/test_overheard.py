@@ -1,7 +1,7 @@
 """What was not said to the bot is taken only as the rest of what was."""
 
 from tests.fakes.house import House, World
-from tests.unit.inbound.test_joining import ALBUM, MORE, WINDOW_S, piece
+from tests.unit.inbound.test_reassembly import ALBUM, MORE, WINDOW_S, piece
 from zeroclaw.envelope import Accepted, Admission, Continues, Duplicate, Ignored
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.value import replace
@@ -27,7 +27,7 @@ async def test_talk_in_a_group_leaves_nothing_behind(world: World) -> None:
         assert await overheard(house, "hello all") == Ignored()
         assert await overheard(house, "hello all", MORE, "mallory") == Ignored()
         assert await house.rows(RowKind.INBOX) == ()
-        assert not house.rooms.door.dropped
+        assert not house.rooms.ingress.dropped
 
 
 async def test_the_rest_of_what_was_said_to_the_bot_is_taken(world: World) -> None:

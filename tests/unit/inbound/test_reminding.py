@@ -122,7 +122,9 @@ async def test_an_answer_that_comes_just_then_wins(world: World) -> None:
             if not answers and world.clock.monotonic() >= DUE_S:
                 answers.append("deny")
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(house.rooms.door.admit(house.envelope(house.pressed("deny"))))
+                    group.create_task(
+                        house.rooms.ingress.admit(house.envelope(house.pressed("deny")))
+                    )
 
         world.store.meanwhile = answer
         await house.advance(DUE_S)

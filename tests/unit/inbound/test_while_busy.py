@@ -6,7 +6,7 @@ from datetime import timedelta
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config import ChannelSettings, RuntimeSettings, WhileBusy
-from zeroclaw.inbound.collecting import LONGEST
+from zeroclaw.inbound.reassembly import LONGEST
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 from zeroclaw.turn.entries import TurnFinished

@@ -99,7 +99,7 @@ async def test_two_stops_end_one_turn(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         await house.say("two")
-        admit = house.rooms.door.admit
+        admit = house.rooms.ingress.admit
         await admit(house.envelope(house.command("stop")))
         await admit(house.envelope(house.command("stop")))
         await house.settle()
@@ -122,7 +122,7 @@ async def test_an_answer_whose_turn_is_over_is_on_record_only(world: World) -> N
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
-        door = house.rooms.door
+        door = house.rooms.ingress
         stop = house.envelope(house.command("stop"))
         press = house.envelope(house.pressed())
         await door.admit(stop)
@@ -230,8 +230,8 @@ async def test_an_answer_without_its_question_is_dropped(world: World) -> None:
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
-        await house.rooms.door.admit(house.envelope(house.command("stop")))
-        await house.rooms.door.admit(house.envelope(house.pressed()))
+        await house.rooms.ingress.admit(house.envelope(house.command("stop")))
+        await house.rooms.ingress.admit(house.envelope(house.pressed()))
         world.store.forget(RowKind.APPROVAL)
         await house.settle()
         assert await house.states() == ["stopped", "answered", "answered"]

@@ -1,0 +1,315 @@
+"""`/grants` and `/revoke`: what runs without asking for a time, and how that ends at once."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.many_rows import put_a_page_before
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.errors import Conflict
+from zeroclaw.gate import audit
+from zeroclaw.gate.grant import decode, to_put
+from zeroclaw.inbound.anchors import verified
+from zeroclaw.inbound.commands.grants import USAGE
+from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
+from zeroclaw.text import catalogue
+from zeroclaw.value import replace
+
+POKE = asks_for(("poke", '{"a": 1}'))
+LINE = "`poke`: any content into `/notes/1`, until 2026-01-01 13:00 UTC, by Ada, for `person:"
+
+
+async def granted(house: House, who: str = "ada", *, room: str = "") -> None:
+    """Let somebody's poke be approved for a time, by Ada."""
+    house.world.model.will(POKE, says("done"))
+    await house.say("poke it", who, room=room)
+    await house.press("for_a_time")
+
+
+async def audit_of(house: House, conversation: str) -> list[audit.Entry]:
+    """The entries of one chain, which is whole."""
+    assert isinstance(await verified(house.world.store, conversation), audit.Intact)
+    bodies = await house.world.store.read(LogKind.AUDIT, conversation)
+    read = [audit.read(one.body) for one in bodies]
+    return [one for one in read if isinstance(one, audit.Entry)]
+
+
+async def test_the_list_says_what_holds(world: World) -> None:
+    """By a number of its own, the same everywhere; for whom, by whom, until when, and where."""
+    async with world.running() as house:
+        await house.say("/grants")
+        assert house.texts() == [catalogue.NOTHING_GRANTED.en]
+        await granted(house)
+        await granted(house, "ben")
+        await house.say("/grants")
+        assert house.texts()[-1].splitlines() == [
+            f"- `1` {LINE}ada`, in this conversation",
+            f"- `2` {LINE}ben`, in `chat/ben`",
+        ]
+
+
+async def test_a_revoked_grant_asks_again_at_once(world: World) -> None:
+    """The very next decision of the gate (P3); the chat reads so, and the audit has who did it."""
+    async with world.running() as house:
+        await granted(house, "ben")
+        world.model.will(POKE, says("done again"))
+        await house.say("poke it", "ben")
+        assert house.texts("ben")[-1] == "done again"
+        [row] = await house.rows(RowKind.GRANT)
+        await house.say("/revoke 1")
+        assert house.texts()[-1] == "`1`: revoked; `poke` asks again."
+        assert await house.rows(RowKind.GRANT) == ()
+        world.model.will(POKE)
+        await house.say("poke it", "ben")
+        assert len(await house.rows(RowKind.APPROVAL, "pending")) == 1
+        assert len(world.poke.runs) == 2
+        entries = await audit_of(house, row.conversation or "")
+        [ended] = [one for one in entries if one.kind is audit.Kind.REVOKED]
+        assert (ended.by, ended.tool, ended.detail) == ("person:ada", "poke", row.key)
+        assert await house.rows(RowKind.INBOX, "control") == ()
+
+
+async def test_a_number_is_never_a_grants_again(world: World) -> None:
+    """Across restarts too."""
+    async with world.running() as house:
+        await granted(house)
+        await house.say("/revoke 1")
+    async with world.running() as house:
+        await granted(house)
+        await house.say("/revoke 1")
+        assert house.texts()[-1] == ("`1` is no grant that holds; `/grants` shows those that do.")
+        await house.say("/revoke #2")
+        assert house.texts()[-1] == "`2`: revoked; `poke` asks again."
+
+
+async def test_several_are_revoked_at_once(world: World) -> None:
+    """Of several conversations too, each in a commit of its own; nonsense among them harms none."""
+    async with world.running() as house:
+        await granted(house)
+        await granted(house, "ben")
+        await granted(house, "cleo")
+        await house.say("/revoke 2, 1 7 `x` 1 3")
+        told = [line for text in house.texts()[-3:] for line in text.splitlines()]
+        assert told == [
+            "`2`: revoked; `poke` asks again.",
+            "`7` is no grant that holds; `/grants` shows those that do.",
+            "`x` is no grant that holds; `/grants` shows those that do.",
+            "`1`: revoked; `poke` asks again.",
+            "`3`: revoked; `poke` asks again.",
+        ]
+        assert await house.rows(RowKind.GRANT) == ()
+        assert await house.rows(RowKind.INBOX, "control") == ()
+
+
+async def test_without_a_name_nothing_is_revoked(world: World) -> None:
+    """It says how to name one (P10)."""
+    async with world.running() as house:
+        await granted(house)
+        await house.say("/revoke")
+        assert house.texts()[-1] == "Say which, for example `/revoke 1`; `/grants` lists them."
+        assert len(await house.rows(RowKind.GRANT)) == 1
+
+
+async def test_who_has_no_rights_sees_their_own_conversation_only(world: World) -> None:
+    """And may end what was granted to them, by the number that it has everywhere, or its id (P4)."""
+    async with world.running() as house:
+        await granted(house, "ben")
+        await granted(house, "cleo")
+        await house.say("/grants", "ben")
+        mine, others = [row.key[-8:] for row in await house.rows(RowKind.GRANT)]
+        assert house.texts("ben")[-1] == f"- `1` {LINE}ben`, in this conversation"
+        await house.say(f"/revoke {others} {mine.lower()} 2", "ben")
+        assert house.texts("ben")[-1].splitlines() == [
+            f"`{others}` is no grant that holds; `/grants` shows those that do.",
+            f"`{mine.lower()}`: revoked; `poke` asks again.",
+            "`2` is no grant that holds; `/grants` shows those that do.",
+        ]
+        assert [row.key[-8:] for row in await house.rows(RowKind.GRANT)] == [others]
+
+
+async def test_what_was_granted_to_somebody_else_is_seen_in_a_group_but_not_ended(
+    world: World,
+) -> None:
+    """Whoever shares the conversation may know what runs in it."""
+    async with world.running() as house:
+        await granted(house, "ben", room="lobby")
+        await house.say("/grants", "cleo", room="lobby")
+        assert house.texts(room="lobby")[-1].endswith(f"{LINE}ben`, in this conversation")
+        [row] = await house.rows(RowKind.GRANT)
+        name = row.key[-8:]
+        await house.say(f"/revoke {name}", "cleo", room="lobby")
+        assert house.texts(room="lobby")[-1] == (
+            f"`{name}` is not yours to revoke; an operator can."
+        )
+        assert len(await house.rows(RowKind.GRANT)) == 1
+
+
+async def test_in_a_group_only_its_own_grants_are_listed_and_revoked(world: World) -> None:
+    """An operator's question is read by all who are there; they learn of no other chat."""
+    async with world.running() as house:
+        await granted(house, "ben")
+        await granted(house, "ben", room="lobby")
+        await house.say("/grants", room="lobby")
+        assert house.texts(room="lobby")[-1] == f"- `2` {LINE}ben`, in this conversation"
+        await house.say("/revoke 1", room="lobby")
+        told = "`1` is no grant that holds; `/grants` shows those that do."
+        assert house.texts(room="lobby")[-1] == told
+        assert len(await house.rows(RowKind.GRANT)) == 2
+
+
+async def test_who_may_approve_a_tool_may_revoke_it(world: World) -> None:
+    """Without being an operator."""
+    world.configure(
+        approvals=world.config.approvals.model_copy(update={"approvers": ("person:ben",)})
+    )
+    async with world.running() as house:
+        world.model.will(POKE, says("done"))
+        await house.say("poke it", "cleo")
+        await house.press("for_a_time", "ben")
+        await house.say("/revoke 1", "ben")
+        assert house.texts("ben")[-1] == "`1`: revoked; `poke` asks again."
+
+
+async def test_a_call_that_has_not_started_finds_its_grant_gone(world: World) -> None:
+    """Allowed by a grant, it waits behind another of its batch; the last check stops it (P3)."""
+    async with world.running() as house:
+        await granted(house)
+        world.burn.hold = asyncio.Event()
+        world.model.will(asks_for(("burn", "{}"), ("poke", '{"a": 1}')), says("so be it"))
+        await house.say("burn and poke")
+        await house.say("/revoke 1")
+        await house.press()
+        world.burn.hold.set()
+        await house.settle()
+        assert len(world.poke.runs) == 1
+        results = [line for line in world.model.asked() if line.startswith("tool:")]
+        assert "needs approval by now" in results[-1]
+        assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"]
+
+
+async def test_what_has_ended_is_neither_shown_nor_revoked(world: World) -> None:
+    """Its time is over, whether or not its row was removed."""
+    async with world.running() as house:
+        await granted(house)
+        await house.advance(3600)
+        await house.say("/grants")
+        assert house.texts()[-1] == catalogue.NOTHING_GRANTED.en
+        await house.say("/revoke 1")
+        assert "is no grant that holds" in house.texts()[-1]
+
+
+async def test_of_two_who_revoke_one_is_told_that_it_is_gone(world: World) -> None:
+    """And the audit has it once."""
+    async with world.running() as house:
+        await granted(house)
+        [row] = await house.rows(RowKind.GRANT)
+
+        def meanwhile(_commit: Commit) -> None:
+            world.store.before = None
+            world.store.forget(RowKind.GRANT)
+
+        world.store.before = meanwhile
+        await house.say("/revoke 1")
+        assert "is no grant that holds" in house.texts()[-1]
+        entries = await audit_of(house, row.conversation or "")
+        assert audit.Kind.REVOKED not in {one.kind for one in entries}
+
+
+async def test_a_restart_in_between_audits_it(world: World) -> None:
+    """The grant is gone with the commit; its entry follows with whoever holds the conversation."""
+    async with world.running() as house:
+        await granted(house)
+        world.store.cut_after(DurablePoint.ADMITTED)
+        await house.say_and_die("/revoke 1")
+        assert await house.rows(RowKind.GRANT) == ()
+        assert "revoked" not in await house.audited()
+    world.store.heal()
+    async with world.running() as house:
+        assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"]
+        await house.advance(5)
+        assert house.texts()[-1] == "`1`: revoked; `poke` asks again."
+
+
+async def test_a_page_of_grants_hides_none(world: World) -> None:
+    """Neither from the gate nor from a person."""
+    async with world.running() as house:
+        await granted(house)
+        [row] = await house.rows(RowKind.GRANT)
+        one = decode(row.body)
+        await put_a_page_before(world.store, to_put(replace(one, tool="other")))
+        world.model.will(POKE, says("done again"))
+        await house.say("poke it")
+        assert house.texts()[-1] == "done again"
+        listed = await house.ask("grants", words="list")
+        assert len(str(listed["text"]).splitlines()) == PAGE + 1
+
+
+# --- the console ---------------------------------------------------------------------------------
+
+
+async def test_the_console_lists_and_revokes(world: World) -> None:
+    """By the same numbers as the chats, as an operator; each conversation hears of its own."""
+    async with world.running() as house:
+        await granted(house)
+        await granted(house, "ben")
+        first, second = "1", "2"
+        told = await house.ask("grants", words="list")
+        assert str(told["text"]).splitlines() == [
+            f"- `{first}` {LINE}ada`, in `chat/ada`",
+            f"- `{second}` {LINE}ben`, in `chat/ben`",
+        ]
+        assert isinstance(told["grants"], list)
+        assert told["grants"][0] == {
+            "id": (await house.rows(RowKind.GRANT))[0].key,
+            "name": first,
+            "tool": "poke",
+            "resources": ["file:/notes/1"],
+            "arguments_hash": "",
+            "conversation": (await house.rows(RowKind.GRANT))[0].conversation,
+            "holder": "person:ada",
+            "granted_by": "Ada",
+            "until": "2026-01-01T13:00:00+00:00",
+        }
+        told = await house.ask("grants", words=f"revoke {first} {second} 9")
+        assert (told["changed"], str(told["text"]).splitlines()) == (
+            True,
+            [
+                f"`{first}`: revoked; `poke` asks again.",
+                "`9` is no grant that holds; `zeroclaw grants list` shows those that do.",
+                f"`{second}`: revoked; `poke` asks again.",
+            ],
+        )
+        assert await house.rows(RowKind.INBOX, "control") == ()
+        assert [kind for kind in await house.audited() if kind == "revoked"] == ["revoked"] * 2
+
+
+@pytest.mark.parametrize("words", ["please", "revoke", "list all", 7])
+async def test_what_makes_no_sense_at_the_console_is_one_line(world: World, words: object) -> None:
+    """It says what there is, or lists (P10)."""
+    async with world.running() as house:
+        told = await house.ask("grants", words=words)
+        assert told["text"] == (catalogue.NOTHING_GRANTED.en if words == 7 else USAGE)
+        assert told["changed"] is False
+
+
+async def test_a_lost_race_at_the_console_is_planned_anew(world: World) -> None:
+    """Until it gives up, with what to do (P10)."""
+    async with world.running() as house:
+        await granted(house)
+
+        def taken(_commit: Commit) -> None:
+            message = "somebody was first"
+            raise Conflict(message)
+
+        def once(commit: Commit) -> None:
+            world.store.before = None
+            taken(commit)
+
+        [row] = await house.rows(RowKind.GRANT)
+        world.store.before = taken
+        with pytest.raises(Conflict, match="too many writers; try again"):
+            await house.ask("grants", words=f"revoke {row.key}")
+        world.store.before = once
+        told = await house.ask("grants", words=f"revoke {row.key}")
+        assert told["changed"] is True

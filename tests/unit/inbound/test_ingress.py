@@ -1,0 +1,327 @@
+"""Ingress: who comes in, once, and what an event does."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.house import World
+from tests.fakes.scripted_model import says
+from zeroclaw.codec import decode
+from zeroclaw.envelope import (
+    Accepted,
+    Address,
+    ApprovalId,
+    Duplicate,
+    Envelope,
+    Ignored,
+    Membership,
+    Moved,
+    Position,
+    Pressed,
+    Said,
+    Sender,
+)
+from zeroclaw.errors import Conflict, ShuttingDown
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.turn.inbox import Obeyed, item_of
+
+
+async def test_a_message_is_stored_before_it_is_confirmed(world: World) -> None:
+    """The admission is one commit, and comes before everything else (P1, S2-02, S3-03)."""
+    async with world.running() as house:
+        assert await house.say("hello") == Accepted()
+        assert world.store.points()[0] is DurablePoint.ADMITTED
+        assert house.texts() == ["ok"]
+        assert await house.states() == ["answered"]
+
+
+async def test_the_same_event_is_taken_once(world: World) -> None:
+    """A redelivery is recognised by its key, after a restart too (P1, S2-02)."""
+    async with world.running() as house:
+        await house.event(Said(text="hello"), key="k")
+        assert await house.event(Said(text="hello"), key="k") == Duplicate()
+    async with world.running() as house:
+        assert await house.event(Said(text="hello"), key="k") == Duplicate()
+        assert house.texts() == ["ok"]
+
+
+async def test_a_stranger_leaves_a_counter_and_nothing_else(world: World) -> None:
+    """Nothing is stored, nothing is answered, the model is not asked (P4, S2-03)."""
+    async with world.running() as house:
+        assert await house.say("let me in", "mallory") == Ignored()
+        assert await house.say("/status", "mallory") == Ignored()
+        assert house.rooms.ingress.dropped == {"chat": 2}
+        assert world.store.commits == []
+        assert world.model.requests == []
+
+
+async def test_an_id_that_nobody_vouches_for_is_a_strangers(world: World) -> None:
+    """The platform's claim alone identifies; an unverified operator is nobody (P4)."""
+    async with world.running() as house:
+        envelope = Envelope(
+            address=house.place("ada"),
+            sender=Sender(id="ada", verified=False),
+            dedup=("k",),
+            body=Said(text="it is me"),
+        )
+        assert await world.platforms["chat"].say(envelope) == Ignored()
+
+
+async def test_a_group_hears_who_spoke(world: World) -> None:
+    """In a chat of many the model is told the name, and the answer names the message."""
+    async with world.running() as house:
+        await house.say("hello", "ben", room="lobby")
+        assert world.model.asked() == ["user: Ben: hello"]
+        assert house.texts(room="lobby") == ["ok"]
+
+
+async def test_the_position_is_committed_with_its_event(world: World) -> None:
+    """Catching up after downtime starts where the last admission stands (P1)."""
+    async with world.running() as house:
+        envelope = Envelope(
+            address=house.place("ada"),
+            sender=Sender(id="ada", verified=True),
+            dedup=("k",),
+            body=Said(text="hello"),
+            position=Position(scope="inbox/1", cursor="17"),
+        )
+        await world.platforms["chat"].say(envelope)
+        [row] = await house.rows(RowKind.POSITION)
+        assert decode(Position, row.body) == Position(scope="inbox/1", cursor="17")
+        assert (row.key, row.place) == ("chat/bot/inbox/1", "chat/bot")
+        assert world.store.commits[0].point is DurablePoint.ADMITTED
+
+
+async def test_a_daemon_that_ends_admits_nothing_more(world: World) -> None:
+    """The adapter is told, so that the platform delivers the event again (P1)."""
+    async with world.running() as house:
+        house.rooms.ingress.open = False
+        with pytest.raises(ShuttingDown, match="after the next start"):
+            await house.say("hello")
+        house.rooms.ingress.open = True
+        assert await house.say("hello") == Accepted()
+
+
+async def test_what_was_not_stored_is_not_confirmed(world: World) -> None:
+    """The adapter sees the failure, and the same event can be sent again (P1)."""
+
+    def fail(commit: Commit) -> None:
+        message = "no room"
+        raise RuntimeError(message)
+
+    async with world.running() as house:
+        world.store.before = fail
+        event = house.envelope(Said(text="hello"), key="k")
+        with pytest.raises(RuntimeError, match="no room"):
+            await house.rooms.ingress.admit(event)
+        world.store.before = None
+        assert await house.event(Said(text="hello"), key="k") == Accepted()
+        assert house.texts() == ["ok"]
+
+
+async def test_two_first_messages_at_once_share_a_conversation(world: World) -> None:
+    """Of two that make the conversation one loses, looks again, and joins it (P2)."""
+    async with world.running() as house:
+        admit = house.rooms.ingress.admit
+        async with asyncio.TaskGroup() as group:
+            group.create_task(admit(house.envelope(Said(text="one"), room="lobby")))
+            group.create_task(admit(house.envelope(Said(text="two"), "ben", room="lobby")))
+        await house.settle()
+        rows = await house.rows(RowKind.INBOX)
+        assert len({row.conversation for row in rows}) == 1
+        assert [row.state for row in rows] == ["answered", "answered"]
+
+
+async def test_a_race_without_end_is_given_up(world: World) -> None:
+    """The platform keeps the event when somebody else always writes first."""
+
+    def race(commit: Commit) -> None:
+        message = "raced"
+        raise Conflict(message)
+
+    async with world.running() as house:
+        world.store.before = race
+        with pytest.raises(Conflict, match="too many writers"):
+            await house.say("hello")
+
+
+# --- messages that change ------------------------------------------------------------------------
+
+
+async def test_an_edit_before_the_turn_replaces_the_message(world: World) -> None:
+    """While it waits, the newest wording is the message (S0-06)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("first")), says("second"))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("tow")
+        assert await house.edit("p2", "two") == Accepted()
+        held.set()
+        await house.settle()
+        assert world.model.asked()[-1] == "user: two"
+        assert await house.states() == ["answered", "answered"]
+
+
+async def test_a_message_withdrawn_before_its_turn_is_not_answered(world: World) -> None:
+    """It ends as superseded."""
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("two")
+        await house.withdraw("p2")
+        held.set()
+        await house.settle()
+        assert len(world.model.requests) == 1
+        assert await house.states() == ["answered", "superseded"]
+
+
+async def test_somebody_elses_message_cannot_be_changed(world: World) -> None:
+    """An edit finds only what its own sender wrote, in this chat."""
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        await house.say("one", room="lobby")
+        await house.say("two", room="lobby")
+        assert await house.edit("p2", "mine", "ben", room="lobby") == Ignored()
+        assert await house.withdraw("p2", "ben", room="lobby") == Ignored()
+        assert await house.edit("p9", "never said", room="lobby") == Ignored()
+        held.set()
+        await house.settle()
+        assert world.model.asked()[-1] == "user: Ada: two"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("edit", "user: [Ada edited their message. It now reads:]\nbye"),
+        ("withdraw", "user: [Ada deleted their message.]"),
+    ],
+)
+async def test_a_change_after_the_turn_is_a_note_in_the_history(
+    world: World, change: str, told: str
+) -> None:
+    """It starts no turn and ends as joined; the model reads it with the next message."""
+    async with world.running() as house:
+        await house.say("hello")
+        await (house.edit("p1", "bye") if change == "edit" else house.withdraw("p1"))
+        assert len(world.model.requests) == 1
+        assert await house.states() == ["answered", "joined"]
+        await house.say("and now")
+        assert world.model.asked() == ["user: hello", "assistant: ok", told, "user: and now"]
+
+
+async def test_an_edit_of_a_command_is_only_noted(world: World) -> None:
+    """A tool call that a person wrote is frozen as it was written (K7)."""
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        await house.say("one")
+        await house.say("/tool look {}")
+        await house.edit("p2", "/tool poke {}")
+        held.set()
+        await house.settle()
+        assert world.look.runs == [{}]
+        assert world.poke.runs == []
+        assert await house.states() == ["answered", "answered", "joined"]
+
+
+async def test_an_edit_races_the_start_of_the_turn(world: World) -> None:
+    """Whoever is second looks again: here the turn, which then reads the new words."""
+    async with world.running() as house:
+        await house.say("warm")
+        edits: list[str] = []
+
+        def edit_first(commit: Commit) -> None:
+            if commit.point is DurablePoint.TURN_STARTED and not edits:
+                edits.append("p2")
+                message = "it was edited"
+                raise Conflict(message)
+
+        world.store.before = edit_first
+        await house.say("tow")
+        assert edits == ["p2"]
+        assert await house.states() == ["answered", "answered"]
+        assert len(world.model.requests) == 2
+
+
+# --- chats that change ---------------------------------------------------------------------------
+
+
+async def test_a_chat_that_moved_takes_its_conversation_along(world: World) -> None:
+    """What was said at the old address is known at the new one."""
+    async with world.running() as house:
+        await house.say("hello", room="old")
+        await house.event(Moved(to=house.place(room="new")), room="old")
+        await house.say("again", room="new")
+        assert world.model.asked() == ["user: Ada: hello", "assistant: ok", "user: Ada: again"]
+        await house.event(Moved(to=house.place(room="new")), room="old")
+        await house.say("still", room="new")
+        assert len(world.model.asked()) == 5
+
+
+async def test_a_chat_that_a_stranger_moved_takes_its_conversations_along(world: World) -> None:
+    """Whoever owns a group need not be one who may talk to the bot, and people keep what is theirs."""
+    settings = world.config.channels["chat"].model_copy(update={"scope": "person"})
+    world.config = world.config.model_copy(update={"channels": {"chat": settings}})
+    async with world.running() as house:
+        await house.say("hello", room="old")
+        await house.say("I am Ben", "ben", room="old")
+        moved = Moved(to=house.place(room="new"))
+        assert await house.event(moved, "mallory", room="old") == Accepted()
+        await house.say("again", room="new")
+        assert world.model.asked() == ["user: Ada: hello", "assistant: ok", "user: Ada: again"]
+        await house.say("and I", "ben", room="new")
+        assert world.model.asked()[0] == "user: Ben: I am Ben"
+
+
+async def test_a_stranger_moves_no_chat_without_a_conversation_and_none_twice(world: World) -> None:
+    """What is told again changes nothing again (P1)."""
+    async with world.running() as house:
+        await house.say("hello", room="old")
+        moved = Moved(to=house.place(room="new"))
+        assert await house.event(moved, "mallory", room="empty") == Ignored()
+        assert await house.event(moved, "mallory", room="old", key="once") == Accepted()
+        assert await house.event(moved, "mallory", room="old", key="once") == Duplicate()
+
+
+async def test_a_chat_without_a_conversation_moves_nothing(world: World) -> None:
+    """There is nothing to take along."""
+    async with world.running() as house:
+        moved = Moved(to=Address(channel="chat", account="bot", chat="new"))
+        assert await house.event(moved, room="old") == Ignored()
+
+
+async def test_being_invited_is_only_noted(world: World) -> None:
+    """Membership starts nothing."""
+    async with world.running() as house:
+        assert await house.event(Membership(present=True), room="lobby") == Ignored()
+        assert world.store.commits == []
+
+
+async def test_a_press_on_a_card_of_nobodys_is_ignored(world: World) -> None:
+    """An id that was never given out decides nothing (P5)."""
+    async with world.running() as house:
+        pressed = Pressed(approval=ApprovalId("made-up"), choice="once")
+        assert await house.event(pressed) == Ignored()
+
+
+async def test_a_conversation_of_ones_own_in_a_group(world: World) -> None:
+    """With `scope = \"person\"` two people in one chat don't share a history (P2)."""
+    settings = world.config.channels["chat"].model_copy(update={"scope": "person"})
+    world.config = world.config.model_copy(update={"channels": {"chat": settings}})
+    async with world.running() as house:
+        await house.say("one", room="lobby")
+        await house.say("two", "ben", room="lobby")
+        assert world.model.asked() == ["user: Ben: two"]
+
+
+async def test_a_command_that_was_obeyed_is_on_record_and_done(world: World) -> None:
+    """It ends answered, once; editing or deleting it later changes nothing (P1)."""
+    async with world.running() as house:
+        await house.say("/approve  7 now ")
+        await house.edit("p1", "/halt")
+        await house.withdraw("p1")
+        [row] = await house.rows(RowKind.INBOX)
+        assert (row.state, item_of(row).content) == ("answered", Obeyed(text="/approve  7 now"))
+        assert len(house.texts()) == 1

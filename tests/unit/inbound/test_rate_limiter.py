@@ -1,0 +1,473 @@
+"""What comes over a limit is not taken, ends in one state, and is told once a stretch."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config import ApprovalSettings, ChannelSettings, LimitsSettings, RateSettings
+from zeroclaw.envelope import Accepted, Duplicate, Said
+from zeroclaw.inbound.limiter import REMEMBERED
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.turn.inbox import Unread, item_of
+from zeroclaw.value import replace
+
+FAST = (
+    "That was a lot at once; I take 6 messages a minute from one person. I did not take this one, "
+    "nor will I take any before 20 s have passed. Then write again."
+)
+CROWDED = (
+    "This chat writes faster than I can answer; I take 6 messages a minute here. I did not take "
+    "this one, nor will I take any before 20 s have passed."
+)
+FULL = (
+    "For today that is all that I can take from one person: 2 messages. I did not take this one. "
+    "The day ends at 00:00 UTC, in 12 h; then I am glad to go on."
+)
+TWO = LimitsSettings(person_per_minute=6, person_burst=2)
+
+
+def limited(world: World, **limits: int) -> None:
+    """Two at once from each, six a minute; or other limits."""
+    world.configure(limits=TWO.model_copy(update=limits))
+
+
+def ever_was(world: World) -> list[str]:
+    """All that people said to the model."""
+    last = [request.messages[-1] for request in world.model.requests]
+    return [str(message.content) for message in last]
+
+
+async def test_a_flood_is_told_once_and_taken_again_later(world: World) -> None:
+    """Every message ends in one state; what was not taken never reaches the model (P1, P10)."""
+    limited(world)
+    async with world.running() as house:
+        for text in ("one", "two", "three", "four", "five"):
+            assert await house.say(text, "ben") == Accepted()
+        assert house.texts("ben") == ["ok", "ok", FAST]
+        assert await house.states() == ["answered", "answered", "failed"]
+        await house.advance(19)
+        await house.say("six", "ben")
+        assert house.texts("ben")[3:] == []
+        await house.advance(1)
+        await house.say("seven", "ben")
+        assert house.texts("ben")[3:] == ["ok"]
+        assert ever_was(world) == ["one", "two", "seven"]
+        assert house.rooms.rate_limiter.refused == {"chat": 4}
+        assert (await house.ask("status"))["refused"] == {"chat": 4}
+        await house.say("/status")
+        assert "- 4 messages over a limit were not taken" in house.texts()[-1]
+
+
+async def test_the_words_of_a_flood_are_not_kept(world: World) -> None:
+    """What is kept is that something was turned away, from whom, and why."""
+    limited(world)
+    async with world.running() as house:
+        for text in ("one", "two", "tulip", "/tool tulip {}"):
+            await house.say(text, "ben")
+        rows = await house.rows(RowKind.INBOX, "failed")
+        assert [item_of(row).content for row in rows] == [Unread(over="person", count=2)]
+        kept = [row.body for kind in RowKind for row in await house.rows(kind)]
+        assert not any(b"tulip" in body for body in kept)
+
+
+async def test_a_flood_leaves_one_row_a_stretch(world: World) -> None:
+    """However long it goes on, and a row for each chat that it is written in (P1, P9)."""
+    limited(world)
+    async with world.running() as house:
+        for _ in range(3):
+            await house.say("hello", "ben")
+        before = await counted_rows(house)
+        for _ in range(60):
+            await house.say("hello", "ben")
+        assert await counted_rows(house) == before
+        await house.say("hello", "ben", room="lobby")
+        await house.advance(20)
+        for _ in range(4):
+            await house.say("hello", "ben")
+        contents = [item_of(row).content for row in await house.rows(RowKind.INBOX, "failed")]
+        assert contents == [
+            Unread(over="person", count=61),
+            Unread(over="person"),
+            Unread(over="person", count=2),
+        ]
+
+
+async def counted_rows(house: House) -> tuple[int, int]:
+    """How many rows there are of all kinds, and how many events are known again."""
+    rows = [len(await house.rows(kind)) for kind in RowKind]
+    return sum(rows), len(house.world.store.known)
+
+
+async def test_what_is_remembered_of_stretches_is_bounded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row of the one that grew least recently is left alone, and another is begun."""
+    monkeypatch.setattr("zeroclaw.inbound.limiter.STRETCHES", 1)
+    limited(world)
+    async with world.running() as house:
+        for room in ("", "", "", "lobby", ""):
+            await house.say("hello", "ben", room=room)
+        assert len(await house.states("failed")) == 3
+
+
+async def test_an_operator_is_never_limited(world: World) -> None:
+    limited(world, daily_messages=1)
+    async with world.running() as house:
+        for _ in range(5):
+            await house.say("hello")
+        assert house.texts() == ["ok"] * 5
+        assert await house.rows(RowKind.ALLOWANCE) == ()
+
+
+async def test_one_persons_flood_is_nobody_elses(world: World) -> None:
+    """In a group whoever floods is answered by name of the message, and others go on (P9)."""
+    limited(world)
+    async with world.running() as house:
+        for _ in range(4):
+            await house.say("hello", "ben", room="lobby")
+        await house.say("hello", "cleo", room="lobby")
+        assert house.texts(room="lobby") == ["ok", "ok", FAST, "ok"]
+
+
+async def test_a_person_is_one_on_all_channels(world: World) -> None:
+    """Two chats are two places to be told of it, and one allowance."""
+    limited(world)
+    async with world.running() as house:
+        await house.say("one", "ben")
+        await house.say("two", "ben", room="lobby")
+        await house.say("three", "ben")
+        await house.say("four", "ben", room="lobby")
+        await house.say("five", "ben", room="lobby")
+        assert house.texts("ben") == ["ok", FAST]
+        assert house.texts(room="lobby") == ["ok", FAST]
+
+
+async def test_a_crowded_conversation_is_told_once_for_all(world: World) -> None:
+    """Its operator still gets through."""
+    limited(world, person_per_minute=0, conversation_per_minute=6, conversation_burst=2)
+    async with world.running() as house:
+        for who in ("ben", "cleo", "ben", "cleo", "ada"):
+            await house.say("hello", who, room="lobby")
+        await house.say("hello", "ben")
+        assert house.texts(room="lobby") == ["ok", "ok", CROWDED, "ok"]
+        assert house.texts("ben") == ["ok"]
+
+
+async def test_a_new_conversation_is_no_way_around(world: World) -> None:
+    limited(world, person_per_minute=0, conversation_per_minute=6, conversation_burst=2)
+    async with world.running() as house:
+        await house.say("one", "ben")
+        await house.say("two", "ben")
+        await house.say("/new", "ben")
+        await house.say("three", "ben")
+        assert house.texts("ben")[-1] == CROWDED
+
+
+async def test_a_channels_rate_stands_in_place_of_the_limits(world: World) -> None:
+    """What it names is counted there alone."""
+    world.add_channel("mail")
+    rate = RateSettings(person_per_minute=60, person_burst=3, daily_messages=3)
+    settings = ChannelSettings(allowed_users=("ben",), rate=rate)
+    world.configure(channels={**world.config.channels, "mail": settings})
+    limited(world, daily_messages=2)
+    async with world.running() as house:
+        for _ in range(4):
+            await house.say("hello", "ben", channel="mail")
+        assert house.texts("ben", channel="mail")[:3] == ["ok"] * 3
+        assert "60 messages a minute" in house.texts("ben", channel="mail")[3]
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok"]
+
+
+async def test_limits_that_are_read_again_hold_at_once(world: World) -> None:
+    """For everybody; and for a channel, where what it names is counted anew."""
+    async with world.running() as house:
+        limited(world)
+        told = await house.ask("reload")
+        assert told["live"] == ["limits.person_per_minute", "limits.person_burst"]
+        for _ in range(3):
+            await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok", "ok", FAST]
+        rate = RateSettings(person_burst=3)
+        chat = world.config.channels["chat"].model_copy(update={"rate": rate})
+        world.configure(channels={"chat": chat})
+        assert (await house.ask("reload"))["live"] == ["channels.chat.rate.person_burst"]
+        await house.say("hello", "ben")
+        assert house.texts("ben")[3:] == ["ok"]
+
+
+async def test_it_is_said_in_the_writers_language(world: World) -> None:
+    limited(world)
+    async with world.running() as house:
+        await house.say("/language de", "ben")
+        for _ in range(3):
+            await house.say("hallo", "ben")
+        assert house.texts("ben")[-1].startswith("Das war viel auf einmal; ich nehme 6 Nachrichten")
+
+
+# --- what is never closed ------------------------------------------------------------------------
+
+
+async def test_whoever_is_over_a_limit_can_still_stop_and_answer(world: World) -> None:
+    """What ends a turn, or what somebody waits for, always passes (P5)."""
+    limited(world, daily_messages=2)
+    held = asyncio.Event()
+    world.model.will((held, *says("never")))
+    async with world.running() as house:
+        for text in ("one", "two", "three"):
+            await house.say(text, "ben")
+        for _ in range(9):
+            await house.say("/deny 7", "ben")
+        assert house.texts("ben")[-3:] == ["`7` is no call in this chat."] * 2 + [FAST]
+        await house.say("/stop", "ben")
+        assert "_Stopped by Ben._" in house.texts("ben")
+        assert "stopped" in await house.states()
+
+
+async def test_commands_that_are_answered_at_once_have_a_lane_of_their_own(world: World) -> None:
+    """Messages do not close it, nor it them; a flood of it is turned away like any."""
+    limited(world)
+    async with world.running() as house:
+        for text in ("one", "two", "three", "/whoami", "/whoami", "/whoami", "/help"):
+            await house.say(text, "ben")
+        told = house.texts("ben")
+        assert told[2] == FAST
+        assert [text.startswith("You are `person:ben`") for text in told[3:5]] == [True, True]
+        assert told[5:] == [FAST]
+        assert len(await house.states("failed")) == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["/stop", "/approve 1 2 3", "/deny 7", "/revoke 9", "/halt", "/resume"]
+)
+async def test_a_command_that_changed_nothing_counts(world: World, command: str) -> None:
+    """Each is answered until the burst is used up, and then all of them leave one row."""
+    limited(world)
+    async with world.running() as house:
+        for _ in range(3):
+            await house.say(command, "ben")
+        before = await counted_rows(house)
+        for _ in range(30):
+            await house.say(command, "ben")
+        assert await counted_rows(house) == before
+        assert house.rooms.rate_limiter.refused == {"chat": 31}
+
+
+async def test_a_press_that_changes_nothing_counts_and_one_that_does_passes(world: World) -> None:
+    """A toast says so, and no row is added (P5, P9)."""
+    limited(world)
+    world.configure(approvals=ApprovalSettings(approvers=("person:ben",)))
+    world.model.will(asks_for(("poke", '{"a": 1}')))
+    async with world.running() as house:
+        await house.say("poke it")
+        for _ in range(2):
+            assert "only ben" in await house.press(who="cleo", at="ben")
+        assert await house.press(who="cleo", at="ben") == FAST
+        before = await counted_rows(house)
+        for _ in range(9):
+            assert await house.press(who="cleo", at="ben") == FAST
+        assert await counted_rows(house) == before
+        for _ in range(5):
+            await house.say("/deny 7", "ben")
+        assert await house.press(who="ben") == "approved: `poke`"
+        assert world.poke.runs == [{"a": 1}]
+
+
+@pytest.mark.parametrize("command", ["/retry", "/tool look {}"])
+async def test_a_command_that_starts_a_turn_counts_like_a_message(
+    world: World, command: str
+) -> None:
+    limited(world)
+    async with world.running() as house:
+        await house.say("one", "ben")
+        await house.say(command, "ben")
+        await house.say(command, "ben")
+        assert house.texts("ben")[2:] == [FAST]
+
+
+async def test_strangers_are_met_as_ever(world: World) -> None:
+    """Nothing is counted of them but that they were dropped (P4)."""
+    limited(world)
+    async with world.running() as house:
+        for _ in range(5):
+            await house.say("let me in", "mallory")
+        assert house.rooms.ingress.dropped == {"chat": 5}
+        assert house.rooms.rate_limiter.refused == {}
+        assert world.store.commits == []
+
+
+# --- what is counted -----------------------------------------------------------------------------
+
+
+async def test_the_same_event_twice_counts_once(world: World) -> None:
+    """A platform that delivers again takes nothing from anybody (P1)."""
+    limited(world, daily_messages=2)
+    async with world.running() as house:
+        for _ in range(5):
+            await house.event(Said(text="one"), "ben", key="k")
+        await house.say("two", "ben")
+        assert house.texts("ben") == ["ok", "ok"]
+        assert await house.event(Said(text="three"), "ben", key="l") == Accepted()
+        assert await house.event(Said(text="three"), "ben", key="l") == Accepted()
+        # What was turned away is not remembered one by one: it is turned away again, without a word.
+        assert house.texts("ben")[2:] == [FAST]
+        assert len(await house.states("failed")) == 1
+
+
+async def test_many_at_once_are_counted_one_after_another(world: World) -> None:
+    """Nobody gets more through by writing in many chats at the same instant."""
+    limited(world, daily_messages=9)
+    async with world.running() as house:
+        admit = house.rooms.ingress.admit
+        async with asyncio.TaskGroup() as group:
+            for number in range(12):
+                envelope = house.envelope(Said(text="hello"), "ben", room=f"room {number}")
+                group.create_task(admit(envelope))
+        await house.settle()
+        assert sorted(await house.states()) == [*["answered"] * 2, *["failed"] * 10]  # in ten chats
+
+
+async def test_what_was_written_while_the_daemon_was_down_is_taken(world: World) -> None:
+    """It counts for the time when it was written, where the platform tells it."""
+    limited(world)
+    async with world.running() as house:
+        for minutes in (40, 30, 20, 10):
+            sent_at = world.clock.now() - timedelta(minutes=minutes)
+            late = replace(house.envelope(Said(text="hello"), "ben"), sent_at=sent_at)
+            await world.platforms["chat"].say(late)
+        await house.settle()
+        assert await house.states() == ["answered"] * 4
+
+
+async def test_a_start_begins_with_empty_buckets_but_not_with_a_new_day(world: World) -> None:
+    """Nobody is refused for what an earlier process counted by the second."""
+    limited(world, daily_messages=3)
+    async with world.running() as house:
+        for _ in range(3):
+            await house.say("hello", "ben")
+        assert await house.states() == ["answered", "answered", "failed"]
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        await house.say("hello", "ben")
+        assert house.texts("ben")[3] == "ok"
+        assert "For today that is all" in house.texts("ben")[4]
+
+
+async def test_only_so_many_buckets_are_remembered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that was filled least recently goes."""
+    monkeypatch.setattr("zeroclaw.inbound.limiter.REMEMBERED", 2)
+    assert REMEMBERED > 2
+    limited(world)
+    async with world.running() as house:
+        for _ in range(2):
+            await house.say("hello", "ben")
+        for _ in range(2):
+            await house.say("hello", "cleo")
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok"] * 3
+
+
+# --- the day -------------------------------------------------------------------------------------
+
+
+async def test_a_full_day_is_told_once_and_over_at_midnight(world: World) -> None:
+    """After a restart too; in each chat once."""
+    limited(world, daily_messages=2, person_per_minute=0)
+    async with world.running() as house:
+        for _ in range(4):
+            await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok", "ok", FULL]
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok", "ok", FULL]
+        await house.say("hello", "ben", room="lobby")
+        assert house.texts(room="lobby") == [FULL]
+        await house.advance(12 * 3600)
+        await house.say("hello", "ben")
+        assert house.texts("ben")[3:] == ["ok"]
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["after", "before"])
+async def test_a_kill_at_the_last_message_of_a_day_lets_none_through(
+    world: World, *, written: bool
+) -> None:
+    """The count is in the commit of the message: neither is there without the other (P1)."""
+    limited(world, daily_messages=2, person_per_minute=0)
+    async with world.running() as house:
+        await house.say("one", "ben")
+        last = house.envelope(Said(text="two"), "ben")
+        if written:
+            world.store.cut_after(DurablePoint.ADMITTED)
+        else:
+            world.store.before = _cut
+        async with asyncio.TaskGroup() as group:
+            said = group.create_task(_said(house.rooms.ingress.admit(last)))
+            await house.settle()
+            said.cancel()
+    world.store.heal()
+    async with world.running() as house:
+        again = await world.platforms["chat"].say(last)
+        await house.settle()
+        assert again == (Duplicate() if written else Accepted())
+        await house.say("three", "ben")
+        assert await house.states() == ["answered", "answered", "failed"]
+        assert house.texts("ben") == ["ok", "ok", FULL]
+
+
+async def _said(admitting: object) -> None:
+    """Wait for an admission that may never return, or be refused."""
+    assert asyncio.iscoroutine(admitting)
+    try:
+        await admitting
+    except RuntimeError:
+        return
+
+
+def _cut(commit: Commit) -> None:
+    if commit.point is DurablePoint.ADMITTED:
+        message = "killed"
+        raise RuntimeError(message)
+
+
+async def test_yesterdays_counts_are_swept(world: World) -> None:
+    """Nothing is kept of a day that is over."""
+    limited(world, daily_messages=2)
+    async with world.running() as house:
+        await house.say("hello", "ben")
+        assert len(await house.rows(RowKind.ALLOWANCE)) == 1
+        await house.advance(86_400 * 2)
+        assert await house.rows(RowKind.ALLOWANCE) == ()
+
+
+async def test_an_edit_of_what_was_turned_away_says_nothing(world: World) -> None:
+    """Or a flood could be edited into the history."""
+    limited(world)
+    async with world.running() as house:
+        for text in ("one", "two", "three"):
+            await house.say(text, "ben")
+        await house.edit("p3", "tulip", "ben")
+        await house.withdraw("p3", "ben")
+        await house.advance(20)
+        await house.say("four", "ben")
+        assert world.model.asked()[-1] == "user: four"
+        assert not any("tulip" in said for said in world.model.asked())
+
+
+async def test_edits_count_like_messages(world: World) -> None:
+    """The model reads each of them; later the message that they are about is found again."""
+    world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=3))
+    async with world.running() as house:
+        await house.say("one", "ben")
+        for number in range(9):
+            await house.edit("p1", f"edit {number}", "ben")
+        assert await house.states() == ["answered", "joined", "joined", "failed"]
+        assert [text.partition(" ")[0] for text in house.texts("ben")] == ["ok", "That"]
+        await house.advance(60)
+        await house.edit("p1", "tulip", "ben")
+        await house.say("two", "ben")
+        assert "tulip" in str(world.model.asked())

@@ -1,0 +1,390 @@
+"""Messages that a client sent in pieces are one, and all others wait for nothing."""
+
+import asyncio
+import re
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.house import House, World
+from tests.fakes.scripted_model import asks_for, says
+from zeroclaw.config import (
+    AttachmentSettings,
+    ChannelSettings,
+    LimitsSettings,
+    RuntimeSettings,
+    WhileBusy,
+)
+from zeroclaw.envelope import Admission, Attachment, Continues, Envelope, Said
+from zeroclaw.inbound.fragments import MOST_PIECES
+from zeroclaw.inbound.reassembly import AFTER_START_S
+from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.value import replace
+
+WINDOW_S = 1.5
+MORE = Continues(within_s=WINDOW_S)
+ALBUM = Continues(within_s=WINDOW_S, group="g")
+
+
+def configured(world: World, mode: WhileBusy) -> None:
+    settings = ChannelSettings(allowed_users=("*",), while_busy=mode, collect_s=WINDOW_S)
+    world.configure(channels={"chat": settings})
+
+
+def piece(
+    house: House,
+    text: str,
+    more: Continues | None = None,
+    who: str = "ada",
+    *,
+    room: str = "",
+    files: tuple[Attachment, ...] = (),
+) -> Envelope:
+    """A piece that goes on as `more` says; the last one without."""
+    envelope = house.envelope(Said(text=text), who, room=room)
+    return replace(envelope, continues=more, attachments=files)
+
+
+async def send(
+    house: House,
+    text: str,
+    more: Continues | None = None,
+    who: str = "ada",
+    *,
+    room: str = "",
+    files: tuple[Attachment, ...] = (),
+) -> Admission:
+    envelope = piece(house, text, more, who, room=room, files=files)
+    told = await house.world.platforms["chat"].say(envelope)
+    await house.settle()
+    return told
+
+
+async def test_a_text_in_pieces_is_one_message(world: World) -> None:
+    """Put together as it was, answered once, as soon as the last piece is there (P1)."""
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        await send(house, "tw", MORE)
+        assert world.model.requests == []
+        await send(house, "o")
+        assert world.model.asked() == ["user: one two"]
+        assert house.texts() == ["ok"]
+        assert await house.states() == ["answered", "joined", "joined"]
+        assert world.clock.sleeping()[:1] != (WINDOW_S,)
+
+
+async def test_an_ordinary_message_waits_for_nothing(world: World) -> None:
+    """Whoever writes meanwhile in another chat does not either (P2)."""
+    async with world.running() as house:
+        await send(house, "long", MORE)
+        await house.say("hello", "ben")
+        assert house.texts("ben") == ["ok"]
+        assert house.texts() == []
+        await house.advance(WINDOW_S)
+        assert house.texts() == ["ok"]
+
+
+async def test_what_has_no_rest_is_answered_when_the_time_is_over(world: World) -> None:
+    """And what comes then is a message of its own."""
+    async with world.running() as house:
+        await send(house, "long", MORE)
+        await house.advance(WINDOW_S)
+        await send(house, "next")
+        assert world.model.asked() == ["user: long", "assistant: ok", "user: next"]
+
+
+async def test_each_piece_has_its_time(world: World) -> None:
+    """A long text on a slow line is one text."""
+    async with world.running() as house:
+        for text in ("a", "b", "c"):
+            await send(house, text, MORE)
+            await house.advance(WINDOW_S - 0.1)
+        assert world.model.requests == []
+        await send(house, "d")
+        assert world.model.asked() == ["user: abcd"]
+
+
+async def test_an_album_is_one_message_with_all_its_files(world: World) -> None:
+    """Captions and files in their order; whatever else comes in between is another message."""
+    files = world.platforms["chat"].files
+    names = [Attachment(reference=one, name=one, media_type="x/y") for one in ("a", "b", "c")]
+    files.update({"a": b"1", "b": b"22", "c": b"333"})
+    async with world.running() as house:
+        await send(house, "look", ALBUM, files=(names[0],))
+        await send(house, "and what is this?")
+        await send(house, "", ALBUM, files=(names[1],))
+        await send(house, "here", ALBUM, files=(names[2],))
+        assert world.model.requests == []
+        await house.advance(WINDOW_S)
+        first = world.model.requests[0].messages[-1].content
+        assert first.startswith("look\n\nhere\n\n[Files that came with this message")
+        assert [line[:6] for line in first.splitlines()[-3:]] == ["1. `a`", "2. `b`", "3. `c`"]
+        assert world.model.asked()[-1] == "user: and what is this?"
+        assert await house.states() == ["answered", "answered", "joined", "joined"]
+
+
+async def test_an_album_has_the_bounds_of_one_message(world: World) -> None:
+    """So many files, and so many bytes of all of them together."""
+    world.configure(attachments=AttachmentSettings(max_per_message=2, max_message_bytes=1_000))
+    names = [Attachment(reference=one, name=one, media_type="x/y") for one in ("a", "b", "c")]
+    world.platforms["chat"].files.update({"a": b"x" * 600, "b": b"y" * 600, "c": b"z"})
+    async with world.running() as house:
+        for one in names:
+            await send(house, "", ALBUM, files=(one,))
+        await house.advance(WINDOW_S)
+        told = world.model.requests[0].messages[-1].content
+        assert "1. `a`: text, 600 bytes" in told
+        assert "2. `b`: did not come" in told
+        assert "1 more file not taken" in told
+
+
+async def test_somebody_else_in_the_group_joins_nothing(world: World) -> None:
+    """Nor do they part what they stand between (P2)."""
+    async with world.running() as house:
+        await send(house, "one ", MORE, "ben", room="room")
+        await send(house, "hello", None, "ada", room="room")
+        await send(house, "two", None, "ben", room="room")
+        asked = [request.messages[-1].content for request in world.model.requests]
+        assert asked == ["Ben: one two", "Ada: hello"]
+
+
+@pytest.mark.parametrize("command", ["/help", "/stop", "/new"])
+async def test_a_command_in_between_ends_a_text(world: World, command: str) -> None:
+    """It is obeyed, and what follows is another message (P1)."""
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        await house.say(command)
+        await send(house, "two")
+        await house.advance(WINDOW_S)
+        texts = [request.messages[-1].content for request in world.model.requests]
+        assert texts[-1] == "two"
+        assert texts[0] in ("one ", "two")
+        assert set(await house.states()) <= {"answered", "stopped"}
+
+
+async def test_a_press_in_between_ends_a_text(world: World) -> None:
+    """It is answered at once, and what follows is another message (P5)."""
+    world.model.will(asks_for(("poke", '{"a": 1}')))
+    async with world.running() as house:
+        await house.say("poke it")
+        await send(house, "one ", MORE)
+        await house.press("deny")
+        await send(house, "two")
+        await house.advance(WINDOW_S)
+        asked = [line for line in world.model.asked() if line.startswith("user:")]
+        assert asked == ["user: poke it", "user: one ", "user: two"]
+
+
+async def test_a_file_and_forwarded_words_are_no_rest_of_a_text(world: World) -> None:
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        forwarded = replace(piece(house, "theirs"), alone=True)
+        await world.platforms["chat"].say(forwarded)
+        await house.settle()
+        assert world.model.asked()[-1] == "user: theirs"
+        assert await house.states() == ["answered", "answered"]
+
+
+@pytest.mark.parametrize("commit", [1, 2, 3])
+async def test_a_kill_between_two_pieces_loses_nothing(world: World, commit: int) -> None:
+    """What is stored waits for the rest after the restart too, however long that took (P1)."""
+    async with world.running() as house:
+        texts = ["one ", "two ", "three"]
+        pieces = [piece(house, text, MORE if text != "three" else None) for text in texts]
+        for envelope in pieces[: commit - 1]:
+            await world.platforms["chat"].say(envelope)
+        world.store.cut_after(DurablePoint.ADMITTED)
+        async with asyncio.TaskGroup() as group:
+            said = group.create_task(house.rooms.ingress.admit(pieces[commit - 1]))
+            await house.settle()
+            said.cancel()
+    world.store.heal()
+    world.clock.leap(timedelta(hours=3))
+    async with world.running() as house:
+        assert (world.model.requests == []) == (commit < 3)
+        # What was not confirmed comes again, and then the rest.
+        for envelope in pieces[commit - 1 :]:
+            await world.platforms["chat"].say(envelope)
+        await house.settle()
+        await house.advance(AFTER_START_S)
+        told = world.model.asked()
+        assert [line.partition("]\n")[2] for line in told] == ["one two three"]
+        assert await house.states() == ["answered", "joined", "joined"]
+
+
+async def test_a_kill_after_the_last_piece_that_came_keeps_nobody_waiting_for_ever(
+    world: World,
+) -> None:
+    """Nothing more comes, and the turn begins a moment after the start (P1)."""
+    async with world.running() as house:
+        await send(house, "one", MORE)
+    async with world.running() as house:
+        assert world.model.requests == []
+        await house.advance(AFTER_START_S)
+        assert house.texts() == ["ok"]
+
+
+async def test_what_was_said_after_a_text_ends_it_over_a_restart_too(world: World) -> None:
+    async with world.running() as house:
+        await house.say("/halt")
+        await send(house, "one ", MORE)
+        await house.advance(WINDOW_S)
+        await house.say("two")
+    async with world.running() as house:
+        await send(house, "three")
+        await house.say("/resume")
+        asked = [line for line in world.model.asked() if line.startswith("user:")]
+        assert asked == ["user: one ", "user: two", "user: three"]
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+async def test_a_clock_that_is_set_holds_up_nobody_and_parts_nothing(
+    world: World, hours: int
+) -> None:
+    """The wait is measured on the clock that nobody sets (P2)."""
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        world.clock.leap(timedelta(hours=hours))
+        assert world.model.requests == []
+        await send(house, "two", MORE)
+        await house.advance(WINDOW_S)
+        assert len(world.model.requests) == 1
+        # The ids here go back with the clock, which those of a daemon do not.
+        assert {"one ", "two"} <= set(re.findall("one |two", world.model.asked()[0]))
+
+
+async def test_what_piled_up_is_not_taken_for_the_rest(world: World) -> None:
+    """It was written much later, though it comes at the same moment."""
+    async with world.running() as house:
+        now = world.clock.now()
+        for text, more, seconds in (("one", MORE, -300), ("two", None, -200)):
+            late = replace(piece(house, text, more), sent_at=now + timedelta(seconds=seconds))
+            await world.platforms["chat"].say(late)
+        await house.settle()
+        assert world.model.asked() == ["user: one", "assistant: ok", "user: two"]
+
+
+async def test_limits_count_one_message(world: World) -> None:
+    """However many pieces it came in; the next one is over (S2-05)."""
+    world.configure(limits=LimitsSettings(person_per_minute=1, person_burst=1, daily_messages=1))
+    async with world.running() as house:
+        for text in ("one ", "two ", "three "):
+            await send(house, text, MORE, "ben")
+        await send(house, "four", None, "ben")
+        assert world.model.asked() == ["user: one two three four"]
+        await send(house, "five", None, "ben")
+        assert await house.states() == ["answered", *["joined"] * 3, "failed"]
+
+
+async def test_a_full_backlog_takes_the_rest_of_what_it_took(world: World) -> None:
+    """Half a message is no use to anybody."""
+    world.configure(runtime=RuntimeSettings(backlog=1))
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        await send(house, "two")
+        assert world.model.asked() == ["user: one two"]
+
+
+async def test_what_is_edited_before_the_turn_is_changed_in_its_place(world: World) -> None:
+    """And what is withdrawn is left out; the rest still joins."""
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        await send(house, "tow ", MORE)
+        await house.edit("p2", "two ")
+        await send(house, "three ", MORE)
+        await house.withdraw("p1")
+        await send(house, "four")
+        assert world.model.asked() == ["user: two three four"]
+        assert sorted(await house.states()) == ["answered", "joined", "joined", "superseded"]
+
+
+async def test_the_rest_of_what_was_withdrawn_is_a_message(world: World) -> None:
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        await house.withdraw("p1")
+        await send(house, "two")
+        assert world.model.asked() == ["user: two"]
+
+
+async def test_a_message_has_so_many_pieces_and_no_more(world: World) -> None:
+    """Then it is answered, and what follows is the next one."""
+    async with world.running() as house:
+        for _ in range(MOST_PIECES + 1):
+            await send(house, "x", MORE)
+        assert world.model.asked() == [f"user: {'x' * MOST_PIECES}"]
+        await house.advance(WINDOW_S)
+        assert world.model.asked()[-1] == "user: x"
+
+
+async def test_the_same_piece_twice_is_one(world: World) -> None:
+    """Each keeps its own key (P1)."""
+    async with world.running() as house:
+        first, last = piece(house, "one ", MORE), piece(house, "two")
+        for envelope in (first, first, last, last):
+            await world.platforms["chat"].say(envelope)
+        await house.settle()
+        assert world.model.asked() == ["user: one two"]
+
+
+async def test_a_message_that_changes_as_its_rest_comes_is_looked_at_again(world: World) -> None:
+    """Nothing is joined to what is not as it was read (P1)."""
+    clashes: list[Commit] = []
+
+    def clash(commit: Commit) -> None:
+        if commit.point is DurablePoint.ADMITTED and not clashes:
+            clashes.append(commit)
+            world.store.touch(RowKind.INBOX)
+
+    async with world.running() as house:
+        await send(house, "one ", MORE)
+        world.store.before = clash
+        await send(house, "two")
+        assert len(clashes) == 1
+        assert world.model.asked() == ["user: one two"]
+
+
+# --- what becomes of it while an answer is being written -----------------------------------------
+
+
+async def test_collected_messages_hold_whole_ones(world: World) -> None:
+    """Pieces are put together, messages stand apart."""
+    configured(world, "collect")
+    async with world.running() as house:
+        await send(house, "hello")
+        await send(house, "one ", MORE)
+        await send(house, "two")
+        await house.advance(WINDOW_S)
+        assert world.model.asked() == ["user: hello\n\none two"]
+
+
+async def test_a_running_turn_is_steered_by_whole_messages_only(world: World) -> None:
+    """What is not whole yet waits for the next batch, or for a turn of its own (P1)."""
+    configured(world, "steer")
+    look = asks_for(("look", "{}"))
+    world.model.will(look, look)
+    async with world.running() as house:
+        world.look.hold = asyncio.Event()
+        await house.say("first", "ben")
+        await send(house, "one ", MORE, "ben")
+        held, world.look.hold = world.look.hold, asyncio.Event()
+        held.set()
+        await house.settle()
+        assert [line for line in world.model.asked() if "one" in line] == []
+        await send(house, "two", None, "ben")
+        world.look.hold.set()
+        await house.settle()
+        assert world.model.asked()[-1] == "user: one two"
+        assert DurablePoint.STEERED in world.store.points()
+        assert await house.states() == ["answered", "joined", "joined"]
+
+
+async def test_a_message_interrupts_once(world: World) -> None:
+    """Its pieces do not end the turn that it begins itself."""
+    configured(world, "interrupt")
+    world.model.will((*says("half ")[:1], asyncio.Event()))
+    async with world.running() as house:
+        await house.say("first")
+        await send(house, "one ", MORE)
+        await send(house, "two")
+        assert house.texts() == ["half \n\n_Interrupted by a newer message of Ada._", "ok"]
+        assert world.model.asked()[-1] == "user: one two"

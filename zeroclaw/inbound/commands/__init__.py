@@ -1,0 +1,1 @@
+"""The slash commands, the same on every channel; one file a family."""

@@ -1,0 +1,312 @@
+"""Explains whether somebody may do something, by what the daemon itself would decide by.
+
+`zeroclaw policy explain` and the console ask through here. The parts are the daemon's own: `People`
+says who is let in, a tool is asked what a call would touch, and `gate.ruling` decides, so that the
+answer is about this machine: where no sandbox works there is no shell.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from zeroclaw.clock import Clock
+from zeroclaw.config import Config
+from zeroclaw.envelope import Address, ConversationId, Principal, Sender
+from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
+from zeroclaw.foreign import Raised, call_now
+from zeroclaw.gate.action import parse_arguments
+from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, facts_of
+from zeroclaw.gate.decide import resolve_resources
+from zeroclaw.gate.policy import Considered, PolicySet
+from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.ruling import Ruling, refused, rule, rule_answer
+from zeroclaw.inbound.identity import OPERATOR, People
+from zeroclaw.resource import resource_form
+from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
+from zeroclaw.tools.files import FileTool
+from zeroclaw.value import Value, replace
+
+EXAMPLE = "CONVERSATION"
+"""Stands for a conversation's id in the path of its workspace."""
+RESOLVE_S = 10.0
+"""Seconds that a tool gets to say what it would touch."""
+_COMMAND, _APPROVE, _TOOL = "command:", "approve:", "tool:"
+_UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
+
+
+class Asker(Value):
+    """Who is asked about.
+
+    Attributes:
+        principal: As ingress would say who it is.
+        out: Why ingress does not let them in, empty when it does.
+    """
+
+    principal: Principal
+    out: str = ""
+
+
+class Explained(Value):
+    """What would be decided, and why.
+
+    Attributes:
+        query: What the policy was asked.
+        ruling: What the gate would say.
+        considered: How each statement stood to the question.
+        notes: What the reader should know besides, one line each.
+    """
+
+    query: Query
+    ruling: Ruling
+    considered: tuple[Considered, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Explainer(Value):
+    """All that the daemon decides by.
+
+    Attributes:
+        config: The one in force.
+        people: Who is let in by now.
+        policy: The one in force, a halt and the revoked included.
+        protected: What nobody may touch.
+        tools: Those that are offered, by name.
+        workspaces: Where conversations have theirs.
+        clock: For conditions on time, and for tools.
+    """
+
+    config: Callable[[], Config]
+    people: People
+    policy: Callable[[], PolicySet]
+    protected: Protected
+    tools: Mapping[str, Tool]
+    workspaces: Path
+    clock: Clock
+
+    async def explain(
+        self, *, who: str, action: str, arguments: str, resources: tuple[str, ...]
+    ) -> Explained:
+        """Return what would be decided of a question that is put in a direct chat.
+
+        Args:
+            who: `operator`, `person:<name>`, `role:<name>` or `<channel>:<sender id>`.
+            action: A tool's name, or `tool:<name>`, `command:<name>`, `approve:<tool>`.
+            arguments: JSON; empty for none.
+            resources: What the call touches; when empty the tool is asked, if it can say.
+
+        Raises:
+            ConfigError: Nobody is called so.
+            ToolArgumentsInvalid: The arguments don't fit the tool, or a resource has no normal form.
+        """
+        asker, policy = asker_of(self.config(), self.people, who), self.policy()
+        if action.startswith((_COMMAND, _APPROVE)):
+            query = Query(
+                principal=asker.principal,
+                action=action,
+                now=self.clock.now(),
+                direct=True,
+                own=True,
+            )
+            approvers = self.config().approvals.approvers
+            ruling = (
+                rule(query, policy=policy, protected=self.protected, out=asker.out)
+                if action.startswith(_COMMAND)
+                else rule_answer(query, policy=policy, approvers=approvers, out=asker.out)
+            )
+            return Explained(query=query, ruling=ruling, considered=policy.explain(query))
+        name = action.removeprefix(_TOOL)
+        tool = self.tools.get(name)
+        query = Query(
+            principal=asker.principal,
+            action=f"{_TOOL}{name}",
+            now=self.clock.now(),
+            resources=_normal(resources),
+            facts=_UNDECLARED if tool is None else facts_of(tool.spec),
+            arguments={},
+            direct=True,
+            untrusted=False,
+            in_message=False,
+        )
+        if tool is None:
+            known = ", ".join(f"`{other}`" for other in self.tools) or "none"
+            ruling = refused(f"no tool is called `{name}` here; known are {known}")
+            return Explained(query=query, ruling=ruling, considered=policy.explain(query))
+        return await self._explain_call(tool, query, arguments, asker)
+
+    async def _explain_call(
+        self, tool: Tool, query: Query, arguments: str, asker: Asker
+    ) -> Explained:
+        policy, unresolved, notes = self.policy(), "", list[str]()
+        given = _checked(tool, parse_arguments(arguments)) if arguments else {}
+        touched = query.resources
+        if touched:
+            unresolved = self._beyond(tool, touched)
+            touched = None if unresolved else touched
+        elif arguments:
+            touched, unresolved = await self._touched(tool, given, asker.principal)
+        else:
+            notes.append("without arguments and resources the call counts as touching nothing")
+        query = replace(query, resources=touched, arguments=given)
+        ruling = rule(
+            query,
+            policy=policy,
+            protected=self.protected,
+            out=asker.out,
+            unresolved=unresolved,
+        )
+        if ruling.decision.effect == "ask":
+            notes.append("a grant that holds in the conversation would let it run unasked")
+        decision = policy.decide(replace(query, untrusted=True))
+        if ruling.decision.effect == "allow" and decision.effect != "allow":
+            notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.why}")
+        return Explained(
+            query=query, ruling=ruling, considered=policy.explain(query), notes=tuple(notes)
+        )
+
+    def _beyond(self, tool: Tool, resources: tuple[str, ...]) -> str:
+        """Return why a tool can't touch resources that it was not asked about, empty if it may."""
+        root = f"{resource_form(f'file:{self.workspaces}')}/"
+        beyond = [one for one in resources if not one.startswith(root)]
+        if isinstance(tool, FileTool) and beyond:
+            return f"`{beyond[0]}` is outside the workspaces, `{self.workspaces}`"
+        return ""
+
+    async def _touched(
+        self, tool: Tool, arguments: Arguments, who: Principal
+    ) -> tuple[tuple[str, ...] | None, str]:
+        """Return what the tool says it would touch in a direct chat with an empty workspace."""
+        empty = await asyncio.to_thread(tempfile.TemporaryDirectory)
+        try:
+            workspace = await asyncio.to_thread(Path(empty.name).resolve)
+            context = ToolContext(
+                conversation=ConversationId(EXAMPLE),
+                principal=who,
+                address=Address(channel=who.channel, account="", chat=who.sender, direct=True),
+                workspace=workspace,
+                clock=self.clock,
+                spawned=_nothing_is_started,
+            )
+            found, why = await resolve_resources(tool, arguments, context, timeout_s=RESOLVE_S)
+        finally:
+            await asyncio.to_thread(empty.cleanup)
+        if found is None:
+            return None, why
+        real = str(self.workspaces / EXAMPLE)
+        return _normal(tuple(one.replace(str(workspace), real) for one in found)), ""
+
+
+def asker_of(config: Config, people: People, who: str) -> Asker:
+    """Return who is meant, and whether ingress lets them in.
+
+    Raises:
+        ConfigError: Nobody is called so.
+    """
+    kind, _, name = who.partition(":")
+    person = next((one for one in config.people if f"person:{one.name}" == who), None)
+    if person is not None:
+        return _best(
+            [_sender(config, people, *_parts(identity)) for identity in person.ids],
+            Principal(
+                id=who,
+                roles=frozenset(person.roles),
+                channel="",
+                sender="",
+                display=person.name,
+            ),
+            out="the configuration gives them no id on any channel",
+        )
+    if who in (OPERATOR, f"person:{OPERATOR}"):
+        return _best(
+            [_sender(config, people, channel, OPERATOR) for channel in people.local],
+            Principal(id=f"person:{OPERATOR}", roles=frozenset({OPERATOR}), channel="", sender=""),
+            out="no channel of the configuration is one that the operator alone can reach",
+        )
+    if kind == "person":
+        known = ", ".join(f"`{one.name}`" for one in config.people) or "nobody"
+        fault = f"`[[people]]` has no `{name}`; it names {known}"
+        raise ConfigError((fault,))
+    if kind == "role" and name:
+        # Somebody whom no statement can name but by this role.
+        return Asker(
+            principal=Principal(id="", roles=frozenset({name}), channel="", sender=""),
+        )
+    if kind and name:
+        return _sender(config, people, kind, name)
+    fault = (
+        f"`{who}` is nobody; give `operator`, `person:<name>`, `role:<name>` or "
+        "`<channel>:<sender id>`"
+    )
+    raise ConfigError((fault,))
+
+
+def _best(askers: list[Asker], nobody: Principal, *, out: str) -> Asker:
+    """Return the first who is let in, else the first, else nobody."""
+    let_in = (one for one in askers if not one.out)
+    return next(let_in, askers[0] if askers else Asker(principal=nobody, out=out))
+
+
+def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
+    """Return whom ingress takes a sender for."""
+    found = people.admit(channel, Sender(id=sender, verified=True))
+    settings = config.channels.get(channel)
+    if found is not None and settings is not None and settings.enabled:
+        return Asker(principal=found)
+    identity = f"{channel}:{sender}"
+    person = next((one for one in config.people if identity in one.ids), None)
+    stranger = Principal(
+        id=identity if person is None else f"person:{person.name}",
+        roles=frozenset(() if person is None else person.roles),
+        channel=channel,
+        sender=sender,
+    )
+    if settings is None:
+        known = ", ".join(f"`{name}`" for name in config.channels)
+        why = f"there is no channel `{channel}`; the configuration has {known}"
+    elif not settings.enabled:
+        why = f"the channel `{channel}` is switched off"
+    elif by := people.revoked_by(stranger.id) or people.revoked_by(identity):
+        why = f"they were put out by {by}"
+    else:
+        why = (
+            f"`{identity}` is a stranger: not in `channels.{channel}.allowed_users`, and not let "
+            "in by pairing"
+        )
+    return Asker(principal=stranger, out=why)
+
+
+def _parts(identity: str) -> tuple[str, str]:
+    channel, _, sender = identity.partition(":")
+    return channel, sender
+
+
+def _normal(resources: tuple[str, ...]) -> tuple[str, ...]:
+    """Return resources as tools name them.
+
+    Raises:
+        ToolArgumentsInvalid: One has no normal form.
+    """
+    try:
+        return tuple(resource_form(one) for one in resources)
+    except ValueError as error:
+        fault = f"resource: {error}"
+        raise ToolArgumentsInvalid((fault,)) from error
+
+
+def _checked(tool: Tool, given: Arguments) -> dict[str, object]:
+    """Return the arguments as the tool takes them.
+
+    Raises:
+        ToolArgumentsInvalid: It does not.
+    """
+    found = call_now(lambda: dict(tool.check(given)))
+    if not isinstance(found, Raised):
+        return found
+    if isinstance(found.error, ToolArgumentsInvalid):
+        raise found.error
+    fault = f"the tool could not check them: {found.line}"
+    raise ToolArgumentsInvalid((fault,)) from found.error
+
+
+async def _nothing_is_started(_spawned: Spawned | None) -> None:
+    """Naming resources runs nothing."""

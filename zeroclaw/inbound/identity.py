@@ -1,0 +1,381 @@
+"""Who somebody is: how ingress reads a platform's claim about a sender.
+
+`allowed_users` and pairing admit, `[[people]]` identifies, only policy authorises, and revoking
+beats all three. Everybody on a local channel (the login link, the daemon's own uid) is the operator.
+
+The configuration says who people are; the rows here say what operators decided since, and which
+language each person chose:
+
+    (nobody) ──▶ admitted ◀──▶ revoked
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Literal
+
+from zeroclaw.codec import decode, encode
+from zeroclaw.config import PersonSettings
+from zeroclaw.envelope import Principal, Sender
+from zeroclaw.store import Delete, Put, Row, RowKind, Write
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
+from zeroclaw.value import Value
+
+OPERATOR = "operator"
+CONFIGURATION = catalogue.BY_CONFIGURATION.en
+"""Stands where a name would: it put somebody out."""
+_LOCAL = (f"role:{OPERATOR}", f"person:{OPERATOR}")
+
+
+class Seat(Value):
+    """Where a person can be reached: a sender id on a channel.
+
+    Attributes:
+        person: Whose it is, as `Principal.id`.
+        language: What they read.
+    """
+
+    person: str
+    channel: str
+    sender: str
+    language: Language = "en"
+
+
+class Known(Value):
+    """One person, and what was decided about them.
+
+    Attributes:
+        id: As `Principal.id`; also the row's key.
+        display: The name people see.
+        state: `admitted` is always about one sender of one channel, `<channel>:<sender id>`;
+            `revoked` may be about a person of the configuration with all their ids.
+        by: Who decided, for people.
+        at: When.
+        roles: What they may be called in the policy, `operator` for the first one.
+        ids: The ids that were theirs when somebody of the configuration was put out: they stay out,
+            whatever name it gives them later, or none.
+    """
+
+    id: str
+    display: str
+    state: Literal["admitted", "revoked"]
+    by: str
+    at: datetime
+    roles: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+
+def known_put(known: Known, *, expect: int) -> Put:
+    """Return the write that records a decision, if the row is still at this version."""
+    return Put(
+        kind=RowKind.PERSON,
+        key=known.id,
+        body=encode(known),
+        state=known.state,
+        expect=expect,
+    )
+
+
+def known_delete(id: str) -> Delete:  # noqa: A002  the field's own name
+    """Return the write that leaves a person to the configuration again."""
+    return Delete(kind=RowKind.PERSON, key=id)
+
+
+def known_of(row: Row | Put) -> Known:
+    """Read a person's row, or what is written there."""
+    return decode(Known, row.body)
+
+
+class Chosen(Value):
+    """What one person chose.
+
+    Attributes:
+        person: As `Principal.id`; also the row's key.
+        language: Theirs from now on.
+    """
+
+    person: str
+    language: Language
+
+
+def chosen_of(row: Row | Put) -> Chosen:
+    """Read a choice's row, or what is written there."""
+    return decode(Chosen, row.body)
+
+
+class People:
+    """The people of the configuration, and those that pairing and revoking made or unmade.
+
+    What is stored is kept current here by whoever commits it: see `written`.
+    """
+
+    def __init__(
+        self,
+        people: tuple[PersonSettings, ...],
+        *,
+        allowed: Mapping[str, tuple[str, ...]],
+        local: tuple[str, ...],
+        language: Language = "en",
+    ) -> None:
+        """Index them.
+
+        Args:
+            people: As configured.
+            allowed: The sender ids that each channel admits; `*` admits everybody.
+            local: The channels whose every sender is the operator, best one first.
+            language: What those read who neither chose one nor were given one.
+        """
+        self._local = local
+        self._chosen: dict[str, Language] = {}
+        self._stored: dict[str, Known] = {}
+        self.configured(people, allowed=allowed, language=language)
+
+    def configured(
+        self,
+        people: tuple[PersonSettings, ...],
+        *,
+        allowed: Mapping[str, tuple[str, ...]],
+        language: Language,
+    ) -> None:
+        """Take in a configuration, see `__init__`; what is stored stays."""
+        self.language: Language = language
+        self._given: dict[str, Language] = {
+            f"person:{person.name}": person.language for person in people if person.language
+        }
+        self._known = {identity: person for person in people for identity in person.ids}
+        self._people = people
+        self._allowed = {name: frozenset(ids) for name, ids in allowed.items()}
+
+    def learn(self, known: Known) -> None:
+        """Take in what is stored about a person."""
+        self._stored[known.id] = known
+
+    def chose(self, chosen: Chosen) -> None:
+        """Take in the language that somebody chose."""
+        self._chosen[chosen.person] = chosen.language
+
+    def language_of(self, id: str) -> Language:  # noqa: A002  as `Principal.id`
+        """Return what a person reads: what they chose, else were given, else everybody's."""
+        return self._chosen.get(id, self._given.get(id, self.language))
+
+    def written(self, writes: Iterable[Write]) -> bool:
+        """Take in what a commit has just said about people.
+
+        Returns:
+            Whether it said anything about who may come in.
+        """
+        changed = False
+        for write in writes:
+            match write:
+                case Put(kind=RowKind.LANGUAGE):
+                    self.chose(chosen_of(write))
+                case Put(kind=RowKind.PERSON):
+                    self.learn(known_of(write))
+                    changed = True
+                case Delete(kind=RowKind.PERSON):
+                    self._stored.pop(write.key, None)
+                    changed = True
+                case _:
+                    pass
+        return changed
+
+    @property
+    def stored(self) -> tuple[Known, ...]:
+        """All that is stored about people, by id."""
+        return tuple(self._stored[key] for key in sorted(self._stored))
+
+    @property
+    def revoked(self) -> frozenset[str]:
+        """The ids of all who were put out."""
+        out = (one for one in self._stored.values() if one.state == "revoked")
+        return frozenset(id_ for one in out for id_ in (one.id, *one.ids))
+
+    def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return who put this person out, for people; empty for nobody."""
+        found = self._stored.get(self.put_out_as(id))
+        return "" if found is None else found.by
+
+    def put_out_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return the id that somebody was put out under; empty for whoever was not.
+
+        It is their own, or that of the person whose id this was then.
+        """
+        out = (one for one in self._stored.values() if one.state == "revoked")
+        return next((one.id for one in out if id in (one.id, *one.ids)), "")
+
+    def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
+        """Return the ids that the configuration gives to a person, none to anybody else."""
+        return tuple(one for one, person in self._known.items() if id == f"person:{person.name}")
+
+    def put_out_by(self, principal: Principal) -> str:
+        """Return who put somebody out who was let in once, for people; empty for nobody.
+
+        Somebody whom the configuration lets in no more, by the id that they wrote with, was put out
+        by it. Of a channel that was taken out nothing can be said, so nobody was.
+        """
+        by = self.revoked_by(principal.id)
+        is_known_of = principal.channel in self._allowed
+        return by or (CONFIGURATION if is_known_of and self._found(principal) is None else "")
+
+    def id_put_out_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
+        """Return the same by an id alone, as grants have it: out is whom no sender can be."""
+        by = self.revoked_by(id)
+        if by or id == f"person:{OPERATOR}":
+            return by
+        seats = map(_parts, self.ids_of(id) if id.startswith("person:") else (id,))
+        may = any(
+            channel not in self._allowed
+            or channel in self._local
+            or self._is_allowed(channel, sender)
+            or self._admitted(f"{channel}:{sender}") is not None
+            for channel, sender in seats
+        )
+        return "" if may else CONFIGURATION
+
+    def by_now(self, principal: Principal) -> Principal:
+        """Return who somebody is by now: the configuration may have named them since."""
+        return self._found(principal) or principal
+
+    def _found(self, principal: Principal) -> Principal | None:
+        sender = Sender(id=principal.sender, verified=True, display=principal.display)
+        return self.admit(principal.channel, sender)
+
+    def is_revoked(self, channel: str, sender: str) -> bool:
+        """Whether this sender was put out, under their own id or as a person with others."""
+        identity = f"{channel}:{sender}"
+        person = self._known.get(identity)
+        names = (identity, *((f"person:{person.name}",) if person else ()))
+        return any(self.revoked_by(name) for name in names)
+
+    def named(self, text: str) -> str:
+        """Return the id of whom an operator means, empty for nobody.
+
+        Args:
+            text: `ann` or `person:ann` for people of the configuration, `<channel>:<sender id>`
+                for all; one whom the configuration names is that person, with all their ids.
+        """
+        name = text.removeprefix("person:")
+        if any(person.name == name for person in self._people):
+            return f"person:{name}"
+        channel, colon, sender = text.partition(":")
+        if not (colon and sender) or channel not in self._allowed or channel in self._local:
+            return ""
+        person = self._known.get(text)
+        return text if person is None else f"person:{person.name}"
+
+    def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
+        """Whether the configuration lets this person in without anything that is stored."""
+        identities = [
+            identity
+            for identity, person in self._known.items()
+            if id in {identity, f"person:{person.name}"}
+        ]
+        return any(self._is_allowed(*_parts(identity)) for identity in identities or [id])
+
+    @property
+    def local(self) -> tuple[str, ...]:
+        """The channels whose every sender is the operator, best one first."""
+        return self._local
+
+    def admit(self, channel: str, sender: Sender) -> Principal | None:
+        """Return who this is, None for a stranger (P4).
+
+        A platform that doesn't vouch for the id makes everybody a stranger.
+        """
+        local = channel in self._local
+        stored = self._admitted(f"{channel}:{sender.id}")
+        if not sender.verified or not (local or stored or self._is_allowed(channel, sender.id)):
+            return None
+        out = self.is_revoked(channel, sender.id)
+        if out and not local:
+            return None
+        person = self._known.get(f"{channel}:{sender.id}")
+        given = stored.roles if stored else ()
+        if person is not None and not out:
+            id_, name = f"person:{person.name}", person.name
+            roles = frozenset((*person.roles, *given, *((OPERATOR,) if local else ())))
+        elif local:
+            id_, name, roles = f"person:{OPERATOR}", OPERATOR, frozenset({OPERATOR})
+        else:
+            id_, name, roles = f"{channel}:{sender.id}", sender.id, frozenset(given)
+        return Principal(
+            id=id_,
+            roles=roles,
+            channel=channel,
+            sender=sender.id,
+            display=sender.display or name,
+            language=self.language_of(id_),
+        )
+
+    def seats(self, names: Iterable[str]) -> tuple[Seat, ...]:
+        """Return where those are reached that a policy names: people, then the local channels.
+
+        Args:
+            names: `role:operator`, `person:ann`, or a principal without a name, `telegram:7`.
+        """
+        wanted = frozenset(names)
+        known = [
+            self._seat(f"person:{person.name}", channel, sender)
+            for person in self._people
+            if not wanted.isdisjoint(
+                {f"person:{person.name}", *(f"role:{r}" for r in person.roles)}
+            )
+            for channel, sender in map(_parts, person.ids)
+            if not self.is_revoked(channel, sender)
+        ]
+        nameless = [
+            self._seat(f"{channel}:{sender}", channel, sender)
+            for channel, sender in map(_parts, sorted(wanted - set(self._known)))
+            if channel in self._allowed and not self.is_revoked(channel, sender)
+        ]
+        met = [
+            self._seat(self._principal_id(one.id), channel, sender)
+            for one in self.stored
+            if one.state == "admitted" and not wanted.isdisjoint(f"role:{r}" for r in one.roles)
+            for channel, sender in (_parts(one.id),)
+            if not self.is_revoked(channel, sender)
+        ]
+        here = [
+            self._seat(f"person:{OPERATOR}", channel, OPERATOR)
+            for channel in self._local
+            if not wanted.isdisjoint(_LOCAL)
+        ]
+        seats: dict[tuple[str, str], Seat] = {}
+        for seat in (*known, *nameless, *met, *here):
+            seats.setdefault((seat.channel, seat.sender), seat)
+        return tuple(seats.values())
+
+    def operators(self) -> tuple[Seat, ...]:
+        """Return where operators can be reached: people first, then the local channels."""
+        return self.seats((f"role:{OPERATOR}",))
+
+    def can_be_reached(self, channels: Iterable[str]) -> bool:
+        """Whether an operator who would be let in sits on one of these, but for the local ones."""
+        far = frozenset(channels) - frozenset(self._local)
+        return any(
+            seat.channel in far
+            and self.admit(seat.channel, Sender(id=seat.sender, verified=True)) is not None
+            for seat in self.operators()
+        )
+
+    def _seat(self, person: str, channel: str, sender: str) -> Seat:
+        return Seat(
+            person=person, channel=channel, sender=sender, language=self.language_of(person)
+        )
+
+    def _is_allowed(self, channel: str, sender: str) -> bool:
+        allowed = self._allowed.get(channel, frozenset())
+        return sender in allowed or "*" in allowed
+
+    def _admitted(self, identity: str) -> Known | None:
+        found = self._stored.get(identity)
+        return found if found is not None and found.state == "admitted" else None
+
+    def _principal_id(self, identity: str) -> str:
+        person = self._known.get(identity)
+        return identity if person is None else f"person:{person.name}"
+
+
+def _parts(identity: str) -> tuple[str, str]:
+    channel, _, sender = identity.partition(":")
+    return channel, sender

@@ -1,0 +1,272 @@
+"""What belongs together: the fragments of one message, and what debounce takes as one turn.
+
+`fragments` decides what joins what. Each fragment is committed as it comes, as a message of its own
+that names the first: a kill between two loses nothing. What waits is measured on the monotonic
+clock, so that no clock that is set holds a message up, and anew after a start, because the platform
+can only bring the rest from then on.
+
+A message that came in fragments is one; its turn begins when the last one is there, or when no more
+was to be waited for. With `while_busy = "collect"` a person who writes three messages in a row is
+answered once: the turn begins when nothing more came for a moment, and takes what they wrote.
+"""
+
+import asyncio
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+
+from zeroclaw.clock import Clock
+from zeroclaw.envelope import (
+    Command,
+    ConversationId,
+    Deleted,
+    Edited,
+    Envelope,
+    ItemId,
+    Membership,
+    Moved,
+    Pressed,
+    Principal,
+    Said,
+)
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, takes
+from zeroclaw.store import Expect, Row, RowKind, Store, find_all
+from zeroclaw.turn.bell import Bell
+from zeroclaw.turn.inbox import Ask, Item, item_of
+from zeroclaw.turn.pieces import piece_of, run_of
+from zeroclaw.value import Value, replace
+
+AFTER_START_S = 10.0
+"""Seconds from a start until no more is waited for: the platform has to be reached first."""
+
+
+class Continuation(Value):
+    """What an event is the rest of.
+
+    Attributes:
+        last: The piece before it.
+        still: Fails the commit unless that piece waits as it did.
+    """
+
+    run: Run
+    last: Item
+    still: Expect
+
+
+class Reassembly:
+    """Knows what is not whole; one for the whole daemon."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Hold where pieces are kept; nothing is open before `remember`."""
+        self._store = store
+        self._clock = clock
+        self._runs: dict[ItemId, Run] = {}
+        self._newest: dict[tuple[str, str, str], ItemId] = {}
+        self._coming: dict[str, float] = {}
+
+    async def remember(self) -> None:
+        """Take up what an earlier process was waiting for; once, before anything is admitted."""
+        async for row in find_all(self._store, RowKind.INBOX, state="queued"):
+            # What can't be read is its conversation's trouble, and is told of there.
+            with suppress(StoreUnusable):
+                self.admitted(item_of(row), rest_s=AFTER_START_S)
+
+    def left_s(self, run: str) -> float:
+        """Return for how many seconds the rest of a message may come, 0 for a whole one."""
+        found = self._runs.get(ItemId(run))
+        left_s = 0.0 if found is None else found.until - self._clock.monotonic()
+        return max(left_s, self._coming.get(run, 0.0))
+
+    @contextmanager
+    def coming(self, piece: Item | None) -> Generator[None]:
+        """Let nobody take a piece for whole who sees it before its commit has returned."""
+        ask = None if piece is None else piece.content
+        if not isinstance(ask, Ask) or ask.piece is None:
+            yield
+            return
+        run = ask.piece.run
+        self._coming[run] = ask.piece.more_s
+        try:
+            yield
+        finally:
+            self._coming.pop(run, None)
+
+    def expects(self, envelope: Envelope) -> bool:
+        """Whether an event's sender has begun something there that it could be the rest of."""
+        return _where(envelope) in self._newest
+
+    async def continuation(self, envelope: Envelope) -> Continuation | None:
+        """Return what an event is the rest of, None for what stands for itself."""
+        run = self._runs.get(self._newest.get(_where(envelope), ItemId("")))
+        if run is None or not takes(run, envelope, now=self._clock.monotonic()):
+            return None
+        row = await self._store.get(RowKind.INBOX, run.last)
+        if row is None or row.state != "queued":
+            return None  # its turn has begun, or it was withdrawn
+        still = Expect(kind=row.kind, key=row.key, version=row.version)
+        return Continuation(run=run, last=item_of(row), still=still)
+
+    def admitted(self, item: Item, *, rest_s: float = 0.0) -> None:
+        """Learn what waits: a piece opens, continues or ends a run, anything else ends a text.
+
+        Args:
+            item: What waits now.
+            rest_s: How long is waited at least where more is to come.
+        """
+        ask, now = item.content, self._clock.monotonic()
+        if not isinstance(ask, Ask) or ask.piece is None:
+            self._ends_text(item.address.key(), item.principal.sender)
+            return
+        piece = ask.piece
+        if piece.more_s:
+            piece = replace(piece, more_s=max(piece.more_s, rest_s))
+        before = self._runs.pop(piece.run, None)
+        if before is None:
+            self._ends_text(item.address.key(), item.principal.sender)
+            run = opened(item, ask, piece, now=now)
+        else:
+            run = continued(before, item, ask, piece, now=now)
+        self._let_go(now)
+        if run is not None:
+            self._runs[run.id] = run
+            self._newest[_key(run)] = run.id
+
+    def happened(self, envelope: Envelope, principal: Principal, piece: Item | None) -> None:
+        """Learn what was committed; a text is whole when its writer goes on to something else.
+
+        `piece` is what waits now, where it is one.
+        """
+        if piece is not None:
+            self.admitted(piece)
+            return
+        match envelope.body:
+            case Said() | Command() | Pressed():
+                self._ends_text(envelope.address.key(), principal.sender)
+            case Edited() | Deleted() | Moved() | Membership():
+                pass
+
+    def _ends_text(self, place: str, sender: str) -> None:
+        run = self._newest.pop((place, sender, ""), None)
+        if run is not None:
+            self._runs.pop(run, None)
+
+    def _let_go(self, now: float) -> None:
+        """Forget what nobody waits for any more."""
+        self._runs = {one.id: one for one in self._runs.values() if one.until > now}
+        self._newest = {key: run for key, run in self._newest.items() if run in self._runs}
+
+
+def _where(envelope: Envelope) -> tuple[str, str, str]:
+    group = "" if envelope.continues is None else envelope.continues.group
+    return envelope.address.key(), envelope.sender.id, group
+
+
+def _key(run: Run) -> tuple[str, str, str]:
+    return run.place, run.sender, run.group
+
+
+MOST = 50
+"""Messages that one turn takes together; the others are the next turn's."""
+LONGEST = 5
+"""Windows after which a turn begins although its person goes on writing."""
+
+
+class Debounce:
+    """Finds what a conversation's next turn is about."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        window_s: Callable[[str], float],
+        left_s: Callable[[str], float],
+    ) -> None:
+        """Hold the store.
+
+        Args:
+            store: Where messages wait.
+            clock: For waits.
+            window_s: Says of a channel how long to wait for one more message.
+            left_s: Says of a message that came in pieces for how long more of them may come.
+        """
+        self._store = store
+        self._clock = clock
+        self._window_s = window_s
+        self._left_s = left_s
+
+    async def next(
+        self, conversation: ConversationId, bell: Bell, is_wanted: Callable[[], bool]
+    ) -> tuple[Item, ...]:
+        """Return the items of the next turn, the oldest first; nothing when nothing waits.
+
+        Args:
+            conversation: Whose turn.
+            bell: Rings when there is something new; it still does afterwards.
+            is_wanted: Whether a turn is still to begin; the bell rings when that changes.
+        """
+        has_rung = False
+        while True:
+            items = together(await self._queued(conversation, 1))
+            if items and (_collects(items[0]) or piece_of(items[0]) is not None):
+                items = together(await self._queued(conversation, MOST + MOST_PIECES))
+            wait_s = self._wait_s(items, self._clock.now())
+            if wait_s <= 0 or not is_wanted():
+                break
+            has_rung = await self._has_rung(bell, wait_s) or has_rung
+        if has_rung:
+            bell.ring()
+        return items
+
+    async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
+        return await self._store.find(
+            RowKind.INBOX, conversation=conversation, state="queued", limit=limit
+        )
+
+    async def _has_rung(self, bell: Bell, wait_s: float) -> bool:
+        """Wait until it is time, or something is new, which may be what was waited for."""
+        async with asyncio.TaskGroup() as group:
+            ringing = group.create_task(bell.wait(), name="one more piece")
+            sleeping = group.create_task(self._clock.sleep(wait_s), name="the last piece")
+            ringing.add_done_callback(lambda _: sleeping.cancel())
+            sleeping.add_done_callback(lambda _: ringing.cancel())
+        has_rung = bell.rings
+        bell.silence()
+        return has_rung
+
+    def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:
+        """Return for how long one more message, or piece of one, may still join."""
+        rest_s = max((self._left_s(run) for run in set(map(run_of, items))), default=0.0)
+        if not items or not _collects(items[0]) or len(items) >= MOST:
+            return rest_s
+        window_s = self._window_s(items[0].address.channel)
+        since_newest = (now - items[-1].admitted_at).total_seconds()
+        since_oldest = (now - items[0].admitted_at).total_seconds()
+        if since_newest < 0:
+            return rest_s  # the clock was set back; nobody waits until it has caught up
+        return max(min(window_s - since_newest, LONGEST * window_s - since_oldest), rest_s)
+
+
+def together(rows: Sequence[Row]) -> tuple[Item, ...]:
+    """Return the oldest item, and those that are answered with it, in order.
+
+    Those are the other pieces of its message, and what is right behind it and collected with it.
+    """
+    items = [item_of(row) for row in rows]
+    taken = items[: _collected(items)]
+    runs = set(map(run_of, taken))
+    return (*taken, *(one for one in items[len(taken) :] if run_of(one) in runs))
+
+
+def _collected(items: Sequence[Item]) -> int:
+    """Return how many of the first items are collected, at least the first of them."""
+    for place, item in enumerate(items):
+        first = items[0]
+        same = item.principal.id == first.principal.id and item.address == first.address
+        if place and (place == MOST or not same or not _collects(item) or not _collects(first)):
+            return place
+    return len(items)
+
+
+def _collects(item: Item) -> bool:
+    return isinstance(item.content, Ask) and item.content.while_busy == "collect"

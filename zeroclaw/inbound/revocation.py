@@ -1,0 +1,135 @@
+"""What ends with a person who is put out: their turns, what they wrote, their grants.
+
+Operators put people out, and so does a configuration that lets somebody in no more. That closes
+ingress and the gate at once, in memory, with the commit or the reload that says so. This room
+then ends what was under way. It looks until there is nothing left, and once more at each start, so
+a kill in between leaves nothing running.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TypeVar
+
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
+from zeroclaw.errors import Conflict, StoreUnusable
+from zeroclaw.gate import grant as grants
+from zeroclaw.inbound.commands.grants import AT_CONSOLE, Held, ending
+from zeroclaw.inbound.identity import OPERATOR, People
+from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Store, Write, find_all
+from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
+from zeroclaw.turn.open_turns import turn_of
+
+T = TypeVar("T")
+
+
+class Revocation:
+    """Ends what people had under way who were put out."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        people: People,
+        clock: Clock,
+        ids: Ids,
+        wake: Callable[[ConversationId], None],
+    ) -> None:
+        """Hold what is needed; `wake` serves a conversation's inbox."""
+        self._store = store
+        self._people = people
+        self._clock = clock
+        self._ids = ids
+        self._wake = wake
+
+    async def sweep(self) -> None:
+        """End whatever is under way of anybody who is put out."""
+        await self._end_grants()
+        # What waits before what runs: an item that is taken meanwhile is found as a turn.
+        while not await self._withdraw():
+            pass
+        await self._stop()
+
+    async def _end_grants(self) -> None:
+        found = [row async for row in find_all(self._store, RowKind.GRANT)]
+        for one in _readable(found, _held):
+            out_by = self._people.id_put_out_by
+            by = out_by(one.grant.holder) or out_by(one.grant.granter)
+            if not by:
+                continue
+            who = _operator(AT_CONSOLE, by)
+            item = ItemId(self._ids.ulid())
+            writes = ending(one, item, AT_CONSOLE, who, self._clock.now())
+            with suppress(Conflict):  # somebody else has just ended it
+                await self._commit(writes, one.grant.conversation)
+                self._wake(one.grant.conversation)
+
+    async def _withdraw(self) -> bool:
+        """End what waits for its turn; false when something was taken meanwhile."""
+        found = [row async for row in find_all(self._store, RowKind.INBOX, state="queued")]
+        for row, item in _readable(found, lambda row: (row, item_of(row))):
+            if not self._out_by(item):
+                continue
+            ended = item_put(item, "stopped", expect=row.version)
+            try:
+                await self._commit((ended,), row.conversation)
+            except Conflict:
+                return False
+        return True
+
+    async def _stop(self) -> None:
+        found = [row async for row in find_all(self._store, RowKind.TURN, state="open")]
+        for item in _readable(found, lambda row: turn_of(row).item):
+            by = self._out_by(item)
+            if not by:
+                continue
+            stop = self._stop_item(item, by)
+            await self._commit((item_put(stop, "control", expect=0),), stop.conversation)
+            self._wake(stop.conversation)
+
+    def _out_by(self, item: Item) -> str:
+        return self._people.put_out_by(item.principal)
+
+    def _stop_item(self, item: Item, by: str) -> Item:
+        return Item(
+            id=ItemId(self._ids.ulid()),
+            conversation=item.conversation,
+            address=item.address,
+            principal=_operator(item.address, by),
+            content=Stop(cause="revoked"),
+            admitted_at=self._clock.now(),
+        )
+
+    async def _commit(
+        self, writes: Iterable[Write | Delete], conversation: ConversationId | None = None
+    ) -> None:
+        commit = Commit(
+            point=DurablePoint.ADMITTED, conversation=conversation, writes=tuple(writes)
+        )
+        if commit.writes:
+            await self._store.commit(commit)
+
+
+def _held(row: Row) -> Held:
+    return Held(grant=grants.decode(row.body), version=row.version)
+
+
+def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:
+    """Yield what rows hold; one that is damaged is the trouble of its own conversation alone."""
+    for row in rows:
+        try:
+            found = read(row)
+        except StoreUnusable:
+            continue
+        yield found
+
+
+def _operator(address: Address, display: str) -> Principal:
+    """Return whoever put somebody out, as far as it is known: by the name they go by."""
+    return Principal(
+        id=f"person:{OPERATOR}",
+        roles=frozenset({OPERATOR}),
+        channel=address.channel,
+        sender=OPERATOR,
+        display=display,
+    )
