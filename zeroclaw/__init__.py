@@ -22,6 +22,7 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.config.references import SecretReference
 from zeroclaw.emulator import Emulated, EmulatorContext
 from zeroclaw.envelope import (
     Accepted,
@@ -103,7 +104,6 @@ from zeroclaw.provider import (
     UsageReported,
 )
 from zeroclaw.redact import without_credentials
-from zeroclaw.reference import SecretReference
 from zeroclaw.text.escape import escape_invisible, without_markup
 from zeroclaw.text.language import Language
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec

@@ -13,7 +13,7 @@ import pytest
 
 from tests.contract.provider_implementations import ask, local_provider
 from tests.unit.providers.contexts import context
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderUnusable, StreamBroken
 from zeroclaw.provider import Finished, StreamEvent
 from zeroclaw.providers.local import LocalProvider, open_provider

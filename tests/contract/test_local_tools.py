@@ -20,7 +20,7 @@ from tests.emulators.model_server import ModelServer
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.contexts import context
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.http import HttpRequest, HttpxClient
 from zeroclaw.message import ToolCall, ToolDefinition, Usage, UserMessage
 from zeroclaw.provider import (

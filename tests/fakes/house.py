@@ -40,7 +40,7 @@ from zeroclaw.channel import (
     Outcome,
     TranscriptItem,
 )
-from zeroclaw.config import ChannelSettings, Config
+from zeroclaw.config.model import ChannelSettings, Config
 from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.in_force import InForce
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped

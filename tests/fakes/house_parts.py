@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from pydantic import BaseModel
 
 from zeroclaw.channel import Capabilities, Channel, ChannelContext
-from zeroclaw.config import ChannelSettings, Config, PersonSettings
+from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
 from zeroclaw.daemon.checked import ChannelPart, Checked
 from zeroclaw.gate.policy import configured
 from zeroclaw.host.control import Answer, Control, Serve

@@ -11,15 +11,10 @@ from pydantic import BaseModel
 from channels.telegram import TelegramSettings
 from channels.terminal import TerminalSettings
 from channels.web import WebSettings
-from zeroclaw.config import (
-    ChannelSettings,
-    Config,
-    PersonSettings,
-    channel_settings,
-    parse,
-)
+from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
+from zeroclaw.config.references import SecretReference
+from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.gate.policy import Statement, configured
-from zeroclaw.reference import SecretReference
 
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
 UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")

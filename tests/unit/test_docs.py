@@ -28,7 +28,7 @@ from zeroclaw import (
     ToolArgumentsInvalid,
     ToolContext,
 )
-from zeroclaw.config import channel_settings, parse
+from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.gate.conditions import CONDITIONS, Condition, Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.shipped import assemble

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Literal
 
 from zeroclaw.cli.loading import Loaded
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
 from zeroclaw.daemon.acquaintance import learn_stored, people_of
 from zeroclaw.daemon.checked import manifests_of
 from zeroclaw.daemon.parts import protected_in

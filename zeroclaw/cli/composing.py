@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Literal
 
-from zeroclaw.cli.changing import on_one_line
-from zeroclaw.config import Config, ProviderSettings
-from zeroclaw.reference import SecretReference
+from zeroclaw.config.edit import on_one_line
+from zeroclaw.config.model import Config, ProviderSettings
+from zeroclaw.config.references import SecretReference
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, field
 

@@ -24,14 +24,14 @@ def get(key: str, config: Path | None) -> None:
 
     KEY is a path such as `provider.model`; a table is printed whole, as TOML.
     """
-    from zeroclaw.cli import changing
     from zeroclaw.cli.installed import channel_models
     from zeroclaw.cli.loading import load
-    from zeroclaw.config import channel_settings
+    from zeroclaw.config import edit
+    from zeroclaw.config.validate import channel_settings
 
     loaded = load(config)
     own, _ = channel_settings(loaded.config, channel_models())
-    click.echo(changing.as_toml(changing.get(loaded.config, own, key)))
+    click.echo(edit.as_toml(edit.get(loaded.config, own, key)))
 
 
 # Else `config set tools.notes.max_notes -1` would be an unknown option and not a fault of the key.
@@ -45,9 +45,9 @@ def set_(key: str, value: str, config: Path | None) -> None:
     VALUE is read as TOML (`true`, `8`, `["a"]`, `{ env = "NAME" }`), and else is a text. Nothing is
     written when the change would bring in a fault. The file is made when there is none.
     """
-    from zeroclaw.cli.changing import changed
+    from zeroclaw.config.edit import set_key
 
-    _change(config, lambda before: changed(before, key, value), f"{key} is set")
+    _change(config, lambda before: set_key(before, key, value), f"{key} is set")
 
 
 @command.command("unset")
@@ -59,9 +59,9 @@ def unset(key: str, config: Path | None) -> None:
     KEY is a path such as `provider.attempts`, or a whole table. Comments and order of the rest
     stay. Nothing is written when the change would bring in a fault.
     """
-    from zeroclaw.cli import changing
+    from zeroclaw.config import edit
 
-    _change(config, lambda before: changing.unset(before, key), f"{key} is left to its default")
+    _change(config, lambda before: edit.unset_key(before, key), f"{key} is left to its default")
 
 
 def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
@@ -102,7 +102,7 @@ def schema() -> None:
     `x-channel-kinds`. `config.example.toml` shows the same with a reason for each key.
     """
     from zeroclaw.cli.installed import channel_models
-    from zeroclaw.config import Config
+    from zeroclaw.config.model import Config
 
     whole = Config.model_json_schema()
     whole["x-channel-kinds"] = {

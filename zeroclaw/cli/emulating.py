@@ -147,7 +147,7 @@ def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Pa
     """Write a configuration for one sitting; the model is the person's own."""
     import tomli_w
 
-    from zeroclaw.config import Config
+    from zeroclaw.config.model import Config
 
     own: Mapping[str, object] = {} if config is None else _read(config)
     model = {"provider": own["provider"]} if "provider" in own else {}

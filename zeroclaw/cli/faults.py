@@ -9,7 +9,8 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from zeroclaw.config import Config, config_of, faults_of
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import config_of, faults_of
 from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError
 

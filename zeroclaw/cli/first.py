@@ -7,19 +7,20 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from zeroclaw.cli.changing import changed
 from zeroclaw.cli.composing import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.faults import faults_in
 from zeroclaw.cli.installed import channel_manifests, channel_models
 from zeroclaw.cli.interview import Interview, address
 from zeroclaw.cli.opened import first_of
 from zeroclaw.cli.proven import channel_seen, model_seen
-from zeroclaw.config import Config, ProviderSettings, faults_of, parse
+from zeroclaw.config.edit import set_key
+from zeroclaw.config.model import Config, ProviderSettings
+from zeroclaw.config.references import SecretReference
+from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.daemon.choosing import look
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.manifest import ChannelManifest
-from zeroclaw.reference import SecretReference
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
@@ -89,7 +90,7 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         if not equals:
             fault = f"--set: `{key}` has no value; write KEY=VALUE"
             raise ConfigError((fault,))
-        text = changed(text, key.strip(), value.strip())
+        text = set_key(text, key.strip(), value.strip())
     config = parse(text)
     faults = tuple(_unheard(given.operators, config))
     if is_tried and not faults:

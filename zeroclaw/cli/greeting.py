@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
 from zeroclaw.daemon.parts import ReadyFacts
 from zeroclaw.host.places import Places
 

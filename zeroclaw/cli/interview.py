@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 import click
 from pydantic import BaseModel
 
-from zeroclaw.cli.changing import value_of
 from zeroclaw.cli.composing import Answers, Autonomy, ChosenChannel
 from zeroclaw.cli.further import ask_further
 from zeroclaw.cli.proven import Seen
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.edit import value_of
+from zeroclaw.config.model import ProviderSettings
+from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import without_credentials
-from zeroclaw.reference import SecretReference
 
 _MOST_SHOWN = 12
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from zeroclaw.cli.options import config_place
-from zeroclaw.config import Config, parse
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.places import Places, places_of, read_config
 from zeroclaw.value import Value

@@ -33,7 +33,8 @@ from zeroclaw.cli.loading import Loaded, load
 from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.cli.starting import start_of
 from zeroclaw.cli.taking import take_model
-from zeroclaw.config import RetentionSettings, ToolsSettings
+from zeroclaw.config.model import RetentionSettings, ToolsSettings
+from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.checked import ChannelPart, Checked, missing_secrets
 from zeroclaw.daemon.parts import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
@@ -50,7 +51,6 @@ from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
-from zeroclaw.reference import SecretReference
 from zeroclaw.retention.health import Health, health
 from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reading import open_for_looking

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from zeroclaw.cli.taking import Taken
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.models.files import ModelFile, model_files
 from zeroclaw.host.models.listing import USUAL, Server
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client

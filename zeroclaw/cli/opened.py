@@ -6,7 +6,7 @@ import os
 from zeroclaw.cli.loading import Loaded
 from zeroclaw.cli.starting import start_of
 from zeroclaw.cli.taking import at_the_terminal, take_model
-from zeroclaw.config import Config, ProviderSettings
+from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.parts import open_provider
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds

@@ -11,7 +11,7 @@ from zeroclaw.cli.composing import ChosenChannel
 from zeroclaw.cli.loading import Loaded
 from zeroclaw.cli.opened import open_model
 from zeroclaw.cli.trying import try_briefly_and_close
-from zeroclaw.config import ChannelSettings, Config, ProviderSettings
+from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
 from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call

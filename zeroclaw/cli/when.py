@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from zeroclaw.config import parse
-from zeroclaw.daemon.changes import changed, is_live
+from zeroclaw.config.diff import changed_keys, is_live
+from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
 from zeroclaw.host.control import Unreachable, request
 
@@ -18,7 +18,7 @@ def when_it_holds(before: str, after: str, place: Path) -> str:
         place: The data directory, where a daemon may run.
     """
     try:
-        keys = changed(parse(before), parse(after))
+        keys = changed_keys(parse(before), parse(after))
     except ConfigError:
         return "it holds when the file has no fault and zeroclaw is started again"
     if not keys:

@@ -5,7 +5,7 @@ Pure. A name on a platform is chosen by whoever bears it; the id beside it is wh
 
 from collections.abc import Sequence
 
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.console.frame import Place, button, form
 from zeroclaw.console.markup import (
     Html,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import Clock, made_at
 from zeroclaw.codec import decode
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
 from zeroclaw.console.approvals import Asked
 from zeroclaw.console.audit import Chain, Numbered
 from zeroclaw.console.checking import Chains

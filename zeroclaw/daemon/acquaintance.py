@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
 from zeroclaw.daemon.checked import ChannelPart
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts

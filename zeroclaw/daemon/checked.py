@@ -8,7 +8,9 @@ from typing import cast
 from pydantic import BaseModel
 
 from zeroclaw.channel import Channel, ChannelContext
-from zeroclaw.config import Config, channel_settings
+from zeroclaw.config.model import Config
+from zeroclaw.config.references import SecretReference
+from zeroclaw.config.validate import channel_settings
 from zeroclaw.daemon.choice import AUTO
 from zeroclaw.daemon.tools import OURS
 from zeroclaw.errors import ConfigError, ZeroclawError
@@ -22,7 +24,6 @@ from zeroclaw.inbound.commands.registry import COMMANDS
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import Redactor
-from zeroclaw.reference import SecretReference
 from zeroclaw.tool import Tool
 from zeroclaw.value import Hidden, Value, replace
 

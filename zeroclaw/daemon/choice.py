@@ -11,10 +11,10 @@ and where nobody can be asked it is left alone.
 
 from collections.abc import Mapping
 
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
+from zeroclaw.config.references import SecretReference
 from zeroclaw.host.models.listing import Server
 from zeroclaw.redact import without_credentials
-from zeroclaw.reference import SecretReference
 from zeroclaw.value import Value, field
 
 AUTO = "auto"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.daemon.choice import Choice, Found, Question, choose, keys_in, named
 from zeroclaw.host.models.listing import USUAL
 from zeroclaw.host.models.servers import on_loopback, probing_client

@@ -4,7 +4,7 @@ Both are replaced whole, in one step without an await, so that nobody sees half 
 configuration. Rooms are handed a way to ask, and ask each time.
 """
 
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.inbound.commands.halt import Halt

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, cast
 
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config import Config, ProviderSettings
+from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.daemon.checked import Checked
 from zeroclaw.daemon.in_force import InForce
 from zeroclaw.daemon.tools import kept_in, open_tools

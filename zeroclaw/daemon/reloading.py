@@ -6,8 +6,8 @@ Nothing durable changes, so a kill at any instant leaves what the file says to t
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 
+from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.daemon.acquaintance import allowed_of
-from zeroclaw.daemon.changes import changed, is_live, taken_up
 from zeroclaw.daemon.checked import Checked
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Fresh, Parts, warn_of
@@ -87,13 +87,13 @@ class Reloading:
 
     def _take(self, fresh: Fresh) -> Reloaded:
         """Put it in force, in one step without an await."""
-        keys = changed(self._written, fresh.config)
+        keys = changed_keys(self._written, fresh.config)
         live = tuple(key for key in keys if is_live(key))
         others = tuple(key for key in keys if not is_live(key))
         secrets = replaced_secrets(self._parts.start.checked, fresh.checked)
         settings = self._parts.settings
-        self._written = taken_up(self._written, fresh.config)
-        settings.take(taken_up(settings.config, fresh.config), fresh.checked.statements)
+        self._written = merge_live(self._written, fresh.config)
+        settings.take(merge_live(settings.config, fresh.config), fresh.checked.statements)
         self._people.configured(
             settings.config.people,
             allowed=allowed_of(settings.config),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import cast
 
-from zeroclaw.config import Config, FetchSettings
+from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.http import HttpxClient

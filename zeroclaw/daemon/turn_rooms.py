@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from zeroclaw.config import ApprovalSettings, RuntimeSettings
+from zeroclaw.config.model import ApprovalSettings, RuntimeSettings
 from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Parts
 from zeroclaw.daemon.serving import Serving

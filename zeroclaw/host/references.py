@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from zeroclaw.config.references import SecretReference
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.redact import secret_environment
-from zeroclaw.reference import SecretReference
 from zeroclaw.value import Value
 
 _LARGEST_BYTES = 64 * 1024  # a certificate chain with its key fits

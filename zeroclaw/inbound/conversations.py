@@ -6,7 +6,7 @@ from datetime import datetime
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.codec import decode, encode
-from zeroclaw.config import ChannelSettings, WhileBusy
+from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Expect, Put, RowKind, Store, Write

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Literal
 
 from zeroclaw.codec import decode, encode
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.store import Delete, Put, Row, RowKind, Write
 from zeroclaw.text import catalogue

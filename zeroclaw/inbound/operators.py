@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from zeroclaw.channel import Channel
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config import ApprovalSettings
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader

@@ -13,7 +13,7 @@ A day is the date in UTC: it is the same for everybody, and a restart does not b
 from datetime import UTC, datetime, time, timedelta
 from typing import Literal
 
-from zeroclaw.config import Config, RateSettings
+from zeroclaw.config.model import Config, RateSettings
 from zeroclaw.value import Value, replace
 
 MOST_TOLD = 8

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
 from zeroclaw.codec import decode
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config.model import RetentionSettings
 from zeroclaw.delivery import rows
 from zeroclaw.gate import approval as approvals
 from zeroclaw.store import Row, RowKind

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config.model import RetentionSettings
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit

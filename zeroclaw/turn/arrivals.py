@@ -16,7 +16,7 @@ from typing import Literal
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
-from zeroclaw.config import AttachmentSettings
+from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.envelope import Attachment

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from zeroclaw.codec import decode, encode
-from zeroclaw.config import WhileBusy
+from zeroclaw.config.model import WhileBusy
 from zeroclaw.envelope import (
     Address,
     ApprovalId,

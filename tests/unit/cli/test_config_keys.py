@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.cli import root
-from zeroclaw.cli.changing import changed, keys_of, unset, value_of
-from zeroclaw.config import Config, parse
+from zeroclaw.config.edit import keys_of, set_key, unset_key, value_of
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.toml"
@@ -180,10 +181,10 @@ def test_a_directory_that_can_not_be_written_is_told(home: Path) -> None:
 
 def test_naming_one_channel_keeps_the_others() -> None:
     """Naming a key of one must not switch off the other, nor write more than was asked for."""
-    only = changed("", "channels.web.title", "Bob")
+    only = set_key("", "channels.web.title", "Bob")
     assert tomllib.loads(only) == {"channels": {"web": {"title": "Bob"}}}
     assert set(parse(only).channels) == {"web", "terminal"}
-    assert parse(unset(only, "channels.web")) == Config()
+    assert parse(unset_key(only, "channels.web")) == Config()
 
 
 @pytest.mark.parametrize(
@@ -202,24 +203,24 @@ def test_naming_one_channel_keeps_the_others() -> None:
 def test_a_value_is_toml_or_else_a_text(typed: str, value: object) -> None:
     """So that nobody has to quote twice."""
     assert value_of(typed) == value
-    assert tomllib.loads(changed("", "k", typed)) == {"k": value}
+    assert tomllib.loads(set_key("", "k", typed)) == {"k": value}
 
 
 def test_entries_of_lists_can_be_changed() -> None:
     """By their number."""
     text = '[[people]]\nname = "ann"   # she\n\n[[people]]\nname = "bob"\n'
-    after = changed(text, "people.0.name", "anna")
+    after = set_key(text, "people.0.name", "anna")
     assert after == text.replace('"ann" ', '"anna" ')
-    assert changed('a = ["x", "y"]\n', "a.1", "z") == 'a = ["x", "z"]\n'
+    assert set_key('a = ["x", "y"]\n', "a.1", "z") == 'a = ["x", "z"]\n'
     with pytest.raises(ConfigError, match="there is no `2`"):
-        changed(text, "people.2.name", "eve")
+        set_key(text, "people.2.name", "eve")
 
 
 def test_every_key_of_the_example_can_be_set_to_what_it_is() -> None:
     """And then nothing changes, comments included."""
     text = EXAMPLE.read_text(encoding="utf-8")
     for key, value in (("retention.audit_days", "365"), ("tools.fetch.ports", "[80, 443]")):
-        assert changed(text, key, value) == text
+        assert set_key(text, key, value) == text
 
 
 KEYS = st.lists(st.from_regex(r"[a-z]{1,3}", fullmatch=True), min_size=1, max_size=3).map(".".join)
@@ -232,7 +233,7 @@ def test_what_was_set_is_there_or_the_change_is_refused(changes: list[tuple[str,
     text = WITH_COMMENTS
     for key, typed in changes:
         try:
-            text = changed(text, key, typed)
+            text = set_key(text, key, typed)
         except ConfigError:
             continue
         value: object = tomllib.loads(text)
@@ -274,7 +275,10 @@ def test_a_key_that_is_unset_is_gone_and_the_rest_stays(home: Path) -> None:
 )
 def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str, object]) -> None:
     """Tables, what is in them, and what is in lists."""
-    assert tomllib.loads(unset(text, key)) in (left, {one: v for one, v in left.items() if v != {}})
+    assert tomllib.loads(unset_key(text, key)) in (
+        left,
+        {one: v for one, v in left.items() if v != {}},
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,7 +295,7 @@ def test_whatever_stands_there_can_be_unset(text: str, key: str, left: dict[str,
 def test_what_can_not_be_unset_is_told(text: str, key: str, why: str) -> None:
     """P10."""
     with pytest.raises(ConfigError, match=why):
-        unset(text, key)
+        unset_key(text, key)
 
 
 def test_unsetting_what_is_needed_changes_nothing(home: Path) -> None:

@@ -16,12 +16,13 @@ from zeroclaw.cli import proven, root
 from zeroclaw.cli.composing import COMMENTS, Answers, ChosenChannel, compose
 from zeroclaw.cli.interview import Interview
 from zeroclaw.cli.proven import Seen, channel_seen
-from zeroclaw.config import Config, ProviderSettings, parse
+from zeroclaw.config.model import Config, ProviderSettings
+from zeroclaw.config.references import SecretReference
+from zeroclaw.config.validate import parse
 from zeroclaw.daemon.choice import Found, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
-from zeroclaw.reference import SecretReference
 
 EXAMPLE = (Path(__file__).parents[3] / "config.example.toml").read_text(encoding="utf-8")
 SECRET = "sk-nobody-may-see-this"

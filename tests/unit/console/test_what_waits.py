@@ -14,7 +14,7 @@ from tests.unit.console.rows import (
     stranger,
     whole,
 )
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.console.approvals import MOST_SHOWN, Asked, approvals
 from zeroclaw.console.grants import MOST_SHOWN as MOST_GRANTS
 from zeroclaw.console.grants import Held, grants

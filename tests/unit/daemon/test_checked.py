@@ -11,7 +11,8 @@ from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.channel import ChannelContext, TranscriptItem
 from zeroclaw.cli.asked import offered_here
-from zeroclaw.config import Config, parse
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import parse
 from zeroclaw.daemon.checked import SHIPPED, check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError

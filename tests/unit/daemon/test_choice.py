@@ -3,11 +3,11 @@
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
+from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.choice import Choice, Found, Key, Question, choose, keys_in
 from zeroclaw.daemon.choosing import look, settle
 from zeroclaw.host.models.listing import Server
-from zeroclaw.reference import SecretReference
 
 OLLAMA = Server(
     name="Ollama", base_url="http://127.0.0.1:11434/v1", models=("nomic-embed", "qwen3:8b")

@@ -16,7 +16,8 @@ from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.codec import encode
-from zeroclaw.config import Config, RuntimeSettings, parse
+from zeroclaw.config.model import Config, RuntimeSettings
+from zeroclaw.config.validate import parse
 from zeroclaw.daemon.checked import check
 from zeroclaw.daemon.life import Hooks
 from zeroclaw.daemon.parts import Fresh, Openers, ReadyFacts, Start

@@ -9,7 +9,8 @@ import pytest
 from tests.fakes.tool_calls import tool_context
 from tests.unit.daemon.test_life import start_in
 from tests.unit.tools.fetch.pages import Pages, answer
-from zeroclaw.config import FetchSettings, ShellSettings, ToolsSettings, parse
+from zeroclaw.config.model import FetchSettings, ShellSettings, ToolsSettings
+from zeroclaw.config.validate import parse
 from zeroclaw.daemon.parts import Openers, open_parts
 from zeroclaw.errors import ConfigError, ToolFailed
 from zeroclaw.value import replace

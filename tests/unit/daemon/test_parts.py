@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.installed import install
 from tests.unit.daemon.test_life import start_in
-from zeroclaw.config import ToolsSettings
+from zeroclaw.config.model import ToolsSettings
 from zeroclaw.daemon.parts import Openers, open_parts
 from zeroclaw.errors import ConfigError
 from zeroclaw.value import replace

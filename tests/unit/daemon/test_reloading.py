@@ -8,7 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG, PEOPLE, checked_of, part_of
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.channel import Channel, ChannelContext
-from zeroclaw.config import (
+from zeroclaw.config.model import (
     ApprovalSettings,
     ChannelSettings,
     PolicySettings,

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import (
+from zeroclaw.config.model import (
     AttachmentToolSettings,
     NotesSettings,
     ResultsSettings,

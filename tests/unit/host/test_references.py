@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from zeroclaw.config.references import SecretReference
 from zeroclaw.host.references import Resolved, Secret, resolve, values_to_redact
-from zeroclaw.reference import SecretReference
 
 VALUE = "s3cret-value"
 

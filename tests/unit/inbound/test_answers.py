@@ -7,7 +7,7 @@ from tests.fakes.house_parts import PEOPLE
 from tests.fakes.plain_tool import POKE as POKE_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for
-from zeroclaw.config import ApprovalSettings, PersonSettings
+from zeroclaw.config.model import ApprovalSettings, PersonSettings
 from zeroclaw.envelope import Duplicate, Pressed
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tool import Arguments, ToolContext

@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.many_rows import put_a_page_before
 from tests.fakes.scripted_model import asks_for
-from zeroclaw.config import ApprovalSettings
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import approval as approvals

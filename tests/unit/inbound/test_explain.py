@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING
-from zeroclaw.config import Config, parse
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import parse
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.audit import Kind

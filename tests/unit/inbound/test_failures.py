@@ -5,7 +5,7 @@ import asyncio
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import PersonSettings, RuntimeSettings
+from zeroclaw.config.model import PersonSettings, RuntimeSettings
 from zeroclaw.errors import ChannelRejected, ProviderRejected
 from zeroclaw.inbound.operators import FIRST_WHILE_S, MOST_CAUSES
 from zeroclaw.store import Commit, DurablePoint, RowKind

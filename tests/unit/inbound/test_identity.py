@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.identity import Known, People, Seat, known_delete, known_put
 from zeroclaw.store import Claim

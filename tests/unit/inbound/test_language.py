@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.house import World
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.inbound.identity import Chosen, People
 from zeroclaw.store import RowKind

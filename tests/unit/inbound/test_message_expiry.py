@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tests.fakes.house import House, World
-from zeroclaw.config import ChannelSettings, LimitsSettings
+from zeroclaw.config.model import ChannelSettings, LimitsSettings
 from zeroclaw.envelope import Body, Command, Said
 from zeroclaw.inbound.limiter import MOST_KEPT_CHARS
 from zeroclaw.store import RowKind

@@ -9,7 +9,7 @@ from tests.fakes.house_parts import CAPABILITIES, CHAT
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw.channel import Channel
-from zeroclaw.config import ApprovalSettings, ChannelSettings, Config, PersonSettings
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, Config, PersonSettings
 from zeroclaw.envelope import Address, Principal, Reader, Sender
 from zeroclaw.inbound.identity import People, Seat
 from zeroclaw.inbound.operators import Operators

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.house_parts import CHAT, CONFIG
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Ignored
 from zeroclaw.errors import Conflict
 from zeroclaw.store import Commit, RowKind

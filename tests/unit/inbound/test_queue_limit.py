@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import says
-from zeroclaw.config import LimitsSettings, RuntimeSettings
+from zeroclaw.config.model import LimitsSettings, RuntimeSettings
 from zeroclaw.envelope import Accepted, ConversationId, Duplicate, Ignored, Said
 from zeroclaw.store import RowKind
 from zeroclaw.turn.inbox import Unread, item_of

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import ApprovalSettings, ChannelSettings, LimitsSettings, RateSettings
+from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSettings, RateSettings
 from zeroclaw.envelope import Accepted, Duplicate, Said
 from zeroclaw.inbound.limiter import REMEMBERED
 from zeroclaw.store import Commit, DurablePoint, RowKind

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tests.fakes.house import World
-from zeroclaw.config import LimitsSettings
+from zeroclaw.config.model import LimitsSettings
 from zeroclaw.envelope import Said
 from zeroclaw.value import replace
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw.config import ChannelSettings, Config, LimitsSettings, RateSettings
+from zeroclaw.config.model import ChannelSettings, Config, LimitsSettings, RateSettings
 from zeroclaw.inbound.rate_limits import (
     MOST_TOLD,
     Day,

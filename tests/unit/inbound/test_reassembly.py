@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import (
+from zeroclaw.config.model import (
     AttachmentSettings,
     ChannelSettings,
     LimitsSettings,

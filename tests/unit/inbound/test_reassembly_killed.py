@@ -15,7 +15,7 @@ from tests.unit.inbound.test_while_busy_killed import (
     deliver,
     killed_after,
 )
-from zeroclaw.config import ChannelSettings, WhileBusy
+from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Continues, Envelope
 from zeroclaw.inbound.reassembly import AFTER_START_S
 from zeroclaw.store import RowKind

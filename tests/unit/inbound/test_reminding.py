@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import ApprovalSettings, PersonSettings
+from zeroclaw.config.model import ApprovalSettings, PersonSettings
 from zeroclaw.errors import ChannelUnavailable
 from zeroclaw.store import DurablePoint, RowKind
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import ChannelSettings, RuntimeSettings, WhileBusy
+from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
 from zeroclaw.inbound.reassembly import LONGEST
 from zeroclaw.message import ToolMessage
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import ChannelSettings, WhileBusy
+from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Envelope
 from zeroclaw.store import Commit, RowKind
 from zeroclaw.turn.entries import Steered, TurnOpened

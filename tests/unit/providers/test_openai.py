@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.contexts import context
 from tests.unit.providers.fake_http import FakeHttp, Part, Played
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import (
     ConfigError,
     ProviderOverloaded,

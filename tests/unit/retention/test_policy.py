@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from zeroclaw.channel import Card
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config.model import RetentionSettings
 from zeroclaw.delivery import rows
 from zeroclaw.envelope import (
     ActionId,

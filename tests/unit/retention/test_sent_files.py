@@ -8,7 +8,7 @@ from tests.fakes.house import House, World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.retention.test_erase import forget
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config.model import RetentionSettings
 from zeroclaw.delivery import rows
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config.model import RetentionSettings
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ActionId, Address, ConversationId, ItemId, Principal, TurnId
 from zeroclaw.gate import audit

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import RetentionSettings
+from zeroclaw.config.model import RetentionSettings
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, verified
 from zeroclaw.retention.sweep import BATCH, EVERY_S, LOOK_S

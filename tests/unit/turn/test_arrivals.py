@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_calls import Call, Fault, Hang
 from tests.fakes.scripted_model import asks_for, says
-from zeroclaw.config import AttachmentSettings, ChannelSettings, WhileBusy
+from zeroclaw.config.model import AttachmentSettings, ChannelSettings, WhileBusy
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Attachment, ConversationId, Said
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import SECRET
 from tests.fakes.scripted_model import Answer, asks_for, says
-from zeroclaw.config import RuntimeSettings
+from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.errors import (
     ContextOverflow,
     ProviderOverloaded,

@@ -11,7 +11,7 @@ from tests.fakes.plain_tool import LOOK as LOOK_SPEC
 from tests.fakes.plain_tool import PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.fakes.tool_calls import SOMEBODY
-from zeroclaw.config import ApprovalSettings, RuntimeSettings
+from zeroclaw.config.model import ApprovalSettings, RuntimeSettings
 from zeroclaw.envelope import ActionId, ConversationId, TurnId
 from zeroclaw.errors import Conflict, ToolFailed
 from zeroclaw.gate.action import Action, propose

@@ -8,7 +8,7 @@ from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import says
 from tests.unit.turn.test_arrivals import file, send, told
-from zeroclaw.config import PersonSettings
+from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Attachment, ItemId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import AssistantMessage

@@ -12,7 +12,7 @@ from tests.fakes.house_parts import places_in
 from tests.fakes.plain_tool import LOOK, PlainTool
 from tests.fakes.scripted_model import asks_for, says
 from tests.unit.turn.parts import AT, SAM, USED, USER, opened, result
-from zeroclaw.config import PolicySettings
+from zeroclaw.config.model import PolicySettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ActionId, Attachment, Edited, ItemId, Said
 from zeroclaw.errors import ToolFailed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from zeroclaw.clock import Clock
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError, ToolArgumentsInvalid
 from zeroclaw.foreign import Raised, call_now

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.config import WhileBusy
+from zeroclaw.config.model import WhileBusy
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
 from zeroclaw.gate.conditions import Query

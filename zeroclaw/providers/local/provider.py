@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zeroclaw.clock import Clock
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import ProviderOverloaded, ProviderUnreachable, ProviderUnusable, StreamBroken
 from zeroclaw.host.models.files import knows_tools
 from zeroclaw.provider import (

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from urllib.parse import urlsplit
 
 from zeroclaw.clock import Clock
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import (
     ConfigError,
     ProviderOverloaded,

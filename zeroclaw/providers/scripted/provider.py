@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import assert_never
 
 from zeroclaw.clock import Clock
-from zeroclaw.config import ProviderSettings
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.errors import (
     ConfigError,
     ContextOverflow,

@@ -3,7 +3,7 @@
 import pytest
 
 from channels.telegram import TelegramSettings
-from zeroclaw.config import channel_settings, parse
+from zeroclaw.config.validate import channel_settings, parse
 from zeroclaw.errors import ConfigError
 
 

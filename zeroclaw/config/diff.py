@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from zeroclaw.config import ChannelSettings, Config
+from zeroclaw.config.model import ChannelSettings, Config
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -124,14 +124,14 @@ RESTART = frozenset(
 
 
 def is_live(key: str) -> bool:
-    """Whether a running daemon takes up a change of this key, as `changed` names it."""
+    """Whether a running daemon takes up a change of this key, as `changed_keys` names it."""
     parts = key.split(".")
     if parts[0] == "channels" and len(parts) > 1:
         parts[1] = "*"
     return ".".join(parts) in LIVE
 
 
-def changed(before: Config, after: Config) -> tuple[str, ...]:
+def changed_keys(before: Config, after: Config) -> tuple[str, ...]:
     """Return the keys that differ, in the order of the models.
 
     A channel that came or went is one key, such as `channels.mail`.
@@ -143,7 +143,7 @@ def changed(before: Config, after: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_shortened(key, moved) for key in differing))
 
 
-def taken_up(running: Config, fresh: Config) -> Config:
+def merge_live(running: Config, fresh: Config) -> Config:
     """Return what runs, with the live keys of another configuration.
 
     A channel that only one of them has stays as it runs.

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel
 
-from zeroclaw.config import ChannelSettings, Config, parse
-from zeroclaw.daemon.changes import LIVE, RESTART, changed, is_live, taken_up
+from zeroclaw.config.diff import LIVE, RESTART, changed_keys, is_live, merge_live
+from zeroclaw.config.model import ChannelSettings, Config
+from zeroclaw.config.validate import parse
 
 BEFORE = """
 autonomy = "supervised"
@@ -60,20 +61,20 @@ def keys_of(model: type[BaseModel], path: str = "") -> Iterator[str]:
 def test_every_key_is_either_taken_up_or_waits_for_a_restart() -> None:
     """A new key that nobody thought about breaks this."""
     every = set(keys_of(Config))
-    assert every - LIVE - RESTART == set(), "classify these in zeroclaw/daemon/changes.py"
+    assert every - LIVE - RESTART == set(), "classify these in zeroclaw/config/diff.py"
     assert (LIVE | RESTART) - every == set(), "these are no keys any more"
     assert not LIVE & RESTART
 
 
 def test_nothing_differs_from_itself() -> None:
     """The same text read twice is the same, and so is what stands there as a default."""
-    assert changed(parse(BEFORE), parse(BEFORE)) == ()
-    assert changed(parse(""), parse('autonomy = "supervised"')) == ()
+    assert changed_keys(parse(BEFORE), parse(BEFORE)) == ()
+    assert changed_keys(parse(""), parse('autonomy = "supervised"')) == ()
 
 
 def test_each_key_that_differs_is_named() -> None:
     """A channel that came or went is one key, and so is a list of people."""
-    assert changed(parse(BEFORE), parse(AFTER)) == (
+    assert changed_keys(parse(BEFORE), parse(AFTER)) == (
         "autonomy",
         "provider.model",
         "provider.options",
@@ -112,10 +113,12 @@ def test_what_waits_for_a_restart_stays_as_it_runs() -> None:
     """All else is taken from the new one; what then still differs is what waits."""
     running, fresh = parse(BEFORE), parse(AFTER)
 
-    merged = taken_up(running, fresh)
+    merged = merge_live(running, fresh)
 
-    assert [key for key in changed(merged, fresh) if is_live(key)] == []
-    assert changed(running, merged) == tuple(key for key in changed(running, fresh) if is_live(key))
+    assert [key for key in changed_keys(merged, fresh) if is_live(key)] == []
+    assert changed_keys(running, merged) == tuple(
+        key for key in changed_keys(running, fresh) if is_live(key)
+    )
     assert list(merged.channels) == ["web", "terminal", "chat", "mail"]
     assert merged.channels["chat"].own() == {"room": "blue"}
     assert (merged.provider, merged.people) == (running.provider, fresh.people)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from zeroclaw.cli.changing import changed
-from zeroclaw.cli.placing import with_line
+from zeroclaw.config.edit import set_key, with_line
 
 LAID_OUT = """# mine
 
@@ -38,7 +37,7 @@ def test_a_new_key_comes_below_the_last_one_of_its_table(
     key: str, value: str, before: str, after: str
 ) -> None:
     """What stands above the next table goes on standing there."""
-    assert changed(LAID_OUT, key, value) == LAID_OUT.replace(before, after)
+    assert set_key(LAID_OUT, key, value) == LAID_OUT.replace(before, after)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def test_whatever_a_text_looks_like_it_means_what_was_asked(
     text: str, key: str, after: str
 ) -> None:
     """Where lines alone don't tell where a table ends, the library for TOML finds the place."""
-    assert changed(text, key, "x") == after
+    assert set_key(text, key, "x") == after
 
 
 def test_a_table_that_is_not_there_once_has_no_place() -> None:

@@ -1,29 +1,16 @@
-"""The configuration: one TOML text in, frozen models out, every fault at once.
+"""The keys of the configuration, table by table: types, bounds and defaults, frozen.
 
-Takes text and mappings only; files, the environment and secrets are `host/references.py`'s. What
-belongs to one channel is validated here too, by the model that the channel's manifest names.
+What belongs to one channel has a model of its own, which the channel's manifest names.
 """
 
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Mapping
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from zeroclaw.errors import ConfigError
-from zeroclaw.listening import ListenerSettings, PublicSettings
-from zeroclaw.reference import SecretReference
+from zeroclaw.config.references import SecretReference
 from zeroclaw.text.language import Language
 
 # What policies call people by, see `gate/policy.py`: on a channel named `role`, whoever calls
@@ -165,6 +152,39 @@ class RateSettings(Settings):
     conversation_per_minute: int | None = Field(default=None, ge=0, le=6_000)
     conversation_burst: int | None = Field(default=None, ge=1, le=10_000)
     daily_messages: int | None = Field(default=None, ge=0)
+
+
+class ListenerSettings(Settings):
+    """`[listener]`: the local listener; it never leaves this machine."""
+
+    host: Literal["127.0.0.1", "::1", "localhost"] = "127.0.0.1"
+    port: int = Field(default=8420, ge=0, le=65535)
+
+
+def _own_address(host: str) -> str:
+    """Take an address to listen on."""
+    try:
+        ip_address(host)
+    except ValueError:
+        message = f"`{host}` is no address of this machine, such as 127.0.0.1, 0.0.0.0 or ::"
+        raise ValueError(message) from None
+    return host
+
+
+class PublicSettings(Settings):
+    """`[public]`: the public listener, for channels that their platform calls; else there is none."""
+
+    host: Annotated[str, AfterValidator(_own_address)] = "127.0.0.1"
+    port: int = Field(default=8443, ge=0, le=65535)
+    cert_file: str = ""
+    key_file: str = ""
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> "PublicSettings":
+        if bool(self.cert_file) != bool(self.key_file):
+            message = "`cert_file` and `key_file` go together; without both it speaks plain HTTP"
+            raise ValueError(message)
+        return self
 
 
 class AttachmentSettings(Settings):
@@ -332,89 +352,3 @@ class Config(Settings):
     def kind_of(self, channel: str) -> str:
         """Return a channel's kind, which defaults to its name."""
         return self.channels[channel].kind or channel
-
-
-def parse(text: str) -> Config:
-    """Read a configuration.
-
-    Raises:
-        ConfigError: With every fault, each with its key path and what is allowed.
-    """
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        fault = f"not valid TOML: {str(error).lower()}"
-        raise ConfigError((fault,)) from error
-    try:
-        return config_of(table)
-    except ValidationError as error:
-        raise ConfigError(faults_of(error)) from error
-
-
-def config_of(table: Mapping[str, object]) -> Config:
-    """Validate a file's table; naming one channel leaves the default ones where they are.
-
-    A channel of the same kind under another name stands in place of a default one.
-
-    Raises:
-        ValidationError: With every fault.
-    """
-    config = Config.model_validate(table)
-    kinds = {config.kind_of(name) for name in config.channels}
-    unnamed = {
-        name: one
-        for name, one in Config().channels.items()
-        if name not in config.channels and name not in kinds
-    }
-    return config.model_copy(update={"channels": {**unnamed, **config.channels}})
-
-
-def channel_settings(
-    config: Config, models: Mapping[str, type[BaseModel]]
-) -> tuple[dict[str, BaseModel], tuple[str, ...]]:
-    """Validate each channel's own keys against its kind's model.
-
-    Args:
-        config: As parsed.
-        models: The model of each installed kind.
-
-    Returns:
-        The settings by channel name, and the faults of those that have none.
-    """
-    found: dict[str, BaseModel] = {}
-    faults: list[str] = []
-    for name, settings in config.channels.items():
-        kind = config.kind_of(name)
-        model = models.get(kind)
-        if model is None:
-            allowed = ", ".join(f"`{known}`" for known in sorted(models))
-            faults.append(f"channels.{name}.kind: `{kind}` is not installed; use one of {allowed}")
-            continue
-        try:
-            found[name] = model.model_validate(settings.own())
-        except ValidationError as error:
-            faults.extend(faults_of(error, prefix=f"channels.{name}."))
-    return found, tuple(faults)
-
-
-def faults_of(error: ValidationError, prefix: str = "") -> tuple[str, ...]:
-    """Say each fault of a validation in one line: key path, what is wrong, what is allowed."""
-    return tuple(
-        f"{_key_path(fault['loc'], prefix)}: {_sentence(fault['type'], fault['msg'])}"
-        for fault in error.errors(include_url=False, include_input=False)
-    )
-
-
-def _key_path(places: tuple[int | str, ...], prefix: str) -> str:
-    # pydantic says `[key]` after a key that is itself the fault, and nothing of a whole table
-    path = ".".join(str(place) for place in places if place != "[key]")
-    return f"{prefix}{path}".removesuffix(".") or "file"
-
-
-def _sentence(kind: str, message: str) -> str:
-    if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
-        return "unknown key; `zeroclaw config schema` lists what is allowed"
-    if message.endswith(f"instance of {SecretReference.__name__}"):
-        return 'say where it stands, {env="…"}, {file="…"} or {keyring="…"}, never what it is'
-    text = message.removeprefix("Value error, ").removeprefix("Input ")
-    return text[:1].lower() + text[1:]

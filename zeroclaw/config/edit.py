@@ -1,7 +1,8 @@
-"""Reads and changes one key of a configuration's text; comments and order stay.
+"""Reads and edits one key of a configuration's text; comments and order stay.
 
-Whatever the library for it does to the text, what comes out is read again and has to be the old
-table with this one key changed.
+Whatever tomlkit does to the text, what comes out is read again and has to be the old table with
+this one key changed. A new key goes below the last one of its table: behind it may come blank lines
+and comments that are about the next table, and those stay with that one.
 """
 
 import copy
@@ -12,10 +13,9 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.cli.placing import with_line
-from zeroclaw.config import Config
+from zeroclaw.config.model import Config
+from zeroclaw.config.references import SecretReference
 from zeroclaw.errors import ConfigError
-from zeroclaw.reference import SecretReference
 
 Keys = tuple[str, ...]
 
@@ -111,7 +111,7 @@ def on_one_line(value: object) -> str:
             return tomlkit.item(value).as_string()
 
 
-def changed(text: str, dotted: str, given: str) -> str:
+def set_key(text: str, dotted: str, given: str) -> str:
     """Return the text with one key set.
 
     Args:
@@ -142,7 +142,7 @@ def changed(text: str, dotted: str, given: str) -> str:
     return _edited(text, put, wanted, dotted)
 
 
-def unset(text: str, dotted: str) -> str:
+def unset_key(text: str, dotted: str) -> str:
     """Return the text without one key, or one table; what holds then is the default.
 
     Args:
@@ -323,3 +323,57 @@ def _without_none(value: object) -> object:
     if isinstance(value, list):
         return [_without_none(one) for one in cast("list[object]", value)]
     return value
+
+
+def with_line(text: str, table: tuple[str, ...], line: str) -> str | None:
+    """Return the text with one more line in a table, None where the text has no such table.
+
+    It looks at lines alone, so the caller reads the result again, and takes another way if it is
+    not what was meant.
+
+    Args:
+        text: The whole TOML.
+        table: The key path of the table; empty for the keys before all tables.
+        line: The key and its value, as TOML.
+    """
+    lines = text.rstrip().split("\n") if text.strip() else []
+    opened = {number: found for number, one in enumerate(lines) if (found := _opened_by(one))}
+    mine = [number for number, found in opened.items() if found == table]
+    if table and len(mine) != 1:
+        return None
+    begin = mine[0] + 1 if table else 0
+    end = next((number for number in opened if number >= begin), len(lines))
+    keys = [number for number in range(begin, end) if _says_something(lines[number])]
+    if keys or table:
+        below, new = (keys[-1] + 1 if keys else begin), [line]
+    else:
+        below = _above_comment(lines, end)
+        new = [*([""] if below and lines[below - 1].strip() else []), line, ""]
+    return "\n".join((*lines[:below], *new, *lines[below:])).rstrip("\n") + "\n"
+
+
+def _says_something(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _above_comment(lines: list[str], end: int) -> int:
+    """Return where the comment begins that stands right above a line, if there is such a line."""
+    while 0 < end < len(lines) and lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    return end
+
+
+def _opened_by(line: str) -> tuple[str, ...]:
+    """Return the key path of the table that a line opens, as if it stood alone; empty for none."""
+    if not line.lstrip().startswith("["):
+        return ()
+    try:
+        found: object = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while isinstance(found, dict) and found:
+        ((key, found),) = cast("dict[str, object]", found).items()
+        path.append(key)
+    # A list of tables has one that says nothing.
+    return (*path, "") if isinstance(found, list) else tuple(path)
