@@ -1,17 +1,21 @@
 """The contract of the store: rows, logs and blobs, written by one call, all or nothing.
 
 A store knows no meaning: it speaks rows with a version and a few indexed columns, append-only
-logs, blobs, and claims (dedup keys). Codecs live with the rooms that own the bodies. Reads are
-small Protocols; the only way to write is `commit`.
+logs, blobs, and claims (dedup keys). Codecs live with the rooms that own the bodies, in the tables
+that they declare (`table.py`). Reads are small Protocols; the only way to write is `commit`, and a
+write that depends on what is stored goes through `transact`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from zeroclaw.envelope import ConversationId
-from zeroclaw.value import Value
+from zeroclaw.errors import Conflict
+from zeroclaw.value import Value, replace
+
+T = TypeVar("T")
 
 
 class DurablePoint(StrEnum):
@@ -241,11 +245,43 @@ class LogEntry(Value):
     body: bytes
 
 
+PAGE = 1000
+"""Rows or entries read at once where all are wanted."""
+
+
+class Query(Value):
+    """Which rows of a kind are wanted; every filter that is given must fit.
+
+    Attributes:
+        kind: What the rows are.
+        conversation: Only rows of it; None for any.
+        state: Only rows in this state.
+        place: Only rows with this `Row.place`.
+        due_before: Only rows due before this instant.
+        after: Only rows whose keys sort after this one (before it, newest first).
+        newest_first: Reverse the order, which is that of the keys.
+        limit: At most this many.
+    """
+
+    kind: RowKind
+    conversation: ConversationId | None = None
+    state: str | None = None
+    place: str | None = None
+    due_before: datetime | None = None
+    after: str = ""
+    newest_first: bool = False
+    limit: int = PAGE
+
+
 class Rows(Protocol):
     """Reads of rows; each sees all commits that returned before it began."""
 
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Return one row, None when there is none."""
+        ...
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Return the rows that a query wants, in the order of their keys."""
         ...
 
     async def find(
@@ -260,33 +296,21 @@ class Rows(Protocol):
         newest_first: bool = False,
         limit: int = 1000,
     ) -> tuple[Row, ...]:
-        """Return the rows that fit every filter, in order of their keys.
-
-        Args:
-            kind: What the rows are.
-            conversation: Only rows of it; None for any.
-            state: Only rows in this state.
-            place: Only rows of this address key.
-            due_before: Only rows due before this instant.
-            after: Only rows whose keys sort after this one (before it, newest first).
-            newest_first: Reverse the order.
-            limit: At most this many.
-        """
+        """Do what `select` does; new code calls that one."""
         ...
 
-    async def count(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-    ) -> int:
-        """Return how many rows `find` would return with these filters and no limit."""
+    async def count(self, query: Query) -> int:
+        """Return how many rows fit a query, whatever its limit and its place in the order."""
         ...
 
 
-PAGE = 1000
-"""Rows or entries read at once where all are wanted."""
+async def scan(rows: Rows, query: Query) -> AsyncIterator[Row]:
+    """Yield every row that a query wants, however many there are, page by page."""
+    query = replace(query, limit=PAGE)
+    while page := await rows.select(query):
+        for row in page:
+            yield row
+        query = replace(query, after=page[-1].key)
 
 
 async def find_all(
@@ -299,7 +323,7 @@ async def find_all(
     due_before: datetime | None = None,
     after: str = "",
 ) -> AsyncIterator[Row]:
-    """Yield every row that fits, in order of their keys, however many there are."""
+    """Do what `scan` does; new code calls that one."""
     while page := await rows.find(
         kind,
         conversation=conversation,
@@ -390,3 +414,135 @@ class Store(Rows, Logs, Blobs, Protocol):
     async def aclose(self) -> None:
         """Finish what is queued, then close; safe twice."""
         ...
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+class Reads:
+    """The rows that one plan reads; a commit of the plan holds only while they stay as they were.
+
+    It is a `Rows`: whatever reads rows reads them here as well.
+
+    Attributes:
+        unguarded: The store itself, for logs and blobs, and for rows whose change does not matter:
+            what is read there is not looked at again when the plan is committed.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Read from a store."""
+        self.unguarded = store
+        self._versions: dict[tuple[RowKind, str], int] = {}
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        """Return one row, see `Rows.get`; that it is absent is noted too."""
+        row = await self.unguarded.get(kind, key)
+        self._versions.setdefault((kind, key), 0 if row is None else row.version)
+        return row
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Return rows, see `Rows.select`.
+
+        One that somebody adds later, and that the query would have found, is not noticed: a plan
+        that depends on that reads and writes one row which all who add such rows write too.
+        """
+        rows = await self.unguarded.select(query)
+        for row in rows:
+            self._versions.setdefault((row.kind, row.key), row.version)
+        return rows
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        """Do what `select` does; new code calls that one."""
+        return await self.select(
+            Query(
+                kind=kind,
+                conversation=conversation,
+                state=state,
+                place=place,
+                due_before=due_before,
+                after=after,
+                newest_first=newest_first,
+                limit=limit,
+            )
+        )
+
+    async def count(self, query: Query) -> int:
+        """Return how many rows fit, see `Rows.count`; nothing is noted of them."""
+        return await self.unguarded.count(query)
+
+    def guarded(self, commit: Commit) -> Commit:
+        """Return a commit that fails with `Conflict` when a row that was read has changed."""
+        given = {
+            (write.kind, write.key)
+            for write in commit.writes
+            if isinstance(write, Expect) or (isinstance(write, Put) and write.expect is not None)
+        }
+        expected = tuple(
+            Expect(kind=kind, key=key, version=version)
+            for (kind, key), version in self._versions.items()
+            if (kind, key) not in given
+        )
+        return replace(commit, writes=(*expected, *commit.writes))
+
+
+Plan = Callable[[Reads], Awaitable[tuple[Commit | None, T]]]
+"""Reads what it needs, and returns what to write and what that comes to.
+
+It is called again when a row that it read has changed before its commit, so it has no effect of its
+own: no message, no wake-up, nothing kept between two calls. Whoever calls `transact` has those,
+afterwards. None in place of a commit writes nothing.
+"""
+
+TRIES = 8
+"""Times that a plan is made; others were first each time before."""
+
+
+async def transact(store: Store, plan: Plan[T], *, tries: int = TRIES) -> T:
+    """Commit what a plan comes to, planned anew as long as somebody else changes what it read.
+
+        async def rename(reads: Reads) -> tuple[Commit | None, bool]:
+            person = await PEOPLE.get(reads, key)
+            if person is None:
+                return None, False
+            put = PEOPLE.put(key, replace(person, display=name))
+            return Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)), True
+
+        was_there = await transact(store, rename)
+
+    Args:
+        store: Where the plan reads and writes.
+        plan: Called at least once; see `Plan`.
+        tries: How often the plan is made.
+
+    Returns:
+        What the plan that was committed came to.
+
+    Raises:
+        Conflict: Others were first each time.
+        AlreadyClaimed: See `Store.commit`; so `Fenced`, `StoreRefused` and `StoreUnusable`.
+    """
+    conflict: Conflict | None = None
+    for _ in range(tries):
+        reads = Reads(store)
+        commit, result = await plan(reads)
+        if commit is None:
+            return result
+        try:
+            await store.commit(reads.guarded(commit))
+        except Conflict as error:
+            conflict = error
+        else:
+            return result
+    message = f"others kept changing what this depends on, {tries} times: try again"
+    raise Conflict(message) from conflict

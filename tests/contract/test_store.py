@@ -28,6 +28,7 @@ from zeroclaw.store import (
     LogEntry,
     LogKind,
     Put,
+    Query,
     Row,
     RowKind,
     Store,
@@ -278,7 +279,7 @@ async def test_rows_are_counted_by_every_filter(
     async with kept.opened(tmp_path, ManualClock()) as store:
         await put_outbox(store)
 
-        assert await store.count(RowKind.OUTBOX, **filters) == expected
+        assert await store.count(Query(kind=RowKind.OUTBOX, **filters)) == expected
 
 
 # --- logs -----------------------------------------------------------------------------------------

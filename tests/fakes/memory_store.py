@@ -25,6 +25,7 @@ from zeroclaw.store import (
     LogKind,
     Put,
     PutBlob,
+    Query,
     Row,
     RowKind,
     Trim,
@@ -229,29 +230,45 @@ class MemoryStore:
         newest_first: bool = False,
         limit: int = 1000,
     ) -> tuple[Row, ...]:
+        return await self.select(
+            Query(
+                kind=kind,
+                conversation=conversation,
+                state=state,
+                place=place,
+                due_before=due_before,
+                after=after,
+                newest_first=newest_first,
+                limit=limit,
+            )
+        )
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
         await asyncio.sleep(0)
+        after = query.after
         found = [
             row
-            for row in self._tables.rows.values()
-            if row.kind is kind
-            and conversation in {None, row.conversation}
-            and state in {None, row.state}
-            and place in {None, row.place}
-            and (due_before is None or (row.due_at is not None and row.due_at < due_before))
-            and (not after or (row.key < after if newest_first else row.key > after))
+            for row in self._fitting(query)
+            if not after or (row.key < after if query.newest_first else row.key > after)
         ]
-        found.sort(key=lambda row: row.key, reverse=newest_first)
-        return tuple(found[:limit])
+        found.sort(key=lambda row: row.key, reverse=query.newest_first)
+        return tuple(found[: query.limit])
 
-    async def count(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-    ) -> int:
-        rows = self._tables.rows
-        return len(await self.find(kind, conversation=conversation, state=state, limit=len(rows)))
+    async def count(self, query: Query) -> int:
+        await asyncio.sleep(0)
+        return len(self._fitting(query))
+
+    def _fitting(self, query: Query) -> list[Row]:
+        due_before = query.due_before
+        return [
+            row
+            for row in self._tables.rows.values()
+            if row.kind is query.kind
+            and query.conversation in {None, row.conversation}
+            and query.state in {None, row.state}
+            and query.place in {None, row.place}
+            and (due_before is None or (row.due_at is not None and row.due_at < due_before))
+        ]
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Row, RowKind, Store
+from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Query, Row, RowKind, Store
 
 
 class Forwarding:
@@ -43,27 +43,27 @@ class Forwarding:
         newest_first: bool = False,
         limit: int = 1000,
     ) -> tuple[Row, ...]:
-        """Return rows; see `Rows.find`."""
-        return await self._store.find(
-            kind,
-            conversation=conversation,
-            state=state,
-            place=place,
-            due_before=due_before,
-            after=after,
-            newest_first=newest_first,
-            limit=limit,
+        """Do what `select` does; new code calls that one."""
+        return await self.select(
+            Query(
+                kind=kind,
+                conversation=conversation,
+                state=state,
+                place=place,
+                due_before=due_before,
+                after=after,
+                newest_first=newest_first,
+                limit=limit,
+            )
         )
 
-    async def count(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-    ) -> int:
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Return rows; see `Rows.select`."""
+        return await self._store.select(query)
+
+    async def count(self, query: Query) -> int:
         """Return how many rows there are; see `Rows.count`."""
-        return await self._store.count(kind, conversation=conversation, state=state)
+        return await self._store.count(query)
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000

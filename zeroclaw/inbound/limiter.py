@@ -53,7 +53,7 @@ from zeroclaw.inbound.rate_limits import (
     ends_at,
     step,
 )
-from zeroclaw.store import Put, RowKind, Store, Write
+from zeroclaw.store import Put, Query, RowKind, Store, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.turn.inbox import Item, TooOld, Unread, item_of, item_put
@@ -330,7 +330,9 @@ class QueueLimit:
             also: What is written with it.
         """
         here = item.conversation
-        waiting = await self._store.count(RowKind.INBOX, conversation=here, state="queued")
+        waiting = await self._store.count(
+            Query(kind=RowKind.INBOX, conversation=here, state="queued")
+        )
         if waiting < self._most():
             return None
         if (counted := await self._counted_up(item)) is not None:

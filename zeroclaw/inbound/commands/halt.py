@@ -4,6 +4,7 @@ from datetime import datetime
 
 from zeroclaw.codec import decode, encode
 from zeroclaw.store import Put, RowKind, Rows
+from zeroclaw.table import Codec, Column, Stays, Table, Words
 from zeroclaw.value import Value
 
 KEY = "halt"
@@ -16,13 +17,24 @@ class Halt(Value):
     at: datetime
 
 
+HALTS: Table[Halt | None] = Table(
+    kind=RowKind.SWITCH,
+    owner="inbound",
+    codec=Codec(
+        encode=lambda halt: b"" if halt is None else encode(halt),
+        decode=lambda body: decode(Halt, body) if body else None,
+    ),
+    columns=frozenset({Column.STATE}),
+    keeps=Stays(until="somebody halts or resumes"),
+    words=Words.NOBODY,
+)
+
+
 def halt_put(halt: Halt | None) -> Put:
     """Return the write that turns the switch on, or off with None."""
-    body = b"" if halt is None else encode(halt)
-    return Put(kind=RowKind.SWITCH, key=KEY, body=body, state="off" if halt is None else "on")
+    return HALTS.put(KEY, halt, state="off" if halt is None else "on")
 
 
 async def read_halt(rows: Rows) -> Halt | None:
     """Return who halted everything and when, None when nothing is halted."""
-    row = await rows.get(RowKind.SWITCH, KEY)
-    return decode(Halt, row.body) if row is not None and row.state == "on" else None
+    return await HALTS.get(rows, KEY)

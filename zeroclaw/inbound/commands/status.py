@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.supervisor import ChannelState, Condition
-from zeroclaw.store import RowKind, Store
+from zeroclaw.store import Query, RowKind, Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
 from zeroclaw.value import Value
@@ -143,4 +143,4 @@ class StatusOf:
     async def _count(
         self, kind: RowKind, state: str, conversation: ConversationId | None = None
     ) -> int:
-        return await self._store.count(kind, conversation=conversation, state=state)
+        return await self._store.count(Query(kind=kind, conversation=conversation, state=state))

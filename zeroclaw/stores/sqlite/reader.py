@@ -14,7 +14,7 @@ from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_reading
 from zeroclaw.stores.sqlite.troubles import unusable
 
 T = TypeVar("T")
-Query = Callable[[sqlite3.Connection], T]
+Read = Callable[[sqlite3.Connection], T]
 
 
 class Reader:
@@ -44,7 +44,7 @@ class Reader:
         if self._thread.ident is not None:
             self._thread.join()
 
-    async def read(self, query: Query[T]) -> T:
+    async def read(self, read: Read[T]) -> T:
         """Run a query on the thread.
 
         Raises:
@@ -59,7 +59,7 @@ class Reader:
             if done.cancelled():
                 return
             try:
-                found = query(connection)
+                found = read(connection)
             except (sqlite3.Error, OSError) as error:
                 trouble = unusable(error, self._path)
                 self._tell(lambda: _fail(done, trouble))

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import LogEntry, LogKind, Row, RowKind
+from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
 from zeroclaw.stores.sqlite import reads
 from zeroclaw.stores.sqlite.opening import FILE_NAME
-from zeroclaw.stores.sqlite.reader import Query, Reader
+from zeroclaw.stores.sqlite.reader import Read, Reader
 
 T = TypeVar("T")
 
@@ -43,11 +43,10 @@ class Reading:
         newest_first: bool = False,
         limit: int = 1000,
     ) -> tuple[Row, ...]:
-        """Read the rows that fit, see `Rows.find`."""
-        return await self._read(
-            lambda connection: reads.find(
-                connection,
-                kind,
+        """Do what `select` does; new code calls that one."""
+        return await self.select(
+            Query(
+                kind=kind,
                 conversation=conversation,
                 state=state,
                 place=place,
@@ -58,17 +57,13 @@ class Reading:
             )
         )
 
-    async def count(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-    ) -> int:
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Read the rows that fit, see `Rows.select`."""
+        return await self._read(lambda connection: reads.select(connection, query))
+
+    async def count(self, query: Query) -> int:
         """Count the rows that fit, see `Rows.count`."""
-        return await self._read(
-            lambda connection: reads.count(connection, kind, conversation=conversation, state=state)
-        )
+        return await self._read(lambda connection: reads.count(connection, query))
 
     async def read(
         self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
@@ -108,8 +103,8 @@ class Reading:
         """Return the bytes of the pages that hold something, see `Store.used_bytes`."""
         return await self._read(reads.used_bytes)
 
-    async def _read(self, query: Query[T]) -> T:
-        return await self._reader.read(query)
+    async def _read(self, read: Read[T]) -> T:
+        return await self._reader.read(read)
 
 
 @asynccontextmanager

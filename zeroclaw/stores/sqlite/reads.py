@@ -4,7 +4,7 @@ import sqlite3
 from datetime import datetime
 
 from zeroclaw.envelope import ConversationId
-from zeroclaw.store import LogEntry, LogKind, Row, RowKind
+from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
 from zeroclaw.stores.sqlite.instants import from_microseconds, to_microseconds
 
 _Columns = tuple[str, int, bytes, str | None, str, str, int | None]
@@ -21,47 +21,22 @@ def get(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
     return _row(kind, found[0]) if found else None
 
 
-def find(
-    connection: sqlite3.Connection,
-    kind: RowKind,
-    *,
-    conversation: ConversationId | None,
-    state: str | None,
-    place: str | None,
-    due_before: datetime | None,
-    after: str,
-    newest_first: bool,
-    limit: int,
-) -> tuple[Row, ...]:
+def select(connection: sqlite3.Connection, query: Query) -> tuple[Row, ...]:
     """Read the rows that fit; `after` is a key, empty for the beginning."""
-    clauses, values = _filters(kind, conversation=conversation, state=state)
-    if place is not None:
-        clauses.append("place = ? AND place <> ''" if place else "place = ?")
-        values.append(place)
-    if due_before is not None:
-        clauses.append("due_at < ?")
-        values.append(to_microseconds(due_before))
-    if after:
-        clauses.append("key < ?" if newest_first else "key > ?")
-        values.append(after)
-    order = " ORDER BY key DESC LIMIT ?" if newest_first else " ORDER BY key LIMIT ?"
-    values.append(max(limit, 0))  # SQLite takes a negative limit for none
-    found: list[_Columns] = connection.execute(
-        _SELECT + " AND ".join(clauses) + order, values
-    ).fetchall()
-    return tuple(_row(kind, columns) for columns in found)
+    where, values = _filters(query)
+    if query.after:
+        where += " AND key < ?" if query.newest_first else " AND key > ?"
+        values.append(query.after)
+    order = " ORDER BY key DESC LIMIT ?" if query.newest_first else " ORDER BY key LIMIT ?"
+    values.append(max(query.limit, 0))  # SQLite takes a negative limit for none
+    found: list[_Columns] = connection.execute(_SELECT + where + order, values).fetchall()
+    return tuple(_row(query.kind, columns) for columns in found)
 
 
-def count(
-    connection: sqlite3.Connection,
-    kind: RowKind,
-    *,
-    conversation: ConversationId | None,
-    state: str | None,
-) -> int:
+def count(connection: sqlite3.Connection, query: Query) -> int:
     """Count the rows that fit."""
-    clauses, values = _filters(kind, conversation=conversation, state=state)
-    found: list[tuple[int]] = connection.execute(_COUNT + " AND ".join(clauses), values).fetchall()
+    where, values = _filters(query)
+    found: list[tuple[int]] = connection.execute(_COUNT + where, values).fetchall()
     return found[0][0]
 
 
@@ -149,20 +124,22 @@ def check(connection: sqlite3.Connection) -> str | None:
     return None if found[0][0] == "ok" else found[0][0]
 
 
-def _filters(
-    kind: RowKind, *, conversation: ConversationId | None, state: str | None
-) -> tuple[list[str], list[str | int]]:
-    """Return the clauses that every search has, and their values."""
+def _filters(query: Query) -> tuple[str, list[str | int]]:
+    """Return the condition of a query, and its values."""
     clauses = ["kind = ?"]
-    values: list[str | int] = [kind]
-    if conversation is not None:
+    values: list[str | int] = [query.kind]
+    if query.conversation is not None:
         clauses.append("conversation = ?")
-        values.append(conversation)
-    if state is not None:
-        # The index holds only rows with a state; this tells SQLite that it will do.
-        clauses.append("state = ? AND state <> ''" if state else "state = ?")
-        values.append(state)
-    return clauses, values
+        values.append(query.conversation)
+    for column, wanted in (("state", query.state), ("place", query.place)):
+        if wanted is not None:
+            # The index holds only rows that have one; this tells SQLite that it will do.
+            clauses.append(f"{column} = ? AND {column} <> ''" if wanted else f"{column} = ?")
+            values.append(wanted)
+    if query.due_before is not None:
+        clauses.append("due_at < ?")
+        values.append(to_microseconds(query.due_before))
+    return " AND ".join(clauses), values
 
 
 def _row(kind: RowKind, columns: _Columns) -> Row:

@@ -20,7 +20,7 @@ from zeroclaw.stores.sqlite.opening import (
     has_wal_reset_bug,
     open_for_writing,
 )
-from zeroclaw.stores.sqlite.reader import Query, Reader
+from zeroclaw.stores.sqlite.reader import Read, Reader
 from zeroclaw.stores.sqlite.reading import Reading
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Statistics, Writer
 
@@ -166,9 +166,9 @@ class SqliteStore(Reading):
             raise StoreUnusable(message)
         self._writer.put(job)
 
-    async def _read(self, query: Query[T]) -> T:
+    async def _read(self, read: Read[T]) -> T:
         async with self._places:
-            return await self._reader.read(query)
+            return await self._reader.read(read)
 
     def _free_places(self, count: int) -> None:
         for _ in range(count):
