@@ -105,7 +105,7 @@ from zeroclaw.provider import (
 )
 from zeroclaw.redact import without_credentials
 from zeroclaw.text.escape import escape_invisible, without_markup
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import Language, Localized, Sentence
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolFile, ToolOutput, ToolSpec
 from zeroclaw.value import Hidden, Value, field, replace
 
@@ -159,6 +159,7 @@ __all__ = [
     "Ignored",
     "Language",
     "LineStream",
+    "Localized",
     "Membership",
     "Menu",
     "MenuEntry",
@@ -191,6 +192,7 @@ __all__ = [
     "SecretReference",
     "Sender",
     "SentFile",
+    "Sentence",
     "Sighting",
     "Sought",
     "Spawned",

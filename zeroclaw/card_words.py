@@ -1,6 +1,7 @@
 """The fixed words of an approval card, in the language that is read where it is shown.
 
-A channel lays them out; what else stands on a card comes with it, in the same language.
+A channel lays them out; what else stands on a card comes with it, in the same language. Where a
+page or a terminal's client does so, `by_name` travels with the card.
 """
 
 from collections.abc import Mapping
@@ -23,6 +24,16 @@ _ENDED: Mapping[Literal["approved", "denied", "expired", "stopped"], Sentence] =
     "denied": catalogue.CARD_DENIED,
     "expired": catalogue.CARD_EXPIRED,
     "stopped": catalogue.CARD_STOPPED,
+}
+
+_PLAIN: Mapping[str, Sentence] = {
+    "is_open": catalogue.CARD_IS_OPEN,
+    "has_ended": catalogue.CARD_HAS_ENDED,
+    "time_is_up": catalogue.CARD_TIME_IS_UP,
+    "reason": catalogue.CARD_REASON,
+    "reason_hint": catalogue.CARD_REASON_HINT,
+    "because": catalogue.CARD_BECAUSE,
+    "hash": catalogue.CARD_HASH,
 }
 
 NAMELESS: Mapping[str, Sentence] = {
@@ -75,6 +86,32 @@ class CardWords:
     def by(self, who: str) -> str:
         """Return who ended it, as it follows `ended`; empty for nobody."""
         return catalogue.BY.to(self.language, who=by_whom(who)) if who else ""
+
+    def said(self, ending: Ending) -> str:
+        """Return how a question ended and by whom, without why."""
+        return self.ended(ending) + self.by(ending.by)
+
+    def by_name(self, count: int) -> Mapping[str, str]:
+        """Return the fixed words for whoever lays a card out elsewhere, by name.
+
+        What stands in braces is known only there and filled in there: a name, a time that is left.
+
+        Args:
+            count: Calls of the card that are still open.
+        """
+        words = {name: one.to(self.language) for name, one in _PLAIN.items()}
+        labels = {choice: self.label(choice) for choice in _LABELS}
+        return {
+            **words,
+            **labels,
+            "title": catalogue.CARD_TITLE.to(self.language, count=count),
+            "all_once": catalogue.CARD_ALL_ONCE.to(self.language, count=count),
+            "all_deny": catalogue.CARD_ALL_DENY.to(self.language, count=count),
+            "head": self.head("{who}", "{at}"),
+            "asked_by": catalogue.CARD_ASKED_BY.to(self.language, who="{who}"),
+            "denied_at": catalogue.CARD_DENIED_AT.to(self.language, at="{at}"),
+            "left": catalogue.CARD_LEFT.to(self.language, time="{time}"),
+        }
 
     def in_file(self) -> str:
         """Return what a card says whose calls stand whole in a file."""

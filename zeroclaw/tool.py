@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import Address, ConversationId, Principal
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Hidden, Value
 
 Effect = Literal["read", "write", "network", "exec"]
@@ -148,8 +149,11 @@ class Tool(Protocol):
         """
         ...
 
-    def describe(self, arguments: Arguments) -> str:
-        """Return one line for people: what this call would do; pure."""
+    def describe(self, arguments: Arguments) -> str | Localized:
+        """Return one line for people: what this call would do; pure.
+
+        A `Sentence` that is filled in is said in the language of each reader; see `line_of`.
+        """
         ...
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
@@ -173,3 +177,9 @@ class Tool(Protocol):
             ToolFailed: With a text for the model.
         """
         ...
+
+
+def line_of(tool: Tool, arguments: Arguments, language: Language) -> str:
+    """Return the tool's own line about a call as one reader is told it, on one line."""
+    line = tool.describe(arguments)
+    return " ".join((line if isinstance(line, str) else line.to(language)).split())

@@ -12,8 +12,9 @@ r"""Turn what stands in the chat into the lines that a client reads.
 
 An item comes whole and replaces the one of the same id: of two, the one with the higher number is
 newer. Numbers grow as long as the daemon runs. `cursor` is empty for what happens now. A card is
-`{asked_by, deadline_at, choices, calls: [{approval, number, tool, summary, arguments, why, scope,
-hash8, ending: null | {how, by, at, reason}}]}`.
+`{language, words, asked_by, deadline_at, choices, calls: [{approval, number, tool, summary,
+arguments, why, scope, hash8, ending: null | {how, said, at, reason}}]}`; all of it is in the card's
+language, `words` are its fixed words by name.
 
 Text stays Markdown, which reads well as it is. What a terminal would obey instead of showing
 (escape sequences, and signs that turn the reading direction round) is made visible: a model or a
@@ -27,6 +28,7 @@ from typing import Literal, assert_never
 
 from zeroclaw import (
     CardCall,
+    CardWords,
     CheckedReceipt,
     Ending,
     Outcome,
@@ -244,15 +246,20 @@ def _card(outcome: Outcome) -> dict[str, object]:
     # The gate asks about nothing larger; only a row of an earlier release can be.
     is_whole = sum(len(call.arguments) for call in calls) <= MOST_CHARS
     most_chars = MOST_CHARS if is_whole else MOST_CHARS // len(calls)
+    words = CardWords(outcome.card.language)
     return {
+        "language": words.language,
+        "words": words.by_name(len(outcome.card.calls) - len(endings)),
         "asked_by": escape_invisible(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
-        "calls": [_call(call, endings.get(call.approval), most_chars) for call in calls],
+        "calls": [_call(call, endings.get(call.approval), most_chars, words) for call in calls],
     }
 
 
-def _call(call: CardCall, ending: Ending | None, most_chars: int) -> dict[str, object]:
+def _call(
+    call: CardCall, ending: Ending | None, most_chars: int, words: CardWords
+) -> dict[str, object]:
     return {
         "approval": call.approval,
         "number": call.number,
@@ -262,7 +269,7 @@ def _call(call: CardCall, ending: Ending | None, most_chars: int) -> dict[str, o
         "why": escape_invisible(call.why),
         "scope": escape_invisible(call.scope),
         "hash8": call.hash8,
-        "ending": _ending(ending),
+        "ending": _ending(ending, words),
     }
 
 
@@ -274,12 +281,12 @@ def _capped(text: str, most_chars: int, made: Callable[[str], str] = visible) ->
     return f"{shown[:most_chars]}\n… not all of {len(text)} characters is shown …"
 
 
-def _ending(ending: Ending | None) -> dict[str, object] | None:
+def _ending(ending: Ending | None, words: CardWords) -> dict[str, object] | None:
     if ending is None:
         return None
     return {
         "how": ending.how,
-        "by": escape_invisible(ending.by),
+        "said": escape_invisible(words.said(ending)),
         "at": ending.at.isoformat(),
         "reason": escape_invisible(ending.reason),
     }

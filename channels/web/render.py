@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, assert_never
 
 from zeroclaw import (
+    CardWords,
     CheckedReceipt,
     Ending,
     Outcome,
@@ -217,7 +218,10 @@ def _receipt(one: CheckedReceipt) -> dict[str, object]:
 
 def _card(outcome: Outcome) -> dict[str, object]:
     endings = {ending.approval: ending for ending in outcome.endings}
+    words = CardWords(outcome.card.language)
     return {
+        "language": words.language,
+        "words": words.by_name(len(outcome.card.calls) - len(endings)),
         "asked_by": escape_invisible(outcome.card.asked_by),
         "deadline_at": outcome.card.deadline_at.isoformat(),
         "choices": list(outcome.card.choices),
@@ -231,19 +235,19 @@ def _card(outcome: Outcome) -> dict[str, object]:
                 "why": escape_invisible(call.why),
                 "scope": escape_invisible(call.scope),
                 "hash8": call.hash8,
-                "ending": _ending(endings.get(call.approval)),
+                "ending": _ending(endings.get(call.approval), words),
             }
             for call in outcome.card.calls
         ],
     }
 
 
-def _ending(ending: Ending | None) -> dict[str, object] | None:
+def _ending(ending: Ending | None, words: CardWords) -> dict[str, object] | None:
     if ending is None:
         return None
     return {
         "how": ending.how,
-        "by": escape_invisible(ending.by),
+        "said": escape_invisible(words.said(ending)),
         "at": ending.at.isoformat(),
         "reason": escape_invisible(ending.reason),
     }

@@ -15,7 +15,8 @@ from tests.contract.tool_implementations import IMPLEMENTATIONS, furnish
 from tests.fakes.tool_calls import Records, tool_context
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.host import processes
-from zeroclaw.tool import Arguments, Effect, Risk, Tool
+from zeroclaw.text.language import LANGUAGES
+from zeroclaw.tool import Arguments, Effect, Risk, Tool, line_of
 
 # What model endpoints understand of JSON Schema, and this house's tools keep to.
 WORDS = {
@@ -140,7 +141,7 @@ def test_the_card_gets_one_line(name: str) -> None:
         for key, value in good.items()
     }
     assert tool.describe(good) == tool.describe(good)
-    for line in (tool.describe(good), tool.describe(nasty)):
+    for line in (line_of(tool, one, language) for one in (good, nasty) for language in LANGUAGES):
         assert line.isprintable()
         assert 0 < len(line) < 1000
 

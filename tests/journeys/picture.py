@@ -40,7 +40,7 @@ async def take(directory: Path) -> None:
         )
         here.model.say("It was a **Thursday**, 1 January 1970.", round=1, key="weekday")
         await page.say("On which weekday did Unix time begin?")
-        await page.button("Approve").click()
+        await page.button("Approve once").click()
         await expect(page.answers).to_contain_text("1 January")
         (receipt,) = RECEIPT.findall(str(here.model.requests[-1].messages[-1]["content"]))
         here.model.say(f"I ran `date`: {receipt}", key="Prove it")
@@ -53,7 +53,7 @@ async def take(directory: Path) -> None:
             key="Keep it",
         )
         await page.say("Keep it in my notes.")
-        await expect(page.button("Approve")).to_be_visible()
+        await expect(page.button("Approve once")).to_be_visible()
         await expect(page.page.locator("#toast")).to_be_hidden()
         await page.page.screenshot(path=DOCS / "conversation.png", animations="disabled")
         console = await page.page.context.new_page()

@@ -81,11 +81,11 @@ async def test_a_call_is_approved_from_the_console_while_the_chat_waits(tmp_path
         await expect(console.cards.locator("time")).to_contain_text("left")
         await expect(console.page.get_by_role("link", name="Approvals")).to_contain_text("1")
         await console.shot("waiting")
-        await console.button("Approve").click()
+        await console.button("Approve once").click()
         await expect(console.told).to_have_text("approved: shell")
         await expect(console.cards).to_have_count(0)
         await expect(console.page.locator("#endings")).to_contain_text("by operator")
-        await expect(chat.cards).to_contain_text("Approved by operator")
+        await expect(chat.cards).to_contain_text("approved by operator")
         await expect(chat.answers).to_contain_text("Done.")
         await console.shot("approved")
 
@@ -94,7 +94,7 @@ async def test_a_reason_that_is_being_typed_survives_what_changes_meanwhile(tmp_
     """The page is renewed around it; sent, it stands on the card and reaches the model."""
     async with consoling(tmp_path) as (here, chat, console):
         await asks(here, chat, "rm -r all")
-        await console.page.get_by_text("Deny with a reason…").click()
+        await console.page.get_by_text("Deny, because …").click()
         await console.page.get_by_label("Reason", exact=True).fill("too much")
         here.model.say("What else?", key="meanwhile")
         await chat.say("meanwhile")
@@ -110,7 +110,7 @@ async def test_an_answer_that_is_being_given_survives_a_kill(tmp_path: Path) -> 
     """The page comes back by itself, with what was typed, and the new process takes it (P5)."""
     async with consoling(tmp_path) as (here, chat, console):
         await asks(here, chat, "rm -r all")
-        await console.page.get_by_text("Deny with a reason…").click()
+        await console.page.get_by_text("Deny, because …").click()
         await console.page.get_by_label("Reason", exact=True).fill("too much")
         token = console.cards.locator("input[name=token]").first
         before = await token.input_value()
@@ -128,11 +128,11 @@ async def test_a_press_that_nobody_hears_says_so_and_can_be_repeated(tmp_path: P
         await asks(here, chat, "true")
         await expect(console.cards).to_have_count(1)
         await here.daemon.kill()
-        await console.button("Approve").click()
+        await console.button("Approve once").click()
         await expect(console.cards).to_contain_text("the daemon can't be reached; press again")
         await here.daemon.start()
         await console.live()
-        await console.button("Approve").click()
+        await console.button("Approve once").click()
         await expect(console.told).to_have_text("approved: shell")
 
 
@@ -147,7 +147,7 @@ async def test_a_second_press_does_not_answer_the_call_that_slides_under_it(tmp_
             here.model.say("Done.", round=1, key=key)
             await chat.say(key)
             await expect(console.cards).to_have_count(len(tools))
-            approve = console.button("Approve").first
+            approve = console.button("Approve once").first
             box = await approve.bounding_box()
             assert box is not None
             at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -171,9 +171,9 @@ async def test_everything_can_be_done_with_keys_alone(tmp_path: Path) -> None:
         await console.page.keyboard.press("Tab")  # the whole call, which scrolls
         await console.page.keyboard.press("Tab")  # where it was asked
         await console.page.keyboard.press("Tab")
-        await expect(console.button("Approve")).to_be_focused()
+        await expect(console.button("Approve once")).to_be_focused()
         await console.page.keyboard.press("Enter")
-        await expect(chat.cards).to_contain_text("Approved by operator")
+        await expect(chat.cards).to_contain_text("approved by operator")
 
 
 async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ async def test_the_page_works_without_its_script(tmp_path: Path) -> None:
         )
         still = Console(page=await plain.new_page())
         await still.page.goto(console.page.url)
-        await still.button("Approve").click()
+        await still.button("Approve once").click()
         await expect(still.told).to_have_text("approved: shell")
-        await expect(chat.cards).to_contain_text("Approved by operator")
+        await expect(chat.cards).to_contain_text("approved by operator")
         await plain.close()
 
 
@@ -204,7 +204,7 @@ async def test_a_grant_is_revoked_and_the_next_call_asks_again(tmp_path: Path) -
         await console.button("Revoke").click()
         await expect(console.page.get_by_text("Nothing is granted")).to_be_visible()
         await asks(here, chat, "echo once", key="second")
-        await expect(chat.button("Approve")).to_be_visible()
+        await expect(chat.button("Approve once")).to_be_visible()
 
 
 async def test_conversations_are_read_with_their_receipts(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ async def test_a_damaged_chain_is_shown_as_damaged(tmp_path: Path) -> None:
     """Somebody wrote in the file: where it breaks is said and marked."""
     async with consoling(tmp_path) as (here, chat, console):
         await asks(here, chat, "true")
-        await console.button("Approve").click()
+        await console.button("Approve once").click()
         await expect(chat.answers).to_contain_text("Done.")
         await console.go("Audit")
         await expect(console.page.locator("#streams")).to_contain_text("intact")

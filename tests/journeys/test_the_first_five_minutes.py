@@ -50,7 +50,7 @@ async def talk(page: ChatPage) -> None:
     await page.say("Hi.")
     await expect(page.answers).to_have_count(1, timeout=MODEL_PATIENCE_MS)
     await page.say(tool_call())
-    await page.button("Approve").click(timeout=MODEL_PATIENCE_MS)
+    await page.button("Approve once").click(timeout=MODEL_PATIENCE_MS)
     await expect(page.receipts).to_have_count(1, timeout=MODEL_PATIENCE_MS)
     await expect(page.draft).to_have_count(0, timeout=MODEL_PATIENCE_MS)
 

@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.emulators.pages import Page, Pages
+from tests.fakes.german import english_in
 from tests.journeys.browsing import ChatPage, Desk, browsing
 from zeroclaw.host.control import request
 
@@ -143,9 +144,9 @@ async def test_an_approved_command_runs_and_leaves_a_receipt(tmp_path: Path) -> 
         await expect(page.page.locator("#typing")).to_be_hidden()
         await page.shot("card")
         here.model.say("Here it is.", round=1, key="look")
-        await page.button("Approve").click()
-        await expect(card).to_contain_text("Approved by operator")
-        await expect(page.button("Approve")).to_have_count(0)
+        await page.button("Approve once").click()
+        await expect(card).to_contain_text("approved by operator")
+        await expect(page.button("Approve once")).to_have_count(0)
         await expect(page.answers).to_have_text(["I look.\n\nHere it is."], use_inner_text=True)
         await expect(page.log.last).to_contain_text("Here it is.")
         result = str(here.model.requests[-1].messages[-1]["content"])
@@ -164,7 +165,7 @@ async def test_an_operator_runs_a_tool_without_a_model(tmp_path: Path) -> None:
     async with browsing(tmp_path) as here:
         page = await here.log_in()
         await page.say('/tool shell {"command": "echo by hand"}')
-        await page.button("Approve").click()
+        await page.button("Approve once").click()
         await expect(page.answers).to_contain_text("by hand")
         await expect(page.receipts).to_have_attribute("data-verdict", "valid")
         await page.shot("by-hand")
@@ -177,17 +178,58 @@ async def test_a_call_is_denied_with_a_reason(tmp_path: Path) -> None:
         page = await here.log_in()
         await asks_to_run(here, page, "rm -r everything")
         here.model.say("Then not.", round=1, key="look")
-        await page.button("Deny with a reason…").click()
+        await page.button("Deny, because …").click()
         await page.page.get_by_label("Reason").fill("that is too much")
         await page.shot("denying")
         await page.page.keyboard.press("Enter")
-        await expect(page.cards).to_contain_text("Denied by operator")
+        await expect(page.cards).to_contain_text("denied by operator")
         await expect(page.cards).to_contain_text("that is too much")
         await expect(page.answers).to_contain_text("Then not.")
         await page.shot("denied")
         result = str(here.model.requests[-1].messages[-1]["content"])
         assert "that is too much" in result
         assert "did not run" in result
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_german_card_is_german_on_the_page(tmp_path: Path) -> None:
+    """What is read, hovered over and read aloud, while the question is open and when it has ended."""
+    async with browsing(tmp_path, language="de") as here:
+        page = await here.log_in()
+        await asks_to_run(here, page, "true")
+        here.model.say("Dann nicht.", round=1, key="look")
+        article = page.cards.locator("article")
+        await expect(article).to_have_attribute("lang", "de")
+        await expect(article.locator("time")).to_contain_text("noch")
+        await page.button("Ablehnen, weil …").click()
+        await page.shot("german-card")
+        said = await in_words(page)
+        assert (
+            english_in(said.replace("supervised.effects", "").replace("supervised.risk", ""))
+            == set()
+        )
+        await page.page.get_by_label("Grund").fill("nein")
+        await page.page.keyboard.press("Enter")
+        await expect(page.cards).to_contain_text("abgelehnt von operator")
+        await expect(page.answers).to_contain_text("Dann nicht.")
+        await page.page.locator("#log > .card summary").click()
+        await page.shot("german-card-ended")
+        said = await in_words(page)
+        assert (
+            english_in(said.replace("supervised.effects", "").replace("supervised.risk", ""))
+            == set()
+        )
+
+
+async def in_words(page: ChatPage) -> str:
+    """All the words of a card: its text, without the call itself, titles, labels, hints."""
+    texts = [
+        await one.inner_text() for one in await page.cards.locator(":not(:has(*)):not(code)").all()
+    ]
+    for name in ("title", "aria-label", "placeholder"):
+        found = await page.cards.locator(f"[{name}]").all()
+        texts += [str(await one.get_attribute(name)) for one in found]
+    return "\n".join(texts)
 
 
 async def test_a_conversation_survives_a_kill(tmp_path: Path) -> None:
@@ -240,8 +282,8 @@ async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
         await page.connected("reconnecting")
         await here.daemon.start()
         await page.connected()
-        await page.button("Approve").click()
-        await expect(page.cards).to_contain_text("Approved by operator")
+        await page.button("Approve once").click()
+        await expect(page.cards).to_contain_text("approved by operator")
         await expect(page.answers).to_contain_text("Done.")
         assert "still here" in str(here.model.requests[-1].messages[-1]["content"])
         await expect(page.log).to_have_count(3)
@@ -251,7 +293,7 @@ async def test_a_card_survives_a_kill(tmp_path: Path) -> None:
 async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path: Path) -> None:
     """One message carries both (K4): it stands above its card until that is answered, then below."""
     asked = [re.compile(text) for text in ("look around", "I look", "needs your answer")]
-    told = [re.compile(text) for text in ("look around", "Approved", "I look.*Done")]
+    told = [re.compile(text) for text in ("look around", "approved", "I look.*Done")]
     async with browsing(tmp_path) as here:
         page = await here.log_in()
         await asks_to_run(here, page, "true")
@@ -259,7 +301,7 @@ async def test_a_question_stands_between_what_was_said_and_what_follows(tmp_path
         await expect(page.log).to_have_text(asked)
         await page.page.reload()
         await expect(page.log).to_have_text(asked)
-        await page.button("Approve").click()
+        await page.button("Approve once").click()
         await expect(page.log).to_have_text(told)
         await page.page.reload()
         await expect(page.log).to_have_text(told)
@@ -309,7 +351,7 @@ async def test_two_tabs_show_the_same(tmp_path: Path) -> None:
         await asks_to_run(here, two, "true")
         here.model.say("Then not.", round=1, key="look")
         await one.button("Deny").click()
-        await expect(two.cards).to_contain_text("Denied by operator")
+        await expect(two.cards).to_contain_text("denied by operator")
         await expect(two.answers).to_have_count(2)
         await expect(one.answers).to_have_count(2)
         await expect(one.log).to_have_count(5)
@@ -341,9 +383,9 @@ async def test_a_long_word_and_a_small_screen_are_no_trouble(tmp_path: Path) -> 
         await page.say(wide)
         await expect(page.answers.locator("table")).to_be_visible()
         await asks_to_run(here, page, f"echo {wide}")
-        await expect(page.button("Approve")).to_be_in_viewport()
+        await expect(page.button("Approve once")).to_be_in_viewport()
         await page.page.set_viewport_size({"width": 360, "height": 420})
-        await expect(page.button("Approve")).to_be_in_viewport()
+        await expect(page.button("Approve once")).to_be_in_viewport()
         await page.shot("small-and-dark")
         widths = await page.page.evaluate(
             "() => [document.documentElement.scrollWidth, document.getElementById('scroller').scrollWidth]"

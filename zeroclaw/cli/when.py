@@ -1,4 +1,4 @@
-"""Says when a change of the configuration's file holds."""
+"""Localized when a change of the configuration's file holds."""
 
 import asyncio
 from pathlib import Path

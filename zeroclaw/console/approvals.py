@@ -3,8 +3,9 @@
 Pure. What is shown of a call is what its card shows: whole, with its hash.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from zeroclaw.card_words import CardWords
 from zeroclaw.console.frame import Place, button, form
 from zeroclaw.console.markup import (
     Html,
@@ -18,8 +19,9 @@ from zeroclaw.console.markup import (
     pill,
     tag,
 )
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import Choice, ConversationId
 from zeroclaw.gate.approval import Approval, card_of, who
+from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
 MOST_SHOWN = 100
@@ -102,23 +104,21 @@ def _card(place: Place, asked: Asked) -> Html:
     )
 
 
+_WORDS = CardWords(ENGLISH)
+_LOOKS_OF_ANSWERS: Mapping[Choice, str] = {"once": "yes", "for_a_time": "", "deny": "no"}
 _HASH = "the beginning of the hash of exactly this call"
 
 
 def _answers(place: Place, one: Approval) -> Html:
     buttons = [
-        button(words, name="choice", value=choice, look=look)
-        for choice, words, look in (
-            ("once", "Approve", "yes"),
-            ("for_a_time", "Approve for a time", ""),
-            ("deny", "Deny", "no"),
-        )
+        button(_WORDS.label(choice), name="choice", value=choice, look=look)
+        for choice, look in _LOOKS_OF_ANSWERS.items()
         if choice in one.choices
     ]
     field = f"reason-{one.action}"
     reason = tag(
         "details",
-        tag("summary", "Deny with a reason…"),
+        tag("summary", _WORDS.label("deny_with_reason")),
         form(
             place,
             "approvals",
@@ -133,8 +133,8 @@ def _answers(place: Place, one: Approval) -> Html:
                 placeholder="why not, for the bot to read",
                 autocomplete="off",
             ),
-            button("Deny", name="choice", value="deny_with_reason", look="no"),
-            label="deny with a reason",
+            button(_WORDS.label("deny"), name="choice", value="deny_with_reason", look="no"),
+            label="deny, because",
             approval=one.id,
         ),
         id=f"why-{one.action}",

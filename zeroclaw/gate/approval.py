@@ -30,7 +30,7 @@ from zeroclaw.gate.policy import Reason, why_asked
 from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.store import Put, RowKind
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language
+from zeroclaw.text.language import ENGLISH, Language, Translations, translated
 from zeroclaw.value import Value, replace
 
 ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
@@ -65,6 +65,7 @@ class Approval(Value):
         approvers: Who is asked, as the policy calls them: `role:operator`, `person:ann`.
         requester_may_answer: Whether the requester may be the approver.
         summary: The tool's line about the call; it may be cut, and hides no more than that.
+        summaries: The same in other languages.
         arguments: The whole call for people, as `card_arguments` makes it.
         hidden: The references of the secrets that stand in the arguments, one for each place.
         scope: What "for a time" would let run; None where it is not offered.
@@ -98,6 +99,7 @@ class Approval(Value):
     deadline_at: datetime
     requester_may_answer: bool = True
     order: int = 0
+    summaries: Translations = ()
     choices: tuple[Choice, ...] = ALL_CHOICES
     reasons: tuple[Reason, ...] = ()
     hidden: tuple[str, ...] = ()
@@ -295,7 +297,7 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
                 approval=approval.id,
                 number=number_of(approval, place),
                 tool=approval.tool,
-                summary=approval.summary,
+                summary=summary_in(approval, language),
                 arguments=approval.arguments,
                 why=_why(approval, language),
                 scope=_scope(approval, language),
@@ -311,6 +313,11 @@ def card_of(approvals: Iterable[Approval], place: str) -> Card:
         ),
         language=language,
     )
+
+
+def summary_in(approval: Approval, language: Language) -> str:
+    """Return the tool's line about the call in one language."""
+    return translated(approval.summary, approval.summaries, language)
 
 
 def _why(approval: Approval, language: Language) -> str:

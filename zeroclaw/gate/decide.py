@@ -64,7 +64,8 @@ from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.resource import resource_form
 from zeroclaw.text import catalogue
-from zeroclaw.tool import Arguments, Tool, ToolContext
+from zeroclaw.text.language import ENGLISH, LANGUAGES, Language
+from zeroclaw.tool import Arguments, Tool, ToolContext, line_of
 from zeroclaw.value import Value, replace
 
 _Done = TypeVar("_Done")
@@ -326,7 +327,10 @@ class Gate:
             requester=action.principal,
             approvers=settings.approvers,
             requester_may_answer=settings.requester_may_answer,
-            summary=self._summary(ready),
+            summary=self._summary(ready, ENGLISH),
+            summaries=tuple(
+                (one, self._summary(ready, one)) for one in LANGUAGES if one != ENGLISH
+            ),
             arguments=shown.text,
             hidden=shown.hidden,
             scope=scope,
@@ -342,12 +346,12 @@ class Gate:
             deadline_at=at + timedelta(seconds=settings.approval_timeout_s),
         )
 
-    def _summary(self, ready: _Ready) -> str:
+    def _summary(self, ready: _Ready, language: Language) -> str:
         """Return the tool's line about the call; the tool's name alone where it says a secret."""
-        line = call_now(lambda: ready.tool.describe(ready.action.arguments))
-        said = "" if isinstance(line, Raised) else " ".join(line.split())
+        line = call_now(lambda: line_of(ready.tool, ready.action.arguments, language))
+        said = "" if isinstance(line, Raised) else line
         if not said or self._redactor.finds(said, known_only=True):
-            return f"run {ready.action.tool}"
+            return catalogue.WOULD_RUN_TOOL.to(language, tool=ready.action.tool)
         return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
 
     def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, query: Query) -> Denied:

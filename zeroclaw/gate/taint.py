@@ -16,7 +16,7 @@ from typing import Literal, assert_never, cast
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import ENGLISH, Language, Translations, translated
 from zeroclaw.value import Value
 
 MOST_SOURCES = 8
@@ -41,10 +41,12 @@ class Source(Value):
             text had written, `earlier` what an older release kept without a mark, `files` those
             of the workspace, unread.
         name: The call's own line, or what the sender calls a file; see `named`.
+        names: The same in other languages.
     """
 
     kind: Kind
     name: str = ""
+    names: Translations = ()
 
 
 class Taint(Value):
@@ -91,11 +93,16 @@ class Taint(Value):
         )
 
 
-def named(kind: Kind, name: str = "") -> Source:
+def named(kind: Kind, name: str = "", names: Translations = ()) -> Source:
     """Return a source whose name, which a stranger may have chosen, is one short line."""
+    others: Translations = tuple((language, _short(other)) for language, other in names)
+    return Source(kind=kind, name=_short(name), names=others)
+
+
+def _short(name: str) -> str:
     line = "".join(letter if letter.isprintable() else " " for letter in name[: 4 * NAME_CHARS])
     line = " ".join(line.split())
-    return Source(kind=kind, name=line if len(line) <= NAME_CHARS else f"{line[: NAME_CHARS - 1]}…")
+    return line if len(line) <= NAME_CHARS else f"{line[: NAME_CHARS - 1]}…"
 
 
 def joined(known: Iterable[Source], new: Iterable[Source]) -> tuple[Source, ...]:
@@ -109,13 +116,14 @@ def in_words(sources: Iterable[Source], language: Language) -> str:
 
 
 def _in_words(source: Source, language: Language) -> str:
+    name = translated(source.name, source.names, language)
     match source.kind:
         case "result":
-            return catalogue.UNTRUSTED_RESULT.to(language, name=source.name)
+            return catalogue.UNTRUSTED_RESULT.to(language, name=name)
         case "kept":
-            return catalogue.UNTRUSTED_KEPT.to(language, name=source.name)
+            return catalogue.UNTRUSTED_KEPT.to(language, name=name)
         case "attachment":
-            return catalogue.UNTRUSTED_ATTACHMENT.to(language, name=source.name)
+            return catalogue.UNTRUSTED_ATTACHMENT.to(language, name=name)
         case "quoted":
             return catalogue.UNTRUSTED_QUOTED.to(language)
         case "earlier":
@@ -126,18 +134,25 @@ def _in_words(source: Source, language: Language) -> str:
             assert_never(source.kind)
 
 
-def of_result(facts: ToolFacts, taint: Taint, line: str, *, marked: bool) -> tuple[Source, ...]:
+def of_result(
+    facts: ToolFacts, taint: Taint, lines: Mapping[Language, str], *, marked: bool
+) -> tuple[Source, ...]:
     """Return what a result adds to the untrusted text.
 
     Args:
         facts: Of the tool that ran.
         taint: As the call ran.
-        line: The tool's own line about the call.
+        lines: The tool's own line about the call, in every language.
         marked: The tool said itself that it returns such text.
     """
     if marked or "network" in facts.effects:
-        return (named("result", line),)
-    return (named("kept", line),) if taint.is_workspace_changed else ()
+        kind = "result"
+    elif taint.is_workspace_changed:
+        kind = "kept"
+    else:
+        return ()
+    others: Translations = tuple((one, line) for one, line in lines.items() if one != ENGLISH)
+    return (named(kind, lines[ENGLISH], others),)
 
 
 def changes_workspace(facts: ToolFacts, taint: Taint, *, is_in_message: bool) -> bool:

@@ -216,7 +216,11 @@ class Answers:
                 until = wording.ended(one, language)
                 who = approvals.who(one.approvers, language)
                 whom = "" if may else catalogue.WAITING_FOR_WHOM.to(language, who=who)
-                what = f": {escape_invisible(one.summary)}" if address.direct or number else ""
+                what = (
+                    f": {escape_invisible(approvals.summary_in(one, language))}"
+                    if address.direct or number
+                    else ""
+                )
                 lines.append(f"- {name} `{one.tool}`{what}, {until}{whom}")
         lines += [f"- {line}" for line in await self._questions.lines(address, principal)]
         return "\n".join(lines) or catalogue.NOTHING_WAITS.to(language)

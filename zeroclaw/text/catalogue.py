@@ -808,6 +808,51 @@ PAIR_PUT_OUT = Sentence(
     de="{name}{roles}: ausgeschlossen von {who}, {at}",
 )
 
+# --- what a call would do: the tools' own lines, on cards and in lists -----------------------------
+
+WOULD_RUN_TOOL = Sentence(en="run {tool}", de="{tool} ausführen")
+WOULD_RUN_OFFLINE = Sentence(
+    en="run {command} in the sandbox, without network",
+    de="{command} in der Sandbox ausführen, ohne Netz",
+)
+WOULD_RUN_ONLINE = Sentence(
+    en="run {command} in the sandbox, with network",
+    de="{command} in der Sandbox ausführen, mit Netz",
+)
+WOULD_RUN_UNBOXED = Sentence(
+    en="run {command} WITHOUT a sandbox, as the user that the daemon runs as",
+    de="{command} OHNE Sandbox ausführen, als der Benutzer, unter dem der Daemon läuft",
+)
+WOULD_FETCH = Sentence(en="fetch {url}", de="{url} abrufen")
+WOULD_READ = Sentence(en="read {path}", de="{path} lesen")
+WOULD_LIST = Sentence(en="list {path}", de="{path} auflisten")
+WOULD_SEARCH = Sentence(en="search {path} for {pattern}", de="{path} nach {pattern} durchsuchen")
+WOULD_WRITE = Sentence(
+    en="write {number} characters to {path}",
+    de="{number} Zeichen in {path} schreiben",
+    one=Sentence(en="write 1 character to {path}", de="1 Zeichen in {path} schreiben"),
+)
+WOULD_EDIT = Sentence(
+    en="edit {path}: {old} becomes {new}", de="{path} ändern: aus {old} wird {new}"
+)
+WOULD_SEND = Sentence(
+    en="send {path} to this chat{name}{words}", de="{path} in diesen Chat schicken{name}{words}"
+)
+WOULD_SEND_AS = Sentence(en=" as {name}", de=" als {name}")
+WOULD_SEND_SAYING = Sentence(en=", saying {words}", de=", mit den Worten {words}")
+WOULD_REMEMBER = Sentence(en="remember {text}", de="{text} merken")
+WOULD_RECALL = Sentence(en="recall notes with {words}", de="Notizen mit {words} nachschlagen")
+WOULD_RECALL_NEWEST = Sentence(en="recall the newest notes", de="die neuesten Notizen nachschlagen")
+WOULD_FORGET_NOTE = Sentence(en="forget note {number}", de="Notiz {number} vergessen")
+WOULD_READ_RESULT = Sentence(
+    en="read on in the earlier result {id}", de="im früheren Ergebnis {id} weiterlesen"
+)
+WOULD_SEARCH_RESULT = Sentence(
+    en="look for {word} in the earlier result {id}",
+    de="im früheren Ergebnis {id} nach {word} suchen",
+)
+WOULD_READ_ATTACHMENT = Sentence(en="read attachment {id}", de="Anhang {id} lesen")
+
 # --- the fixed words of a card -------------------------------------------------------------------
 
 CARD_HEAD = Sentence(
@@ -826,6 +871,28 @@ CARD_HIDES = Sentence(
         en="one secret is not shown; where it stands the arguments say {references}",
         de="ein Geheimnis ist nicht gezeigt; wo es steht, sagen die Argumente {references}",
     ),
+)
+CARD_TITLE = Sentence(
+    en="{count} calls need your answer",
+    de="{count} Aufrufe brauchen deine Antwort",
+    one=Sentence(en="A call needs your answer", de="Ein Aufruf braucht deine Antwort"),
+)
+CARD_ASKED_BY = Sentence(en="asked by {who}", de="auf Anfrage von {who}")
+CARD_IS_OPEN = Sentence(en="a question", de="eine Frage")
+CARD_HAS_ENDED = Sentence(en="an answered question", de="eine beantwortete Frage")
+CARD_DENIED_AT = Sentence(en="denied at {at}", de="abgelehnt am {at}")
+CARD_LEFT = Sentence(en="{time} left", de="noch {time}")
+CARD_TIME_IS_UP = Sentence(en="time is up", de="die Zeit ist um")
+CARD_ALL_ONCE = Sentence(en="Approve all {count}", de="Alle {count} freigeben")
+CARD_ALL_DENY = Sentence(en="Deny all {count}", de="Alle {count} ablehnen")
+CARD_REASON = Sentence(en="Reason", de="Grund")
+CARD_REASON_HINT = Sentence(
+    en="why not, for the bot to read", de="warum nicht; der Bot liest es mit"
+)
+CARD_BECAUSE = Sentence(en="because …", de="weil …")
+CARD_HASH = Sentence(
+    en="the beginning of the hash of exactly this call",
+    de="der Anfang der Prüfsumme genau dieses Aufrufs",
 )
 CARD_BY_NUMBER = Sentence(
     en="/approve {number} or /deny {number}",

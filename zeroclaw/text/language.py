@@ -32,6 +32,25 @@ class Localized(Protocol):
 
 Fact = str | int | Localized
 
+Translations = tuple[tuple[Language, str], ...]
+"""What a stored text is in languages other than its own; rows of an earlier release have none."""
+
+
+def translated(text: str, others: Translations, language: Language) -> str:
+    """Return a stored text in one language, as it is where that is not known."""
+    return dict(others).get(language, text)
+
+
+class Grouped(Value):
+    """A whole number whose digits are grouped by thousands."""
+
+    number: int
+
+    def to(self, language: Language) -> str:
+        """Return it as it is written there; see `Localized`."""
+        shown = f"{self.number:,}"
+        return shown.replace(",", ".") if language == "de" else shown
+
 
 class Sentence(Value):
     """What the bot says, with `{facts}` still to be filled in.

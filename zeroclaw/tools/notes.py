@@ -18,6 +18,8 @@ from pydantic import Field
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.redact import holds_marker
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     Model,
@@ -154,7 +156,7 @@ class NoteTool(Value, Generic[Model]):
 
     spec: ToolSpec
     model: type[Model]
-    line: Callable[[Model], str]
+    line: Callable[[Model], Localized]
     work: Callable[[Model, str, ToolContext], Awaitable[ToolOutput]]
     fault: Callable[[Model], str] = lambda _: ""
 
@@ -165,7 +167,7 @@ class NoteTool(Value, Generic[Model]):
             raise ToolArgumentsInvalid((fault,))
         return dump(parsed)
 
-    def describe(self, arguments: Arguments) -> str:
+    def describe(self, arguments: Arguments) -> Localized:
         """Return what the call would do."""
         return self.line(parse(self.model, arguments))
 
@@ -207,7 +209,7 @@ def tools(settings: NotesSettings) -> tuple[Tool, ...]:
                 effect="write",
             ),
             model=RememberArguments,
-            line=lambda asked: f"remember {quoted(asked.text)}",
+            line=lambda asked: catalogue.WOULD_REMEMBER.about(text=quoted(asked.text)),
             work=notes.remember,
             fault=lambda asked: (
                 f"text: must be at most {most:,} characters"
@@ -235,7 +237,7 @@ def tools(settings: NotesSettings) -> tuple[Tool, ...]:
                 effect="write",
             ),
             model=ForgetArguments,
-            line=lambda asked: f"forget note {asked.number}",
+            line=lambda asked: catalogue.WOULD_FORGET_NOTE.about(number=asked.number),
             work=notes.forget,
         ),
     )
@@ -257,8 +259,10 @@ def _spec(name: str, description: str, model: type[Model], *, effect: Effect) ->
     )
 
 
-def _recall_line(asked: RecallArguments) -> str:
-    return f"recall notes with {quoted(asked.words)}" if asked.words else "recall the newest notes"
+def _recall_line(asked: RecallArguments) -> Localized:
+    if asked.words:
+        return catalogue.WOULD_RECALL.about(words=quoted(asked.words))
+    return catalogue.WOULD_RECALL_NEWEST
 
 
 class _Notes:

@@ -13,6 +13,8 @@ from pydantic import Field
 
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import ToolArguments, counted, dump, parse, quoted, schema
 from zeroclaw.value import Value
@@ -107,11 +109,13 @@ class ReadResult:
             raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
         return {**dump(parsed), "limit": parsed.limit or most}
 
-    def describe(self, arguments: Arguments) -> str:
+    def describe(self, arguments: Arguments) -> Localized:
         """Return which result would be read."""
         asked = parse(ReadArguments, arguments)
-        what = f"look for {quoted(asked.word)} in" if asked.word else "read on in"
-        return f"{what} the earlier result {quoted(asked.id)}"
+        if asked.word:
+            word = quoted(asked.word)
+            return catalogue.WOULD_SEARCH_RESULT.about(word=word, id=quoted(asked.id))
+        return catalogue.WOULD_READ_RESULT.about(id=quoted(asked.id))
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
         """Return the conversation whose results these are."""

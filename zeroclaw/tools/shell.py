@@ -19,6 +19,8 @@ from zeroclaw.host.processes import Captured, Ended, OutputCaps
 from zeroclaw.host.protected import Protected, find, rules
 from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
 from zeroclaw.secret_names import names_secrets
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ToolArguments,
@@ -111,10 +113,15 @@ class Shell:
         usual = min(self._settings.timeout_s, self._settings.most_timeout_s)
         return {**dump(parsed), "timeout_s": parsed.timeout_s or usual}
 
-    def describe(self, arguments: Arguments) -> str:
+    def describe(self, arguments: Arguments) -> Localized:
         """Return the command's beginning and where it would run."""
-        command = parse(ShellArguments, arguments).command
-        return f"run {quoted(command)} {self._where()}"
+        command = quoted(parse(ShellArguments, arguments).command)
+        if self._system is None:
+            return catalogue.WOULD_RUN_UNBOXED.about(command=command)
+        is_online = self._settings.network
+        return (catalogue.WOULD_RUN_ONLINE if is_online else catalogue.WOULD_RUN_OFFLINE).about(
+            command=command
+        )
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
         """Return what the sandbox grants; the same for every command."""
@@ -131,11 +138,6 @@ class Shell:
             text=f"{_ending(ended, parsed.timeout_s, self._settings.caps)}\n{_shown(ended.output)}",
             is_error=ended.ending != "exited",
         )
-
-    def _where(self) -> str:
-        if self._system is None:
-            return "WITHOUT a sandbox, as the user that the daemon runs as"
-        return f"in the sandbox, {'with' if self._settings.network else 'without'} network"
 
     async def _run(self, parsed: ShellArguments, workspace: Path, context: ToolContext) -> Ended:
         settings = self._settings

@@ -21,7 +21,8 @@ from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, Write, find_all
-from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput
+from zeroclaw.text.language import LANGUAGES, Language
+from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.files_out import judged
@@ -165,11 +166,13 @@ class Calls:
         self, tool: Tool, frozen: Frozen, returned: ToolOutput | Raised, taint: Taint
     ) -> tuple[Source, ...]:
         """Return where untrusted text in a result came from; a failure may hold foreign words."""
-        line = call_now(lambda: tool.describe(frozen.action.arguments))
-        name = tool.spec.name if isinstance(line, Raised) else line[:REDACTED_CHARS]
+        lines: dict[Language, str] = {}
+        for language in LANGUAGES:
+            line = call_now(partial(line_of, tool, frozen.action.arguments, language))
+            name = tool.spec.name if isinstance(line, Raised) else line[:REDACTED_CHARS]
+            lines[language] = self._rooms.redactor.redact(name)
         marked = isinstance(returned, ToolOutput) and returned.untrusted
-        said = self._rooms.redactor.redact(name)
-        return of_result(facts_of(tool.spec), taint, said, marked=marked)
+        return of_result(facts_of(tool.spec), taint, lines, marked=marked)
 
     def is_cancellable(self, action: ActionId) -> bool:
         """Tell whether stopping this call does no harm, as it does not when it has ended."""

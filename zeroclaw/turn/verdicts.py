@@ -21,7 +21,8 @@ from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.text.language import Language
+from zeroclaw.text.language import ENGLISH, Language
+from zeroclaw.tool import line_of
 from zeroclaw.turn.desk import Desk
 from zeroclaw.turn.issued import Issued
 from zeroclaw.turn.results import OUTCOMES
@@ -84,8 +85,8 @@ class Verdicts:
     def _summary(self, action: Action) -> str:
         """Return a tool's own line about a call, as it stood on its card."""
         tool = self._rooms.tools.get(action.tool)
-        line = "" if tool is None else call_now(lambda: tool.describe(action.arguments))
-        said = "" if isinstance(line, Raised) else " ".join(line.split())
+        line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
+        said = "" if isinstance(line, Raised) else line
         shown = escape_invisible(receipt.defang(self._rooms.redactor.redact(said)))
         return shown if len(shown) <= MOST_SUMMARY_CHARS else f"{shown[: MOST_SUMMARY_CHARS - 1]}…"
 

@@ -2,7 +2,10 @@
 
 import { element, inline, coded } from "./markdown.js";
 
-const ENDED = { approved: "Approved", denied: "Denied", expired: "Expired", stopped: "Stopped" };
+/* Fill a card's own words in: they come with it, in the language that is read here. */
+function filled(words, facts) {
+  return words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
+}
 
 /* Draw a card into its list item; `answer(approval, choice, reason, card)` is awaited by buttons. */
 export function drawCard(node, item, answer) {
@@ -19,22 +22,29 @@ export function drawCard(node, item, answer) {
   for (const one of panel.querySelectorAll("details")) {
     one.open = unfolded.has(one.closest("section").dataset.approval);
   }
-  panel.setAttribute("aria-label", open.length ? "a question" : "an answered question");
-  if (open.length) panel.prepend(head(card, open.length));
-  if (open.length > 1) panel.append(all(open, item.id, answer));
+  panel.lang = card.language;
+  panel.setAttribute("aria-label", open.length ? card.words.is_open : card.words.has_ended);
+  if (open.length) panel.prepend(head(card));
+  if (open.length > 1) panel.append(all(open, card, item.id, answer));
   const focused = node.contains(document.activeElement) ? document.activeElement.id : "";
   node.replaceChildren(panel);
   if (focused) document.getElementById(focused)?.focus();
 }
 
-function head(card, count) {
-  const title = count > 1 ? `${count} calls need your answer` : "A call needs your answer";
+function head(card) {
   const left = element("time", { dateTime: card.deadline_at });
   left.dataset.deadline = card.deadline_at;
-  left.title = `denied at ${new Date(card.deadline_at).toLocaleString()}`;
+  left.dataset.left = card.words.left;
+  left.dataset.over = card.words.time_is_up;
+  const at = new Date(card.deadline_at).toLocaleString(card.language);
+  left.title = filled(card.words.denied_at, { at });
   countDown(left);
-  return element("header", {}, element("h2", {}, title),
-    element("p", { className: "asked" }, `asked by ${card.asked_by} · `, left));
+  return element("header", {}, element("h2", {}, card.words.title),
+    element("p", { className: "asked" }, `${askedBy(card)} · `, left));
+}
+
+function askedBy(card) {
+  return filled(card.words.asked_by, { who: card.asked_by });
 }
 
 /* Keep every open deadline's line true; called once a second. */
@@ -43,10 +53,10 @@ export function countDown(...lines) {
   for (const line of found) {
     const seconds = Math.max(0, Math.round((Date.parse(line.dataset.deadline) - Date.now()) / 1000));
     const minutes = Math.floor(seconds / 60);
-    const shown = seconds >= 3600
-      ? `${Math.floor(minutes / 60)} h ${minutes % 60} min left`
-      : `${minutes}:${String(seconds % 60).padStart(2, "0")} left`;
-    line.textContent = seconds ? shown : "time is up";
+    const time = seconds >= 3600
+      ? `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+      : `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
+    line.textContent = seconds ? filled(line.dataset.left, { time }) : line.dataset.over;
     line.dataset.soon = String(seconds <= 60);
   }
 }
@@ -59,22 +69,21 @@ function section(call, card, id, answer, written) {
   const whole = [
     element("pre", { tabIndex: 0 }, element("code", {}, call.arguments)),
     element("p", { className: "because" }, element("span", {}, ...inline(call.why)),
-      element("span", { className: "hash", title: "the beginning of the hash of exactly this call" }, call.hash8)),
+      element("span", { className: "hash", title: card.words.hash }, call.hash8)),
     ...(call.scope ? [element("p", { className: "because" }, element("span", {}, ...inline(call.scope)))] : []),
   ];
   const made = call.ending
-    ? element("section", {}, summary, ...ending(call.ending, card.asked_by, whole))
+    ? element("section", {}, summary, ...ending(call.ending, card, whole))
     : element("section", {}, summary, ...whole, buttons(call, card, id, answer, written));
   made.dataset.approval = call.approval;
   return made;
 }
 
 /* How a call ended, with the whole call folded away behind it. */
-function ending(ended, asker, whole) {
-  const by = ended.by ? ` by ${ended.by}` : "";
-  const at = new Date(ended.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const line = element("summary", { className: "ending" }, element("strong", {}, ENDED[ended.how]),
-    `${by} · ${at} · asked by ${asker}`);
+function ending(ended, card, whole) {
+  const at = new Date(ended.at).toLocaleTimeString(card.language, { hour: "2-digit", minute: "2-digit" });
+  const line = element("summary", { className: "ending" }, element("strong", {}, ended.said),
+    ` · ${at} · ${askedBy(card)}`);
   line.dataset.how = ended.how;
   const folded = element("details", {}, line, ...whole);
   return ended.reason ? [folded, element("q", { className: "reason" }, ended.reason)] : [folded];
@@ -94,10 +103,10 @@ function buttons(call, card, id, answer, written) {
     made.addEventListener("click", () => press(choice));
     row.append(made);
   };
-  add("once", "Approve", "yes");
-  add("for_a_time", "Approve for a time", "");
-  add("deny", "Deny", "no");
-  const more = element("button", { type: "button", className: "quiet" }, "Deny with a reason…");
+  add("once", card.words.once, "yes");
+  add("for_a_time", card.words.for_a_time, "");
+  add("deny", card.words.deny, "no");
+  const more = element("button", { type: "button", className: "quiet" }, card.words.deny_with_reason);
   more.dataset.choice = "deny_with_reason";
   more.setAttribute("aria-expanded", String(!because.hidden));
   more.addEventListener("click", () => {
@@ -112,11 +121,11 @@ function buttons(call, card, id, answer, written) {
 function reasonLine(call, card, press, written) {
   const field = element("input", {
     type: "text", id: `reason-${call.approval}`, maxLength: 2000, value: written?.value ?? "",
-    placeholder: "why not, for the bot to read", autocomplete: "off",
+    placeholder: card.words.reason_hint, autocomplete: "off",
   });
-  const label = element("label", { className: "unseen", htmlFor: field.id }, "Reason");
+  const label = element("label", { className: "unseen", htmlFor: field.id }, card.words.reason);
   const made = element("form", { className: "because-not", hidden: written?.form?.hidden ?? true },
-    label, field, element("button", { type: "submit", className: "no" }, "Deny"));
+    label, field, element("button", { type: "submit", className: "no" }, card.words.deny));
   made.addEventListener("submit", (event) => {
     event.preventDefault();
     press("deny", field.value.trim());
@@ -124,7 +133,7 @@ function reasonLine(call, card, press, written) {
   return made;
 }
 
-function all(open, id, answer) {
+function all(open, card, id, answer) {
   const trouble = element("p", { className: "trouble", hidden: true });
   const row = element("div", { className: "buttons" });
   const add = (label, className, choice) => {
@@ -135,8 +144,8 @@ function all(open, id, answer) {
     }));
     row.append(made);
   };
-  add(`Approve all ${open.length}`, "yes", "once");
-  add(`Deny all ${open.length}`, "no", "deny");
+  add(card.words.all_once, "yes", "once");
+  add(card.words.all_deny, "no", "deny");
   return element("footer", {}, row, trouble);
 }
 

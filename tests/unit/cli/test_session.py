@@ -190,7 +190,7 @@ async def test_a_letter_answers_the_one_open_call(tmp_path: Path) -> None:
         group.create_task(sitting.run())
         await sitting.sees("» ")
         ref = await bot.channel.ask(OPERATOR, CARD)
-        await sitting.sees("a = approve once")
+        await sitting.sees("a = Approve once")
         sitting.keyboard.press("T")
         assert await bot.came.get() == Pressed(
             approval=ApprovalId("a1"), choice="for_a_time", card=ref

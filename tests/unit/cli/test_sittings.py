@@ -52,7 +52,7 @@ def test_the_demo_shows_a_draft_a_card_and_a_receipt(short: Path) -> None:
     done = zeroclaw(short, "demo", "--auto")
     assert (done.returncode, done.stderr) == (0, "")
     order = [
-        "┌ may this run? asked by operator",
+        "┌ operator asks; answer until ",
         "✓ 1  write_file approved by operator",
         "> claw in the cold tide",
         "⚠️ false receipt",
@@ -157,7 +157,7 @@ async def test_a_chat_that_is_killed_takes_its_daemon_with_it(
 
 async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> None:
     """While a call waits for an approval that nobody can give any more."""
-    demo = await begun(short, "demo", typed="", shows="a = approve once")
+    demo = await begun(short, "demo", typed="", shows="a = Approve once")
     daemon = daemon_of(await asyncio.to_thread(only_one_in, short) / "data")
     demo.kill()
     await death_of(daemon)
@@ -166,7 +166,7 @@ async def test_a_demo_that_is_killed_takes_its_daemon_with_it(short: Path) -> No
 
 async def test_a_demo_whose_daemon_is_killed_says_so(short: Path) -> None:
     """And points to no file, for its directory is thrown away (P10)."""
-    shows, errors = "a = approve once", asyncio.subprocess.PIPE
+    shows, errors = "a = Approve once", asyncio.subprocess.PIPE
     demo = await begun(short, "demo", typed="", shows=shows, errors=errors)
     os.kill(daemon_of(await asyncio.to_thread(only_one_in, short) / "data"), signal.SIGKILL)
     _, said = await demo.communicate()

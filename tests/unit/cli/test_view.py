@@ -58,7 +58,7 @@ def card(*calls: Line, number: int = 1) -> Line:
 
 
 def ended(how: str, by: str = "ann", reason: str = "") -> Line:
-    return {"how": how, "by": by, "at": AT, "reason": reason}
+    return {"how": how, "said": f"{how} by {by}" if by else how, "at": AT, "reason": reason}
 
 
 def live_view(ink: Ink, *before: Line, history: int = 10) -> View:
@@ -107,7 +107,7 @@ def test_what_comes_between_does_not_tear_an_answer() -> None:
     """The rest of it follows below, marked as the rest."""
     view = live_view(SCREEN)
     view.take(item("One.", draft=True))
-    assert view.take(card(call(1))).startswith("\n┌ may this run?")
+    assert view.take(card(call(1))).startswith("\n┌ ann asks; answer until")
     assert view.take(item("One. Two.", number=2)) == "● … Two.\n"
     assert view.take(item("One. Two.", number=3)) == ""
 
@@ -136,7 +136,7 @@ def test_the_snapshot_shows_the_last_messages_and_what_is_still_going_on() -> No
     ):
         assert view.take(line) == ""
     shown = view.take({"type": "live", "number": 0})
-    assert shown.startswith("» hi\n─── now ───\n┌ may this run?")
+    assert shown.startswith("» hi\n─── now ───\n┌ ann asks; answer until")
     assert shown.endswith("● grow")
     assert "old" not in shown
     assert ([one.number for one in view.open_calls], view.answered) == ([1], 0)
@@ -159,14 +159,14 @@ def test_a_card_shows_the_call_and_how_to_answer() -> None:
     """A single open call takes a letter, several take numbers (P5)."""
     view = live_view(SCREEN)
     shown = view.take(card(call(1)))
-    assert [line.partition(", until")[0] for line in shown.splitlines()] == [
-        "┌ may this run? asked by ann",
+    assert [line.partition(" until")[0] for line in shown.splitlines()] == [
+        "┌ ann asks; answer",
         "│ 1  shell  run `ls`  #0a1b2c3d",
         "│    it does more than read",
         "│    {",
         '│      "command": "ls"',
         "│    }",
-        "└ a = approve once · t = approve for a time · d = deny · /deny 1 because …",
+        "└ a = Approve once · t = Approve for a time · d = Deny · /deny 1 because …",
     ]
     two = live_view(SCREEN).take(card(call(1), call(2)))
     assert two.splitlines()[-1] == "└ /approve 1 2 · /deny 1 because …"

@@ -63,7 +63,7 @@ async def test_a_question_is_answered_from_the_page_by_the_one_door(world: World
         assert house.card().calls[0].number == 1
         assert card.every("h3")[0].words.startswith("poke")
         assert "Approvals 1 waiting" in page.by_id("sections").words
-        page = await visitor.send(answer_of(page), "Approve")
+        page = await visitor.send(answer_of(page), "Approve once")
         assert page.by_id("told").words == "approved: poke"
         assert "approved poke" in page.by_id("ended").words
         assert house.endings() == [("approved", "operator")]
@@ -101,7 +101,7 @@ async def test_an_answer_that_comes_too_late_says_how_it_ended(world: World) -> 
         await asked(visitor.house)
         form = answer_of(await visitor.page("approvals"))
         await visitor.house.press("deny")
-        page = await visitor.send(form, "Approve")
+        page = await visitor.send(form, "Approve once")
         assert page.by_id("told").words == "already denied by Ada"
         assert world.poke.runs == []
 
@@ -110,7 +110,7 @@ async def test_a_question_of_nobody_is_told_so(world: World) -> None:
     async with visiting(world) as visitor:
         await asked(visitor.house)
         form = answer_of(await visitor.page("approvals"))
-        page = await visitor.send(form, "Approve", approval="nobody-asks")
+        page = await visitor.send(form, "Approve once", approval="nobody-asks")
         assert page.by_id("told").words == "nobody asks this any more"
 
 

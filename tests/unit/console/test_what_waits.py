@@ -50,7 +50,11 @@ def test_only_answers_that_are_offered_have_a_button() -> None:
     """What can't be named can't be granted for a time; a number of another chat is not shown."""
     one = approval(choices=("once", "deny", "deny_with_reason"))
     page = whole("approvals", approvals(PLACE, [Asked(approval=one, where="")], []))
-    assert [b.words for b in page.by_id("card-01A").every("button")] == ["Approve", "Deny", "Deny"]
+    assert [b.words for b in page.by_id("card-01A").every("button")] == [
+        "Approve once",
+        "Deny",
+        "Deny",
+    ]
     assert page.by_id("call-01A").words.startswith("shell")
     assert HERE in page.by_id("card-01A").links()
 

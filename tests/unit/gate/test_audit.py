@@ -86,7 +86,7 @@ def test_an_entry_is_read_as_it_was_written() -> None:
     assert (read(body), head_of(body)) == (written, head)
 
 
-def test_a_tool_that_has_no_utf_8_is_spelled_out() -> None:
+def test_a_tool_that_has_no_utf_8_is_escape_invisible() -> None:
     """A malformed call is audited too, whatever the model called it."""
     body, _ = link(GENESIS, entry(Kind.PROPOSED, tool="\ud800x"))
     written = read(body)

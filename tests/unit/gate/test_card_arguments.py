@@ -76,7 +76,7 @@ def test_nothing_is_hidden_by_its_shape(command: str) -> None:
         ("a\u3164b", r"a\u3164b"),
     ],
 )
-def test_a_letter_that_passes_for_a_latin_one_is_spelled_out(said: str, shows: str) -> None:
+def test_a_letter_that_passes_for_a_latin_one_is_escape_invisible(said: str, shows: str) -> None:
     """Within a word that has Latin letters; a word of its own script stays as it is."""
     text = shown({"command": said}).text
     assert text == f'{{\n  "command": "{shows}"\n}}'

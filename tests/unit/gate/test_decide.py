@@ -131,6 +131,7 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
         approvers=("person:ann",),
         requester_may_answer=False,
         summary="run write_file",
+        summaries=(("de", "write_file ausführen"),),
         arguments='{\n  "path": "a",\n  "text": "the password is ⟦{env="FISH"}⟧"\n}',
         hidden=('{env="FISH"}',),
         scope=scope_of(frozen.action, facts_of(WRITE.spec), 3600),

@@ -16,7 +16,7 @@ from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.sandbox import Broken, System, Working, look_around
-from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput
+from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.tools import attachments
 from zeroclaw.tools.attachments import (
     AttachmentsSettings,
@@ -427,7 +427,7 @@ async def test_nobody_reads_the_files_of_another_conversation() -> None:
     output = await reading.run({"id": 1}, theirs)
     assert output.text == "there is no attachment 1 here; a message lists its files by number"
     assert await reading.resources({"id": 1}, theirs) == ("attachment:01THEIRS/1",)
-    assert reading.describe({"id": 1}) == "read attachment 1"
+    assert line_of(reading, {"id": 1}, "en") == "read attachment 1"
 
 
 @pytest.mark.parametrize(

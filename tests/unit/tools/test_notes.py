@@ -7,7 +7,7 @@ import pytest
 from tests.unit.tools.note_calls import SECRET, Pad, direct, person, room
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.gate.protection import is_normal
-from zeroclaw.tool import ToolContext
+from zeroclaw.tool import ToolContext, line_of
 from zeroclaw.tools.notes import owner_of
 
 # --- who sees which ------------------------------------------------------------------------------
@@ -234,10 +234,10 @@ async def test_two_at_once_neither_share_a_number_nor_the_last_place() -> None:
 
 def test_a_card_says_what_would_be_done() -> None:
     tools = Pad().tools
-    assert tools["remember"].describe({"text": "likes\ntea"}) == "remember `likes tea`"
-    assert tools["recall"].describe({"words": "tea"}) == "recall notes with `tea`"
-    assert tools["recall"].describe({}) == "recall the newest notes"
-    assert tools["forget_note"].describe({"number": 7}) == "forget note 7"
+    assert line_of(tools["remember"], {"text": "likes\ntea"}, "en") == "remember `likes tea`"
+    assert line_of(tools["recall"], {"words": "tea"}, "en") == "recall notes with `tea`"
+    assert line_of(tools["recall"], {}, "en") == "recall the newest notes"
+    assert line_of(tools["forget_note"], {"number": 7}, "en") == "forget note 7"
 
 
 def test_the_person_is_whom_admission_found() -> None:

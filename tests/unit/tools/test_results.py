@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.tool_calls import tool_context
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
-from zeroclaw.tool import ToolOutput
+from zeroclaw.tool import ToolOutput, line_of
 from zeroclaw.tools.results import ReadResult, ResultsSettings, tools
 from zeroclaw.value import replace
 
@@ -148,8 +148,10 @@ async def test_a_word_that_is_not_there_is_told() -> None:
 
 
 def test_a_card_says_what_would_be_read() -> None:
-    assert tool().describe({"id": "a"}) == "read on in the earlier result `a`"
-    assert tool().describe({"id": "a", "word": "b"}) == "look for `b` in the earlier result `a`"
+    assert line_of(tool(), {"id": "a"}, "en") == "read on in the earlier result `a`"
+    assert (
+        line_of(tool(), {"id": "a", "word": "b"}, "en") == "look for `b` in the earlier result `a`"
+    )
 
 
 def test_it_is_one_tool_that_only_reads() -> None:

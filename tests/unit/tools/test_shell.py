@@ -18,7 +18,7 @@ from zeroclaw.host.processes import OutputCaps
 from zeroclaw.host.protected import Protected
 from zeroclaw.host.sandbox import Broken, Limits, System, Working
 from zeroclaw.host.usage import MOST_SECRETS
-from zeroclaw.tool import Tool, ToolOutput
+from zeroclaw.tool import Tool, ToolOutput, line_of
 from zeroclaw.tools.shell import ShellSettings, tools
 from zeroclaw.value import replace
 
@@ -97,7 +97,7 @@ async def test_without_a_sandbox_every_call_must_be_asked_about() -> None:
     arguments = shell.check({"command": "true"})
     assert shell.spec.effects == frozenset()
     assert await shell.resources(arguments, tool_context(Path("/w"))) == ("sandbox:none",)
-    assert "WITHOUT a sandbox" in shell.describe(arguments)
+    assert "WITHOUT a sandbox" in line_of(shell, arguments, "en")
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import cast
 
+from zeroclaw.card_words import CardWords
 from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.text.language import ENGLISH
 from zeroclaw.value import Value
 
 KEYS: Mapping[str, str] = {"a": "once", "t": "for_a_time", "d": "deny"}
 """What a single letter answers when exactly one call waits."""
-_SAID = {"once": "a = approve once", "for_a_time": "t = approve for a time", "deny": "d = deny"}
 _ENDINGS = {"approved": "✓", "denied": "✗", "expired": "✗", "stopped": "■"}
 
 Table = Mapping[str, object]
@@ -75,8 +76,9 @@ class Cards:
 
     def _card(self, card: Table, calls: list[Table], choices: tuple[str, ...]) -> Iterator[str]:
         until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
-        asks = f"may this run? asked by {card['asked_by']}, until {until:%H:%M:%S}"
-        yield self._ink.warm(f"┌ {asks}")
+        words = _words(card)
+        head = words["head"].format_map({"who": card["asked_by"], "at": f"{until:%H:%M:%S}"})
+        yield self._ink.warm(f"┌ {head}")
         for call in calls:
             name = self._ink.bold(f"{call['number']}  {call['tool']}")
             mark = self._ink.dim(f"#{call['hash8']}")
@@ -86,14 +88,15 @@ class Cards:
                 yield f"│    {line}"
             if scope := str(call.get("scope", "")):
                 yield f"│    {self._ink.dim(scope)}"
-        yield self._ink.warm(f"└ {self._how(calls, choices)}")
+        yield self._ink.warm(f"└ {self._how(words, calls, choices)}")
 
-    def _how(self, calls: list[Table], choices: tuple[str, ...]) -> str:
+    def _how(self, words: Mapping[str, str], calls: list[Table], choices: tuple[str, ...]) -> str:
         numbers = " ".join(str(call["number"]) for call in calls)
         if len(self._open) != 1:
-            return f"/approve {numbers} · /deny {calls[0]['number']} because …"
-        keys = " · ".join(said for choice, said in _SAID.items() if choice in choices)
-        return f"{keys} · /deny {numbers} because …"
+            return f"/approve {numbers} · /deny {calls[0]['number']} {words['because']}"
+        offered = [(key, choice) for key, choice in KEYS.items() if choice in choices]
+        keys = " · ".join(f"{key} = {words[choice]}" for key, choice in offered)
+        return f"{keys} · /deny {numbers} {words['because']}"
 
     def _endings(self, calls: list[Table]) -> tuple[str, ...]:
         lines: list[str] = []
@@ -107,10 +110,16 @@ class Cards:
 
     def _ending(self, call: Table, ending: Table) -> str:
         how = str(ending["how"])
-        by = f" by {ending['by']}" if ending.get("by") else ""
+        said = ending.get("said", how)
         reason = f": {ending['reason']}" if ending.get("reason") else ""
         sign = _ENDINGS.get(how, "·")
-        return self._ink.dim(f"{sign} {call['number']}  {call['tool']} {how}{by}{reason}")
+        return self._ink.dim(f"{sign} {call['number']}  {call['tool']} {said}{reason}")
+
+
+def _words(card: Table) -> Mapping[str, str]:
+    """Return the card's fixed words; English ones where an older daemon has sent none."""
+    sent = {name: str(word) for name, word in _table(card.get("words")).items()}
+    return {**CardWords(ENGLISH).by_name(len(_list(card.get("calls")))), **sent}
 
 
 def has_open_calls(item: Table) -> bool:

@@ -29,6 +29,8 @@ from zeroclaw.host.processes import Ended, OutputCaps
 from zeroclaw.host.sandbox import Box, Broken, Limits, Working
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ToolArguments,
@@ -96,7 +98,7 @@ class AttachmentsSettings(Value):
     Attributes:
         store: Keeps them.
         sandbox: What `sandbox.self_test` found.
-        answer_chars: Says how long one answer may be; the runtime cuts longer ones again.
+        answer_chars: Localized how long one answer may be; the runtime cuts longer ones again.
         timeout_s: Seconds for one call; as much processor time at most.
         memory_bytes: Address space of the process that reads.
     """
@@ -169,9 +171,9 @@ class ReadAttachment:
             raise ToolArgumentsInvalid((f"limit: must be at most {self._most_chars}",))
         return dump(parsed)
 
-    def describe(self, arguments: Arguments) -> str:
+    def describe(self, arguments: Arguments) -> Localized:
         """Return which file would be read."""
-        return f"read attachment {parse(ReadArguments, arguments).id}"
+        return catalogue.WOULD_READ_ATTACHMENT.about(id=parse(ReadArguments, arguments).id)
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
         """Return the one file that the call is about."""

@@ -15,6 +15,8 @@ from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFaile
 from zeroclaw.host import resolver
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.http import HttpClient
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
     ToolArguments,
@@ -107,9 +109,9 @@ class Fetch:
             raise ToolArgumentsInvalid((f"url: {error.why}",)) from error
         return {**dump(parsed), "url": target.url}
 
-    def describe(self, arguments: Arguments) -> str:
+    def describe(self, arguments: Arguments) -> Localized:
         """Return the URL."""
-        return f"fetch {quoted(parse(FetchArguments, arguments).url)}"
+        return catalogue.WOULD_FETCH.about(url=quoted(parse(FetchArguments, arguments).url))
 
     async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
         """Return the host; one that is an address and may not be connected to has no name."""

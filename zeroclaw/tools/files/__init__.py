@@ -13,8 +13,10 @@ from typing import Generic
 
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.host.protected import rules
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Grouped, Localized
 from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec, below
-from zeroclaw.tools import Model, counted, dump, parse, quoted, schema
+from zeroclaw.tools import Model, dump, parse, quoted, schema
 from zeroclaw.tools.files.beneath import parts_of, resolve
 from zeroclaw.tools.files.content import (
     EditArguments,
@@ -50,7 +52,7 @@ class FileTool(Value, Generic[Model]):
     spec: ToolSpec
     model: type[Model]
     path: Callable[[Model], str]
-    line: Callable[[Model], str]
+    line: Callable[[Model], Localized]
     work: Callable[[Model, Place], ToolOutput]
     settings: FilesSettings
     walks: bool = False
@@ -59,7 +61,7 @@ class FileTool(Value, Generic[Model]):
         """Validate against the model."""
         return dump(parse(self.model, arguments))
 
-    def describe(self, arguments: Arguments) -> str:
+    def describe(self, arguments: Arguments) -> Localized:
         """Return what the call would do."""
         return self.line(parse(self.model, arguments))
 
@@ -107,7 +109,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             ),
             model=ReadArguments,
             path=lambda asked: asked.path,
-            line=lambda asked: f"read {quoted(asked.path)}",
+            line=lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
             work=read_file,
             settings=settings,
         ),
@@ -120,7 +122,7 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             ),
             model=ListArguments,
             path=lambda asked: asked.path,
-            line=lambda asked: f"list {quoted(asked.path)}",
+            line=lambda asked: catalogue.WOULD_LIST.about(path=quoted(asked.path)),
             work=list_files,
             settings=settings,
             walks=True,
@@ -134,7 +136,9 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
             ),
             model=SearchArguments,
             path=lambda asked: asked.path,
-            line=lambda asked: f"search {quoted(asked.path)} for {quoted(asked.pattern)}",
+            line=lambda asked: catalogue.WOULD_SEARCH.about(
+                path=quoted(asked.path), pattern=quoted(asked.pattern)
+            ),
             work=search_files,
             settings=settings,
             walks=True,
@@ -213,14 +217,17 @@ def _spec(
     )
 
 
-def _write_line(asked: WriteArguments) -> str:
-    return f"write {counted(len(asked.content), 'character')} to {quoted(asked.path)}"
+def _write_line(asked: WriteArguments) -> Localized:
+    count = len(asked.content)
+    return catalogue.WOULD_WRITE.about(
+        count=count, number=Grouped(number=count), path=quoted(asked.path)
+    )
 
 
-def _edit_line(asked: EditArguments) -> str:
+def _edit_line(asked: EditArguments) -> Localized:
     old = quoted(asked.old_text, limit_chars=60)
     new = quoted(asked.new_text, limit_chars=60)
-    return f"edit {quoted(asked.path)}: {old} becomes {new}"
+    return catalogue.WOULD_EDIT.about(path=quoted(asked.path), old=old, new=new)
 
 
 def _named(workspace: Path, path: str, *, walks: bool) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import os
 from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.tools import ToolArguments, counted, quoted
 from zeroclaw.tools.files.beneath import opened_file, shown
@@ -61,11 +63,12 @@ def send_file(arguments: SendArguments, place: Place) -> ToolOutput:
     return ToolOutput(text=told, files=(sent,))
 
 
-def send_line(asked: SendArguments) -> str:
+def send_line(asked: SendArguments) -> Localized:
     """Return what a call would do."""
-    named = f" as {quoted(asked.name)}" if asked.name.strip() else ""
-    said = f", saying {quoted(asked.caption, limit_chars=60)}" if asked.caption.strip() else ""
-    return f"send {quoted(asked.path)} to this chat{named}{said}"
+    name = catalogue.WOULD_SEND_AS.about(name=quoted(asked.name)) if asked.name.strip() else ""
+    caption = quoted(asked.caption, limit_chars=60)
+    words = catalogue.WOULD_SEND_SAYING.about(words=caption) if asked.caption.strip() else ""
+    return catalogue.WOULD_SEND.about(path=quoted(asked.path), name=name, words=words)
 
 
 def media_type(name: str) -> str:

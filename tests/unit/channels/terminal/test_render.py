@@ -29,6 +29,7 @@ from zeroclaw import (
     ApprovalId,
     Card,
     CardCall,
+    CardWords,
     Ending,
     Outcome,
     Outgoing,
@@ -106,6 +107,8 @@ def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
     """What may be pressed, until when, and what came of it (P5)."""
     shown = line(card("c1", outcome(ENDED, calls=(call(1), call(2))), NOW), 1)["card"]
     assert shown == {
+        "language": "en",
+        "words": CardWords("en").by_name(1),
         "asked_by": "ann",
         "deadline_at": "2026-01-01T12:15:00+00:00",
         "choices": ["once", "for_a_time", "deny"],
@@ -121,7 +124,7 @@ def test_a_card_shows_the_whole_call_and_how_it_ended() -> None:
                 "hash8": "0a1b2c3d",
                 "ending": {
                     "how": "denied",
-                    "by": "ann",
+                    "said": "denied by ann",
                     "at": "2026-01-01T12:00:00+00:00",
                     "reason": "no⟨U+001B⟩[2J",
                 },

@@ -14,6 +14,7 @@ from zeroclaw import (
     ApprovalId,
     Card,
     CardCall,
+    CardWords,
     Ending,
     Outcome,
     Outgoing,
@@ -149,6 +150,8 @@ def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
                 "at": "2026-01-01T12:00:00+00:00",
                 "draft": False,
                 "card": {
+                    "language": "en",
+                    "words": CardWords("en").by_name(0),
                     "asked_by": "me",
                     "deadline_at": "2026-01-01T12:01:00+00:00",
                     "choices": ["once", "for_a_time", "deny"],
@@ -164,7 +167,7 @@ def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
                             "hash8": "00112233",
                             "ending": {
                                 "how": "denied",
-                                "by": "me",
+                                "said": "denied by me",
                                 "at": "2026-01-01T12:00:00+00:00",
                                 "reason": "",
                             },
