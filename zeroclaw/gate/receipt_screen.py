@@ -13,13 +13,15 @@ the text as a person will read it. A true receipt is not in any text by then.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from datetime import datetime
+from itertools import accumulate
 from urllib.parse import unquote
 
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
-from zeroclaw.redact import CHECKED, MARKER, Redactor, folded, folded_from
+from zeroclaw.redact import CHECKED, DOT, MARKER, Redactor, folded, folded_from
 from zeroclaw.value import Value
 
 
@@ -62,11 +64,13 @@ _RECEIPT = tuple(f"[{letter}{letter.upper()}]" for letter in "receipt")
 _TOKEN = (*PREFIX, f"{_RUN}{{1,{_LONGEST_RUN}}}+")
 _BRACKETED = (r"\[", *_RECEIPT, ":", "[ ]?", "`?", *_TOKEN, "`?", r"\]")
 _QUOTED = ("`", *_TOKEN, "`")
-_IMITATION = (
+_CHECKED_RECEIPT = (
     *("[\u2705\u2714\u2611\U0001f553]", "[\ufe0e\ufe0f]?", "[ \u00a0*_`]{0,4}+"),
     *_RECEIPT,
 )
-_INTRODUCED = (*_IMITATION, "[: \u00a0*_`]{0,6}+", *_TOKEN)
+# A true mark goes on with one of these; `✅ Receipt uploaded` is an honest line.
+_IMITATION = (*_CHECKED_RECEIPT, "[ \u00a0*_`]{0,4}+", "(?=[:\u00b7])")
+_INTRODUCED = (*_CHECKED_RECEIPT, "[: \u00a0*_`]{0,6}+", *_TOKEN)
 
 
 def _whole(name: str, parts: tuple[str, ...], after: str = "") -> str:
@@ -96,21 +100,28 @@ _WHOLE = re.compile(
     )
 )
 _MAY_BEGIN = re.compile(
-    rf"(?:{'|'.join(map(_begun, (_INTRODUCED, _BRACKETED, _QUOTED, _TOKEN)))})\Z"
+    rf"(?:{'|'.join(map(_begun, (_IMITATION, _INTRODUCED, _BRACKETED, _QUOTED, _TOKEN)))})\Z"
 )
 
 
 # What stands between two letters without keeping anybody from reading them as one word.
 _GAP = r"[\W_]{0,16}+"
 _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
+# As a true mark goes on: a colon or a dot; `of an earlier run`; tool and outcome set off by signs.
+_SIGN = r"[ *_`]{0,4}+[-|/,;=~>(][ *_`]{0,4}+"
+_READS_ON = (
+    rf"(?:(?![:{DOT}])[\W_]){{0,16}}+[:{DOT}]|{_GAP}of{_GAP}an{_GAP}earlier"
+    rf"|{_SIGN}\w{{1,64}}{_SIGN}(?:ok|failed|denied|cancelled|unknown)\b"
+)
 _READS_FALSE = re.compile(
     rf"z{_GAP}c{_GAP}{_READS_RECEIPT}(?:{_GAP}[0-9][\w-]*+|-\w[\w-]*+)"
-    rf"|{CHECKED}{_GAP}{_READS_RECEIPT}",
+    rf"|{CHECKED}{_GAP}{_READS_RECEIPT}(?={_READS_ON})",
     re.IGNORECASE,
 )
 
 # What turns Latin letters around; beside the letters that it is made for, the last two may stay.
 _RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_MAY_TURN = re.compile("[\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 _TURNS = re.compile(
     "[\u202a-\u202e\u2066-\u2069]"
     rf"|(?<![{_RIGHT_TO_LEFT}])(?<![{_RIGHT_TO_LEFT}]\W)[\u200f\u061c](?!\W?[{_RIGHT_TO_LEFT}])"
@@ -158,17 +169,13 @@ def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str
         redactor: Knows the secrets.
         growing: More may follow; an end that begins a secret is masked as well.
     """
-    text = _TURNS.sub("", text)
+    if not text.isascii() and _MAY_TURN.search(text):
+        text = _TURNS.sub("", text)
     reading = folded(text)
     found = [(*one, MARKER) for one in redactor.in_reading(reading, growing=growing)]
     found += [(*one.span(), FALSE_MARK) for one in _READS_FALSE.finditer(reading)]
-    if _NUMBERED.search(reading):
-        found += [
-            (*one.span(), MARKER)
-            for one in _WORD.finditer(reading)
-            if _NUMBERED.search(one[0])
-            and redactor.in_reading(folded(unquote(one[0])), growing=growing)
-        ]
+    if "%" in reading:
+        found += [(*one, MARKER) for one in _in_numbers(reading, redactor, growing=growing)]
     if not found:
         return text
     _, came = folded_from(text)
@@ -182,6 +189,20 @@ def screen_shown(text: str, redactor: Redactor, *, growing: bool = False) -> str
             out += text[done : max(first, done)], marker
         done = last
     return "".join((*out, text[done:]))
+
+
+def _in_numbers(reading: str, redactor: Redactor, *, growing: bool) -> list[tuple[int, int]]:
+    """Return the words that hold a secret once the numbers in them are read as what they stand for."""
+    words = [one for one in _WORD.finditer(reading) if _NUMBERED.search(one[0])]
+    # Looked through as one text: word by word it costs many times as much.
+    pieces = [f"{folded(unquote(one[0]))}\n" for one in words]
+    ends = list(accumulate(map(len, pieces)))
+    hit = {
+        at
+        for start, end in redactor.in_reading("".join(pieces), growing=growing)
+        for at in range(bisect_right(ends, start), bisect_right(ends, end - 1) + 1)
+    }
+    return [words[at].span() for at in sorted(hit)]
 
 
 def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[CheckedReceipt, ...]]:

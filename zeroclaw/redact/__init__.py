@@ -22,7 +22,7 @@ encoded data looks like that.
 import re
 from collections.abc import Iterable, Mapping
 
-from zeroclaw.redact.disguise import CHECKED, begun, folded, folded_from, key, key_from, places
+from zeroclaw.redact.disguise import CHECKED, DOT, begun, folded, folded_from, key, key_from, places
 from zeroclaw.redact.known import KnownState, automaton, forms, known_feed, occurrences
 from zeroclaw.redact.marker import (
     LONGEST_VALUE,
@@ -32,11 +32,12 @@ from zeroclaw.redact.marker import (
     holds_marker,
 )
 from zeroclaw.redact.patterns import LONG_WORD, PIECE
-from zeroclaw.redact.shapes import Mode, ShapeState, shape_feed
+from zeroclaw.redact.shapes import Mode, ShapeState, is_begun, shape_feed
 from zeroclaw.value import Value
 
 __all__ = [
     "CHECKED",
+    "DOT",
     "LONGEST_VALUE",
     "LONGEST_WORD",
     "MARKER",
@@ -171,9 +172,13 @@ class Redactor:
 
         Args:
             reading: The text without its markup, `folded`.
-            growing: More may follow, so an end that begins a known value counts as well.
+            growing: More may follow, so an end that begins a known value, or a word that begins
+                like a credential, counts as well.
         """
-        found = _shaped(reading) if _SHAPES.redact(reading) != reading else []
+        state, safe = _SHAPES.feed(Redaction(), reading)
+        found = _shaped(reading) if safe + _SHAPES.flush(state) != reading else []
+        if growing and is_begun(state.shape):
+            found.append((len(reading) - len(state.shape.text), len(reading)))
         for bare, keys in self._keys.items():
             spelled = key(reading, bare=bare) if keys else ""
             tail = begun(keys, spelled, least=SHOWN_OF_A_VALUE) if growing else 0

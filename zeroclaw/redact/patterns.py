@@ -55,14 +55,19 @@ FIRST_HALVES = ("api", "access", "private")
 FIRST_HALF_AT_END = re.compile(r"(?i)(?<![a-z])(?:api|access|private)\Z")
 SECOND_HALF = re.compile(r"(?i)keys?[*_~]{0,3}+(?P<binds>[:=]{0,2}+)[*~]{0,3}+\Z")
 # A text without any of these, in lower case, holds nothing that the patterns above could find.
+_BEGINNINGS = (
+    *("eyj", "akia", "asia", "abia", "acca", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_"),
+    *("glpat-", "glptt-", "gldt-", "glrt-", "gloas-", "glsoat-", "glagent-", "sk-", "gsk_", "xai-"),
+    *("hf_", "npm_", "r8_", "pypi-", "xox", "xapp-", "aiza", "ya29", "gocspx", "sk_", "rk_"),
+    *("whsec_", "sg.", "dop_", "dor_", "doo_", "shp", "slack.com/", "webhooks/", "age-secret-"),
+)
 TELLING = (
     *("token", "secret", "passw", "key", "credential", "authorization", "bearer", "api", "access"),
-    *("private", "eyj", "akia", "asia", "abia", "acca", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    *("github_", "glpat-", "glptt-", "gldt-", "glrt-", "gloas-", "glsoat-", "glagent-", "sk-"),
-    *("gsk_", "xai-", "hf_", "npm_", "r8_", "pypi-", "xox", "xapp-", "aiza", "ya29", "gocspx"),
-    *("sk_", "rk_", "whsec_", "sg.", "dop_", "dor_", "doo_", "shp", "slack.com/", "webhooks/"),
-    *("://", "-----begin"),
+    *("private", "://", "-----begin"),
+    *_BEGINNINGS,
 )
+TOKEN_BEGUN = re.compile(f"(?i:{'|'.join(map(re.escape, _BEGINNINGS))}).")
+"""Some of a token has come after what tells that it is one."""
 SHORTEST_TELLING = min(map(len, TELLING))
 TELLING_WORD = re.compile("|".join(map(re.escape, TELLING)))
 TELLING_SHAPE = re.compile(r"[0-9]:[A-Za-z0-9_-]{35}|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")

