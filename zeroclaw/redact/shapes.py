@@ -223,7 +223,7 @@ def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
 def _before_pem(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
     """Judge a word that ends as a PEM header begins; it binds nothing that follows."""
     before = word[: -len(PEM_FIRST)]
-    redacted, _ = _judged(before, link, escaped=escaped)
+    redacted = _judged(before, link, escaped=escaped)[0] if before else None
     return None if redacted is None else redacted + PEM_FIRST, Link.NONE
 
 
