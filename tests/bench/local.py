@@ -15,8 +15,7 @@ from tests.bench.figures import Report
 from tests.bench.front import Front
 from tests.bench.parts import PART_S, Place
 from tests.bench.process import pss_mib, running, written_config
-from zeroclaw.cli.loading import load
-from zeroclaw.cli.starting import start_of
+from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.daemon.parts import open_provider
 from zeroclaw.errors import ProviderUnusable
 from zeroclaw.host.clock import SystemClock

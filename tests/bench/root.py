@@ -12,8 +12,7 @@ from pathlib import Path
 
 from zeroclaw import daemon
 from zeroclaw.channel import ChannelLog
-from zeroclaw.cli.loading import load
-from zeroclaw.cli.starting import start_of
+from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
 from zeroclaw.codec import encode
 from zeroclaw.host import logs

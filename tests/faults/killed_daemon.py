@@ -26,8 +26,7 @@ from zeroclaw.channel import (
     Sighting,
     Sought,
 )
-from zeroclaw.cli.loading import load
-from zeroclaw.cli.starting import start_of
+from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
 from zeroclaw.daemon import Openers, run
 from zeroclaw.daemon.watched import Forwarding

@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from tests.journeys.daemon_process import say_ready
-from zeroclaw.cli.loading import load
-from zeroclaw.cli.starting import start_of
+from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.daemon import Openers, run
 from zeroclaw.host import logs
 from zeroclaw.host.clock import SystemClock

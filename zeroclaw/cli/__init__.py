@@ -12,7 +12,7 @@ from typing import IO
 
 import click
 
-from zeroclaw.cli.typed import copyable
+from zeroclaw.cli.invocation import copyable
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.value import Value
 
@@ -20,10 +20,11 @@ _STDERR = 2
 
 
 class Listed(Value):
-    """A command in the list: its line of help, and the file that holds it as `command`."""
+    """A command in the list: its line of help, and the file that holds it under a name."""
 
     module: str
     does: str
+    name: str = "command"
 
 
 COMMANDS: dict[str, Listed] = {
@@ -31,13 +32,13 @@ COMMANDS: dict[str, Listed] = {
     "run": Listed(module="run", does="Run the daemon until it is told to stop."),
     "chat": Listed(module="chat", does="Talk with the bot in this terminal."),
     "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
-    "try": Listed(module="emulating", does="Try a channel without its platform."),
+    "try": Listed(module="emulator", does="Try a channel without its platform."),
     "status": Listed(module="status", does="Show how the running daemon is."),
     "logout": Listed(module="logout", does="Log every browser out of the web page."),
     "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
     "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
     "reload": Listed(module="reload", does="Let the running daemon read its configuration again."),
-    "resume": Listed(module="resume", does="Go on after `zeroclaw halt`."),
+    "resume": Listed(module="halt", name="resume", does="Go on after `zeroclaw halt`."),
     "pair": Listed(
         module="pair", does="Show who wants to talk to the bot, and let them in or not."
     ),
@@ -55,7 +56,9 @@ COMMANDS: dict[str, Listed] = {
         module="backup", does="Copy all data to a new directory, while the daemon runs or not."
     ),
     "restore": Listed(
-        module="restore", does="Put a backup in the place of the data, while no daemon runs."
+        module="backup",
+        name="restore",
+        does="Put a backup in the place of the data, while no daemon runs.",
     ),
 }
 
@@ -125,9 +128,9 @@ class _Lazy(click.Group):
         listed = COMMANDS.get(cmd_name)
         if listed is None:
             return None
-        command = import_module(f"zeroclaw.cli.{listed.module}").command
+        command = getattr(import_module(f"zeroclaw.cli.{listed.module}"), listed.name)
         if not isinstance(command, click.Command):
-            message = f"`zeroclaw.cli.{listed.module}.command` is no command"
+            message = f"`zeroclaw.cli.{listed.module}.{listed.name}` is no command"
             raise TypeError(message)
         return command
 

@@ -1,4 +1,4 @@
-"""`zeroclaw backup`: a copy of all data, made while the daemon goes on."""
+"""`zeroclaw backup` and `zeroclaw restore`: a copy of all data, made while the daemon goes on."""
 
 import sys
 from pathlib import Path
@@ -36,3 +36,21 @@ def command(path: Path, config: Path | None, data_dir: Path | None) -> None:
     if shown >= 0:
         click.echo(err=True)
     click.echo(f"backed up to {path}")
+
+
+@click.command("restore")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace the data that is there; it is lost.")
+@with_places
+def restore(path: Path, config: Path | None, data_dir: Path | None, *, force: bool) -> None:
+    """Put a backup in the place of the data, while no daemon runs.
+
+    PATH is what `zeroclaw backup` made. It is checked whole before anything is replaced, and it
+    stays as it is. Messages that platforms deliver again since then are answered again.
+    """
+    from zeroclaw.gate.receipt_keys import FILE
+    from zeroclaw.stores.sqlite.copies import restore as put_back
+
+    place = data_place(config, data_dir)
+    put_back(path, place, files=(FILE,), overwrite=force)
+    click.echo(f"restored {place} from {path}")

@@ -19,10 +19,8 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     one line for each fault, and exits with 2 when there is one; what is only odd, such as a role
     that nobody has, is a warning. Starts nothing, changes nothing.
     """
-    from zeroclaw.cli.answers import held_by_daemon
-    from zeroclaw.cli.faults import faults_in
-    from zeroclaw.cli.loading import in_file, load
-    from zeroclaw.cli.starting import start_of
+    from zeroclaw.cli.client import held_by_daemon
+    from zeroclaw.cli.configuration import faults_in, in_file, load, start_of
     from zeroclaw.daemon.checked import missing_secrets
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.places import read_config

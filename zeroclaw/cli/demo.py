@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.typed import say
+from zeroclaw.cli.invocation import say
 
 _SCRIPT = "demo.toml"
 _FIRST = "Please put a haiku about a lobster into a file."

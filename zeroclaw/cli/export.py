@@ -52,9 +52,8 @@ async def _exported(
     whose: str, config: Path | None, data_dir: Path | None, *, as_page: bool
 ) -> str:
     # The configuration is loaded whole, because it knows which secrets there are.
-    from zeroclaw.cli.answers import held_by_daemon
-    from zeroclaw.cli.loading import load
-    from zeroclaw.cli.starting import start_of
+    from zeroclaw.cli.client import held_by_daemon
+    from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.daemon.checked import missing_secrets
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines
@@ -89,7 +88,7 @@ async def _redacted_there(place: Path, texts: tuple[str, ...]) -> tuple[str, ...
 
     Returns the texts as they were where none runs, or an older one.
     """
-    from zeroclaw.cli.answers import DaemonRefused, answer
+    from zeroclaw.cli.client import DaemonRefused, answer
     from zeroclaw.host.control import Unreachable
 
     cut = [list(_pieces(text)) for text in texts]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import answer, change
+from zeroclaw.cli.client import answer, change
 from zeroclaw.cli.options import as_json, data_place, with_places
 
 

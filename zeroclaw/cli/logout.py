@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import answer
+from zeroclaw.cli.client import answer
 from zeroclaw.cli.options import data_place, with_places
 from zeroclaw.errors import Refused
 from zeroclaw.host.control import Unreachable

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from zeroclaw.cli.typed import note_option
+from zeroclaw.cli.invocation import note_option
 from zeroclaw.host import places
 
 C = TypeVar("C", bound=Callable[..., object])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.answers import answer, change
+from zeroclaw.cli.client import answer, change
 from zeroclaw.cli.options import data_place, with_places
 from zeroclaw.host.control import Unreachable
 

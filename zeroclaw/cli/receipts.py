@@ -9,6 +9,7 @@
 
 import asyncio
 import json
+import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +17,10 @@ from typing import cast
 
 import click
 
+from zeroclaw.cli.client import answer
 from zeroclaw.cli.options import as_json, data_place, with_places
+from zeroclaw.errors import StoreUnusable
+from zeroclaw.host.control import Unreachable
 
 _WORDS = {
     "valid": "valid",
@@ -41,8 +45,6 @@ def verify(text: str, config: Path | None, data_dir: Path | None, *, as_json: bo
     stdin. A true receipt proves that the tool ran, when, and with which outcome. Exits with 1 when
     one is false, or when the text holds none. Works without a running daemon.
     """
-    from zeroclaw.cli.proving import receipts_in
-
     given = sys.stdin.read() if text == "-" else text
     found = asyncio.run(receipts_in(data_place(config, data_dir), given))
     if as_json:
@@ -61,3 +63,46 @@ def line(one: Mapping[str, object]) -> str:
     if one.get("verdict") not in _WORDS:
         return f"{one.get('token')}: {words}"
     return f"{one.get('token')}: {words}; {one.get('tool')}, {one.get('outcome')}, {one.get('at')}"
+
+
+Shown = Mapping[str, object]
+
+
+async def receipts_in(place: Path, text: str) -> tuple[Shown, ...]:
+    """Return what each receipt in a text is, as `zeroclaw.cli.receipts` describes it.
+
+    Raises:
+        DaemonRefused: The daemon could not.
+        StoreUnusable: None runs, and the store can't be opened.
+    """
+    try:
+        told = await answer(place, {"call": "receipts", "text": text})
+    except Unreachable:
+        return await _from_store(place, text)
+    found = told.get("receipts")
+    # The daemon answers in JSON, whose objects have text keys only.
+    return tuple(cast("list[Shown]", found)) if isinstance(found, list) else ()
+
+
+async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
+    # The store is only loaded when no daemon holds it.
+    from zeroclaw.gate.receipt import Key
+    from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
+    from zeroclaw.host.clock import SystemClock
+    from zeroclaw.inbound.receipts import Receipts
+    from zeroclaw.stores.sqlite import open_store
+    from zeroclaw.stores.sqlite.opening import FILE_NAME
+
+    if not await asyncio.to_thread((place / FILE_NAME).is_file):
+        message = f"`{place}` holds no data yet; start zeroclaw with `zeroclaw run`"
+        raise StoreUnusable(message)
+    # Nobody signs with this one: whatever is true was issued by an earlier process.
+    nobody = Key(id="", secret=secrets.token_bytes(32))
+    stored = await asyncio.to_thread(read_keys, place / FILE)
+    kept = (Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in stored)
+    store = await open_store(place, clock=SystemClock())
+    try:
+        receipts = Receipts(store, Keys(current=nobody, every=(*kept, nobody)))
+        return tuple(await receipts.verify(text))
+    finally:
+        await store.aclose()

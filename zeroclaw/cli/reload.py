@@ -12,7 +12,7 @@ from typing import cast
 
 import click
 
-from zeroclaw.cli.answers import answer
+from zeroclaw.cli.client import answer
 from zeroclaw.cli.options import data_place, with_places
 from zeroclaw.errors import ConfigError
 

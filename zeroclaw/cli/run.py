@@ -9,8 +9,8 @@ from typing import Literal
 
 import click
 
+from zeroclaw.cli.invocation import command as command_line
 from zeroclaw.cli.options import with_places
-from zeroclaw.cli.typed import command as command_line
 from zeroclaw.value import replace
 
 _STDIN = 0
@@ -58,15 +58,14 @@ def command(
     # Nothing that starting makes is garbage; looking through it was a tenth of the start.
     gc.disable()
     from zeroclaw import daemon
+    from zeroclaw.cli.configuration import load, rereading, start_of
     from zeroclaw.cli.greeting import greeting
-    from zeroclaw.cli.loading import load
-    from zeroclaw.cli.starting import rereading, start_of
     from zeroclaw.host import logs
 
     found = load(config, data_dir)
     loaded, why = found, ""
     if loaded.config.provider.kind == "auto":  # else nothing of it is loaded
-        from zeroclaw.cli.taking import at_the_terminal, take_model
+        from zeroclaw.cli.models.provider import at_the_terminal, take_model
 
         taken = take_model(loaded, os.environ, ask=at_the_terminal())
         loaded, why = taken.loaded, taken.why

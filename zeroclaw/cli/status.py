@@ -19,9 +19,9 @@ from typing import cast
 
 import click
 
-from zeroclaw.cli.answers import answer
+from zeroclaw.cli.client import answer
+from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, data_place, with_places
-from zeroclaw.cli.typed import say
 
 _KIB = 1024
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from tests.journeys.daemon_process import PROGRAM
 from zeroclaw.cli import root
-from zeroclaw.cli.faults import faults_in
+from zeroclaw.cli.configuration import faults_in
 
 ANN, OLGA = 1_000_001, 1_000_002
 OPEN = re.compile(r"^open +(http://\S+/)$", re.MULTILINE)

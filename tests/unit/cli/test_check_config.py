@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from zeroclaw.cli import root
-from zeroclaw.cli.faults import faults_in
+from zeroclaw.cli.configuration import faults_in
 
 MANY = """
 autonomy = "loose"

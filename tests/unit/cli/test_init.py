@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from pydantic import BaseModel, ConfigDict
 
 from tests.emulators.model_server import ModelServer
-from zeroclaw.cli import proven, root
-from zeroclaw.cli.composing import COMMENTS, Answers, ChosenChannel, compose
-from zeroclaw.cli.interview import Interview
-from zeroclaw.cli.proven import Seen, channel_seen
+from zeroclaw.cli import root
+from zeroclaw.cli.init import trial
+from zeroclaw.cli.init.prompts import Interview
+from zeroclaw.cli.init.template import COMMENTS, Answers, ChosenChannel, compose
+from zeroclaw.cli.init.trial import Seen, channel_seen
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import parse
@@ -419,6 +420,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
         return {"chat": manifest}
 
     monkeypatch.setattr("zeroclaw.daemon.checked.manifests_of", manifests)
-    monkeypatch.setattr(proven, "CHECK_S", 5.0)
+    monkeypatch.setattr(trial, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     return channel_seen(ChosenChannel(kind="chat", own=own), manifest, {"CHAT_TOKEN": token})

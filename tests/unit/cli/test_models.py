@@ -12,9 +12,9 @@ from tests.emulators.gguf_files import CHATS, gguf
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
 from zeroclaw.cli import root
-from zeroclaw.cli.loading import load
-from zeroclaw.cli.taking import Taken, at_the_terminal, take_model
-from zeroclaw.cli.trying import TOOL
+from zeroclaw.cli.configuration import load
+from zeroclaw.cli.models.provider import Taken, at_the_terminal, take_model
+from zeroclaw.cli.models.trial import TOOL
 from zeroclaw.daemon.choice import Question
 from zeroclaw.host.models.files import model_files
 from zeroclaw.providers.local.provider import SHIPPED_FILE

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from zeroclaw.cli.configuration import rereading
 from zeroclaw.cli.reload import lines
-from zeroclaw.cli.starting import rereading
 from zeroclaw.errors import ConfigError
 
 SCRIPTED = '[provider]\nkind = "scripted"\nscript = "s.toml"\n'

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.cli import root
-from zeroclaw.cli.answers import DaemonRefused, answer
-from zeroclaw.cli.proving import receipts_in
-from zeroclaw.cli.receipts import line
+from zeroclaw.cli.client import DaemonRefused, answer
+from zeroclaw.cli.receipts import line, receipts_in
 from zeroclaw.cli.status import lines
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.control import Control

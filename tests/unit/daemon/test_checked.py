@@ -10,7 +10,7 @@ from tests.fakes.house_parts import Facts
 from tests.fakes.installed import install
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw.channel import ChannelContext, TranscriptItem
-from zeroclaw.cli.asked import offered_here
+from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
 from zeroclaw.daemon.checked import SHIPPED, check

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from zeroclaw.cli.answers import answer
+from zeroclaw.cli.client import answer
 from zeroclaw.cli.talking.ink import Ink
 from zeroclaw.cli.talking.keyboard import typed
 from zeroclaw.cli.talking.link import Link

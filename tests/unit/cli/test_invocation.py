@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from zeroclaw.cli import COMMANDS, root
+from zeroclaw.cli.invocation import command, copyable, program, typed
 from zeroclaw.cli.options import with_places
-from zeroclaw.cli.typed import command, copyable, program, typed
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zeroclaw.cli.when import when_it_holds
+from zeroclaw.cli.config import when_it_holds
 from zeroclaw.host.control import Control
 
 

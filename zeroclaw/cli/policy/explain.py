@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import Literal
 
-from zeroclaw.cli.loading import Loaded
+from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.acquaintance import learn_stored, people_of
 from zeroclaw.daemon.checked import manifests_of

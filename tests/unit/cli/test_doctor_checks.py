@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from zeroclaw.cli.found import (
+from zeroclaw.cli.doctor.checks import Line, exit_code, in_words, judge
+from zeroclaw.cli.doctor.facts import (
     AccountSeen,
     ChannelSeen,
     Configured,
@@ -17,7 +18,6 @@ from zeroclaw.cli.found import (
     Verdict,
     Versions,
 )
-from zeroclaw.cli.judging import Line, exit_code, in_words, judge
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.retention.health import Failing, Health

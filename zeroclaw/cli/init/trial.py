@@ -7,10 +7,10 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.cli.composing import ChosenChannel
-from zeroclaw.cli.loading import Loaded
-from zeroclaw.cli.opened import open_model
-from zeroclaw.cli.trying import try_briefly_and_close
+from zeroclaw.cli.configuration import Loaded
+from zeroclaw.cli.init.template import ChosenChannel
+from zeroclaw.cli.models.provider import open_model
+from zeroclaw.cli.models.trial import try_briefly_and_close
 from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
 from zeroclaw.daemon.checked import check
 from zeroclaw.errors import ConfigError, ZeroclawError

@@ -1,5 +1,6 @@
 """`zeroclaw config`: reads and changes single keys, and describes them for people's editors."""
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -7,8 +8,12 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import config_place, data_place, with_config
-from zeroclaw.cli.typed import say
+from zeroclaw.config.diff import changed_keys, is_live
+from zeroclaw.config.validate import parse
+from zeroclaw.errors import ConfigError
+from zeroclaw.host.control import Unreachable, request
 
 
 @click.group("config")
@@ -24,8 +29,7 @@ def get(key: str, config: Path | None) -> None:
 
     KEY is a path such as `provider.model`; a table is printed whole, as TOML.
     """
-    from zeroclaw.cli.installed import channel_models
-    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.configuration import channel_models, load
     from zeroclaw.config import edit
     from zeroclaw.config.validate import channel_settings
 
@@ -66,9 +70,7 @@ def unset(key: str, config: Path | None) -> None:
 
 def _change(config: Path | None, make: Callable[[str], str], done: str) -> None:
     """Write a changed text, unless that brings in a fault; say when it holds."""
-    from zeroclaw.cli.faults import faults_in
-    from zeroclaw.cli.loading import in_file
-    from zeroclaw.cli.when import when_it_holds
+    from zeroclaw.cli.configuration import faults_in, in_file
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.atomic_file import replace_text
     from zeroclaw.host.places import read_config, usual_config
@@ -101,7 +103,7 @@ def schema() -> None:
     keys and marks faults while you type. The keys of each kind of channel are under
     `x-channel-kinds`. `config.example.toml` shows the same with a reason for each key.
     """
-    from zeroclaw.cli.installed import channel_models
+    from zeroclaw.cli.configuration import channel_models
     from zeroclaw.config.model import Config
 
     whole = Config.model_json_schema()
@@ -109,3 +111,32 @@ def schema() -> None:
         kind: one.model_json_schema() for kind, one in channel_models().items()
     }
     click.echo(json.dumps(whole, indent=2, ensure_ascii=False))
+
+
+def when_it_holds(before: str, after: str, place: Path) -> str:
+    """Return it in a few words.
+
+    Args:
+        before: The old text.
+        after: The new one.
+        place: The data directory, where a daemon may run.
+    """
+    try:
+        keys = changed_keys(parse(before), parse(after))
+    except ConfigError:
+        return "it holds when the file has no fault and zeroclaw is started again"
+    if not keys:
+        return "nothing else changes by it"
+    if not asyncio.run(_runs(place)):
+        return "it holds when zeroclaw is started"
+    if all(map(is_live, keys)):
+        return "a zeroclaw runs; `zeroclaw reload` puts it in force"
+    return "a zeroclaw runs; it holds when that is started again"
+
+
+async def _runs(place: Path) -> bool:
+    try:
+        await request(place, {"call": "status"})
+    except Unreachable:
+        return False
+    return True

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import get_args
 
-from zeroclaw.cli.asked import offered_here
+from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.codec import to_json
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.checked import vocabulary_of

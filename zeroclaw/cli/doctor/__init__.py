@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.invocation import copyable, say
 from zeroclaw.cli.options import as_json, with_places
-from zeroclaw.cli.typed import copyable, say
 
 
 @click.command("doctor")
@@ -22,8 +22,8 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     and without a running daemon. Asks a model server for its list of models, never for an answer;
     changes nothing. Exits with 1 when a check fails.
     """
-    from zeroclaw.cli.judging import exit_code, in_words, judge
-    from zeroclaw.cli.looking import look
+    from zeroclaw.cli.doctor.checks import exit_code, in_words, judge
+    from zeroclaw.cli.doctor.probes import look
 
     lines = judge(look(config, data_dir, os.environ))
     if as_json:

@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
+from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, with_config
-from zeroclaw.cli.typed import say
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -34,16 +34,16 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
     Asks the configured server, and on this machine Ollama, LM Studio, llama.cpp and vLLM where
     they usually listen.
     """
-    from zeroclaw.cli import offered
-    from zeroclaw.cli.loading import load
-    from zeroclaw.cli.taking import take_model
+    from zeroclaw.cli.configuration import load
+    from zeroclaw.cli.models import listing
+    from zeroclaw.cli.models.provider import take_model
 
     taken = take_model(load(config), os.environ, ask=None)
-    found = asyncio.run(offered.listing(taken, os.environ, url=url))
+    found = asyncio.run(listing.listing(taken, os.environ, url=url))
     if as_json:
-        click.echo(json.dumps(offered.as_json(found), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(listing.as_json(found), indent=2, ensure_ascii=False))
     else:
-        say("\n".join(offered.in_words(found)))
+        say("\n".join(listing.in_words(found)))
 
 
 @command.command("get")
@@ -62,7 +62,7 @@ def get(source: str, sha256: str, name: str, config: Path | None, *, copies: boo
     zeroclaw models get ~/Downloads/qwen3-8b-q4_k_m.gguf
     zeroclaw models get https://host/qwen3-8b-q4_k_m.gguf --sha256 1f2e…
     """  # noqa: D301  the \b is click's
-    from zeroclaw.cli.loading import load
+    from zeroclaw.cli.configuration import load
     from zeroclaw.host.models.files import is_here, place_for, take
 
     sha256 = sha256.lower().removeprefix("sha256:")
@@ -98,15 +98,15 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
     Tests the configured model unless --url or --model names another. Exits with 1 when it does not
     answer. The tool is a harmless one that is never run.
     """
-    from zeroclaw.cli import trying
-    from zeroclaw.cli.loading import load
-    from zeroclaw.cli.opened import open_model
+    from zeroclaw.cli.configuration import load
+    from zeroclaw.cli.models import trial
+    from zeroclaw.cli.models.provider import open_model
 
-    tried = asyncio.run(trying.try_and_close(open_model(load(config), url=url, model=model)))
+    tried = asyncio.run(trial.try_and_close(open_model(load(config), url=url, model=model)))
     if as_json:
-        click.echo(json.dumps(trying.as_json(tried), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(trial.as_json(tried), indent=2, ensure_ascii=False))
     else:
-        click.echo("\n".join(trying.in_words(tried)))
+        click.echo("\n".join(trial.in_words(tried)))
     if not tried.answers:
         sys.exit(1)
 

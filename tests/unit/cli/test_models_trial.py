@@ -8,7 +8,7 @@ import pytest
 from tests.contract.provider_implementations import over
 from tests.emulators.model_server import ModelServer
 from tests.fakes.manual_clock import LoopClock
-from zeroclaw.cli.trying import (
+from zeroclaw.cli.models.trial import (
     TOOL,
     Played,
     Tried,

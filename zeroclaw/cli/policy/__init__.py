@@ -25,8 +25,8 @@ def show(config: Path | None, *, as_json: bool) -> None:
     matches is denied. Below each statement stands what it matches today: the tools that this
     machine offers, the commands, and the people of the configuration.
     """
-    from zeroclaw.cli.loading import load
-    from zeroclaw.cli.statements import in_words, set_json, sets_of, today_of
+    from zeroclaw.cli.configuration import load
+    from zeroclaw.cli.policy.show import in_words, set_json, sets_of, today_of
 
     loaded = load(config).config
     sets, today = sets_of(loaded), asyncio.run(today_of(loaded))
@@ -73,9 +73,9 @@ def explain(
     zeroclaw policy explain --tool shell --args '{"command": "ls"}'
     zeroclaw policy explain --who telegram:4711 --tool fetch --resource host:example.org:443
     """  # noqa: D301  the \b is click's
-    from zeroclaw.cli.asked import explain as explained
-    from zeroclaw.cli.loading import load
-    from zeroclaw.cli.statements import explanation, explanation_json
+    from zeroclaw.cli.configuration import load
+    from zeroclaw.cli.policy.explain import explain as explained
+    from zeroclaw.cli.policy.show import explanation, explanation_json
 
     found = asyncio.run(
         explained(

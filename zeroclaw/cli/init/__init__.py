@@ -8,8 +8,8 @@ from typing import Literal
 import click
 from click.core import ParameterSource
 
+from zeroclaw.cli.invocation import command as command_line
 from zeroclaw.cli.options import with_config
-from zeroclaw.cli.typed import command as command_line
 
 _WITHOUT_QUESTIONS = (
     *("url", "model", "key_env", "key_file", "model_file", "channels", "operators"),
@@ -82,7 +82,7 @@ def command(
     zeroclaw init
     zeroclaw init --yes --url http://127.0.0.1:11434/v1 --model qwen3:8b
     """  # noqa: D301  the \b is click's
-    from zeroclaw.cli import first
+    from zeroclaw.cli.init import flow
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.atomic_file import kept_before, replace_text
     from zeroclaw.host.places import new_config
@@ -93,7 +93,7 @@ def command(
         raise ConfigError((fault,))
     _refuse_idle_options(click.get_current_context(), is_asked=not yes)
     if yes:
-        given = first.Given(
+        given = flow.Given(
             url=url,
             model=model,
             key_env=key_env,
@@ -106,17 +106,17 @@ def command(
             language=language,
             more=more,
         )
-        text = first.without_asking(given, os.environ, is_tried=not unchecked)
+        text = flow.without_asking(given, os.environ, is_tried=not unchecked)
     elif sys.stdin.isatty() and sys.stdout.isatty():
         click.echo(f"This writes `{path}`. Return takes what stands in brackets.\n")
-        text = first.by_asking(path.parent, os.environ)
+        text = flow.by_asking(path.parent, os.environ)
     else:
         message = "this is no terminal, so nobody can be asked; give --yes, and options"
         raise click.UsageError(message)
     if path.exists():
         click.echo(f"the file that was there is kept as `{kept_before(path)}`")
     replace_text(path, text)
-    click.echo("\n".join(first.next_steps(path, text, os.environ, command=command_line)))
+    click.echo("\n".join(flow.next_steps(path, text, os.environ, command=command_line)))
 
 
 def _refuse_idle_options(ctx: click.Context, *, is_asked: bool) -> None:

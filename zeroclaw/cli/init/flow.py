@@ -7,12 +7,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from zeroclaw.cli.composing import OWNER, Answers, Autonomy, ChosenChannel, compose
-from zeroclaw.cli.faults import faults_in
-from zeroclaw.cli.installed import channel_manifests, channel_models
-from zeroclaw.cli.interview import Interview, address
-from zeroclaw.cli.opened import first_of
-from zeroclaw.cli.proven import channel_seen, model_seen
+from zeroclaw.cli.configuration import channel_manifests, channel_models, faults_in
+from zeroclaw.cli.init.prompts import Interview, address
+from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
+from zeroclaw.cli.init.trial import channel_seen, model_seen
+from zeroclaw.cli.models.provider import first_of
 from zeroclaw.config.edit import set_key
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference

@@ -7,7 +7,7 @@ person has to know; each line that is not `ok` says what to do.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from zeroclaw.cli.found import (
+from zeroclaw.cli.doctor.facts import (
     ChannelSeen,
     Configured,
     DaemonSeen,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from zeroclaw.cli.taking import Taken
+from zeroclaw.cli.models.provider import Taken
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.models.files import ModelFile, model_files
 from zeroclaw.host.models.listing import USUAL, Server

@@ -15,9 +15,9 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.cli.answers import DaemonRefused, answer
-from zeroclaw.cli.faults import faults_in
-from zeroclaw.cli.found import (
+from zeroclaw.cli.client import DaemonRefused, answer
+from zeroclaw.cli.configuration import Loaded, faults_in, load, start_of
+from zeroclaw.cli.doctor.facts import (
     AccountSeen,
     ChannelSeen,
     Configured,
@@ -29,10 +29,8 @@ from zeroclaw.cli.found import (
     Trouble,
     Versions,
 )
-from zeroclaw.cli.loading import Loaded, load
+from zeroclaw.cli.models.provider import take_model
 from zeroclaw.cli.options import config_place, data_place
-from zeroclaw.cli.starting import start_of
-from zeroclaw.cli.taking import take_model
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.checked import ChannelPart, Checked, missing_secrets

@@ -1,0 +1,182 @@
+"""What a command works with: the configuration as it is read, its faults, and a daemon's start.
+
+It loads the configuration's models, so commands import it late.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel, ValidationError
+
+from zeroclaw.cli.options import config_place
+from zeroclaw.config.model import Config
+from zeroclaw.config.validate import config_of, faults_of, parse
+from zeroclaw.daemon.checked import check
+from zeroclaw.daemon.parts import Fresh, Start
+from zeroclaw.errors import ConfigError
+from zeroclaw.host import plugins
+from zeroclaw.host.places import Places, places_of, read_config
+from zeroclaw.manifest import ChannelManifest
+from zeroclaw.value import Value
+
+
+class Loaded(Value):
+    """A configuration and where everything is."""
+
+    config: Config
+    places: Places
+
+
+def load(config: Path | None, data_dir: Path | None = None) -> Loaded:
+    """Read the configuration.
+
+    Raises:
+        ConfigError: With every fault, each with the file's name before it.
+    """
+    path = config_place(config)
+    try:
+        parsed = parse(read_config(path))
+    except ConfigError as error:
+        raise ConfigError(in_file(path, error.faults)) from error
+    places = places_of(
+        config=path,
+        data_dir=parsed.data_dir if data_dir is None else str(data_dir),
+        workspace_dir=parsed.workspace_dir,
+        environment=os.environ,
+        home=Path.home(),
+    )
+    return Loaded(config=parsed, places=places)
+
+
+def in_file(path: Path | None, faults: tuple[str, ...]) -> tuple[str, ...]:
+    """Return faults with the file's name before each."""
+    return faults if path is None else tuple(f"{path}: {fault}" for fault in faults)
+
+
+def rereading(
+    path: Path | None, data_dir: Path | None, environment: Mapping[str, str]
+) -> Callable[[], Fresh] | None:
+    """Return what reads a configuration again, None where it has no file.
+
+    Args:
+        path: As it was found at the start.
+        data_dir: As given on the command line.
+        environment: `os.environ`, for references to secrets.
+    """
+    if path is None:
+        return None
+
+    def reread() -> Fresh:
+        if faults := faults_in(read_config(path), environment=environment):
+            raise ConfigError(in_file(path, faults))
+        loaded = load(path, data_dir)
+        return Fresh(config=loaded.config, checked=check(loaded.config, environment))
+
+    return reread
+
+
+def start_of(
+    loaded: Loaded, environment: Mapping[str, str], *, needs_secrets: bool = True
+) -> Start:
+    """Check a configuration; blocks on files, a keyring and imports.
+
+    Args:
+        loaded: As read.
+        environment: `os.environ`, for references to secrets.
+        needs_secrets: See `check`.
+
+    Raises:
+        ConfigError: With every fault, each with the file's name before it.
+    """
+    try:
+        checked = check(loaded.config, environment, needs_secrets=needs_secrets)
+    except ConfigError as error:
+        raise ConfigError(in_file(loaded.places.config, error.faults)) from error
+    return Start(
+        config=loaded.config,
+        checked=checked,
+        places=loaded.places,
+        version=version("zeroclaw"),
+    )
+
+
+def faults_in(
+    text: str, *, environment: Mapping[str, str], needs_secrets: bool = True
+) -> tuple[str, ...]:
+    """Return one line for each fault, `key.path: what is wrong, what is allowed`; none is good.
+
+    Args:
+        text: The whole TOML.
+        environment: `os.environ`, for references to secrets.
+        needs_secrets: See `check`.
+    """
+    try:
+        table = cast("dict[str, object]", tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return (f"not valid TOML: {str(error).lower()}",)
+    faults: list[str] = []
+    config = _readable(table, faults)
+    try:
+        broken = _channels(table) - set(config.channels)
+        check(config, environment, needs_secrets=needs_secrets, broken=broken)
+    except ConfigError as error:
+        faults += error.faults
+    return tuple(faults)
+
+
+def _channels(table: Mapping[str, object]) -> set[str]:
+    """Return the channels that are written there, whatever is wrong with them."""
+    named = table.get("channels")
+    return set(cast("dict[str, object]", named)) if isinstance(named, dict) else set()
+
+
+def _readable(table: dict[str, object], faults: list[str]) -> Config:
+    """Return the configuration without the tables, and the channels, that have faults."""
+    try:
+        return config_of(table)
+    except ValidationError as error:
+        faults.extend(faults_of(error))
+        broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
+    kept = {key: one for key, one in table.items() if not _is_broken(key, broken)}
+    channels = table.get("channels")
+    if isinstance(channels, dict):
+        named = cast("dict[str, object]", channels)
+        kept["channels"] = {
+            name: one for name, one in named.items() if ("channels", name) not in broken
+        }
+    return config_of(kept)
+
+
+def _is_broken(key: str, broken: set[tuple[str, ...]]) -> bool:
+    return any(place[:1] == (key,) for place in broken)
+
+
+def channel_manifests() -> Mapping[str, ChannelManifest]:
+    """Return the manifest of each kind; imports no SDK.
+
+    Raises:
+        ConfigError: A channel is installed but can't be loaded.
+    """
+    found = (
+        plugins.load(plugins.CHANNELS, name, key=f"channels.{name}")
+        for name in plugins.names(plugins.CHANNELS)
+    )
+    return {one.kind: one for one in found if isinstance(one, ChannelManifest)}
+
+
+def channel_models() -> Mapping[str, type[BaseModel]]:
+    """Return the model of each kind's own keys; imports no SDK.
+
+    Raises:
+        ConfigError: A channel is installed but can't be loaded.
+    """
+    models: dict[str, type[BaseModel]] = {}
+    for kind, manifest in channel_manifests().items():
+        model = plugins.resolve(manifest.settings, key=f"channels.{kind}")
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            models[kind] = model
+    return models
