@@ -153,4 +153,5 @@ def _max_file_bytes(account: Account | None) -> int:
 async def _workspace(parts: Parts, conversation: ConversationId) -> Path:
     path = parts.start.places.workspaces / conversation
     await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
-    return path
+    # As tools name what is below it, links in the way there followed.
+    return await asyncio.to_thread(path.resolve)

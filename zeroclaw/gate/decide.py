@@ -314,7 +314,8 @@ class Gate:
         at: datetime,
     ) -> Approval:
         action, settings = ready.action, self._settings()
-        scope = scope_of(action, facts_of(ready.tool.spec), settings.grant_s)
+        workspace = str(case.setting.context.workspace)
+        scope = scope_of(action, facts_of(ready.tool.spec), settings.grant_s, workspace)
         # What can't be named can't be granted for a time.
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
         return Approval(

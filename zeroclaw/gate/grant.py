@@ -43,6 +43,7 @@ class Grant(Value):
         number: What people call it, in every chat and on the command line; 0 in rows of an earlier
             release, which are called by their short id.
         numbers: Of an earlier release.
+        workspace: As in `Scope`.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Grant(Value):
     effects: frozenset[Effect] = frozenset()
     number: int = 0
     numbers: tuple[Numbered, ...] = ()
+    workspace: str = ""
 
 
 def grant_for(
@@ -83,6 +85,7 @@ def grant_for(
         granter_sender=granter.identity,
         effects=scope.effects,
         number=number,
+        workspace=scope.workspace,
     )
 
 
@@ -117,7 +120,11 @@ def describe(grant: Grant, language: Language) -> str:
     """Return one line for people."""
     bound = grant.arguments_hash
     scope = Scope(
-        tool=grant.tool, resources=grant.resources, is_exact=bool(bound), effects=grant.effects
+        tool=grant.tool,
+        resources=grant.resources,
+        is_exact=bool(bound),
+        effects=grant.effects,
+        workspace=grant.workspace,
     )
     return catalogue.GRANT_LINE.to(
         language,

@@ -2,8 +2,8 @@
 
 The card, the toast and every list of grants take their words from here, so that whoever approves
 reads the same before and after. A scope is the narrowest that is of use: the exact call where the
-call executes something, or where its resources say too little; else any call of the tool on these
-resources.
+call executes something, or where its resources say too little or are none; else any call of the
+tool on these resources.
 """
 
 from datetime import timedelta
@@ -30,6 +30,8 @@ class Scope(Value):
         is_exact: Only calls with the same arguments.
         effects: What the tool declares; empty in rows of an earlier release.
         for_s: Seconds that it holds; 0 where its end is told instead.
+        workspace: The conversation's own directory: files below it are called as they are there.
+            Empty in rows of an earlier release.
     """
 
     tool: str
@@ -37,9 +39,10 @@ class Scope(Value):
     is_exact: bool
     effects: frozenset[Effect] = frozenset()
     for_s: float = 0.0
+    workspace: str = ""
 
 
-def scope_of(action: Action, facts: ToolFacts, for_s: float) -> Scope | None:
+def scope_of(action: Action, facts: ToolFacts, for_s: float, workspace: str = "") -> Scope | None:
     """Return the narrowest scope of use for more calls like this; None without known resources."""
     if action.resources is None:
         return None
@@ -49,22 +52,23 @@ def scope_of(action: Action, facts: ToolFacts, for_s: float) -> Scope | None:
         is_exact=must_be_exact(action.resources, facts),
         effects=facts.effects,
         for_s=for_s,
+        workspace=workspace,
     )
 
 
 def must_be_exact(resources: tuple[str, ...], facts: ToolFacts) -> bool:
     """Whether a grant on these resources must be bound to the arguments as well."""
     is_vague = any("*" in one for one in resources)
-    return "exec" in facts.effects or is_vague or len(resources) > MOST_NAMED
+    return "exec" in facts.effects or is_vague or not 0 < len(resources) <= MOST_NAMED
 
 
 def in_words(scope: Scope, language: Language) -> str:
     """Return what runs without asking, such as ``any URL on `example.org` ``."""
-    if scope.is_exact:
+    if scope.is_exact or not scope.resources:
         runs = "exec" in scope.effects
         exact = catalogue.SCOPE_THIS_COMMAND if runs else catalogue.SCOPE_THIS_CALL
         return exact.to(language)
-    named = [_quoted(resource) for resource in scope.resources[:MOST_NAMED]]
+    named = [_quoted(resource, scope.workspace) for resource in scope.resources[:MOST_NAMED]]
     if more := scope.resources[MOST_NAMED:]:
         named.append(catalogue.GRANT_AND_MORE.to(language, number=len(more)))
     where = ", ".join(named)
@@ -73,8 +77,6 @@ def in_words(scope: Scope, language: Language) -> str:
         return catalogue.SCOPE_ANY_URL.to(language, where=where)
     if kinds == {"file"} and "write" in scope.effects:
         return catalogue.SCOPE_ANY_CONTENT.to(language, where=where)
-    if not scope.resources:
-        return catalogue.SCOPE_ANY_CALL_OF.to(language, tool=scope.tool)
     return catalogue.SCOPE_ANY_CALL.to(language, where=where)
 
 
@@ -95,9 +97,14 @@ def duration(time: timedelta) -> Localized:
     return catalogue.SECONDS.about(number=f"{seconds:g}")
 
 
-def _quoted(resource: str) -> str:
+def _quoted(resource: str, workspace: str) -> str:
     """Return a resource as code, without what is the same for all: a file may be called anything."""
     kind, _, name = resource.partition(":")
-    shown = {"host": name.removesuffix(_HTTPS), "file": name}.get(kind, resource)
+    if kind == "host":
+        shown = name.removesuffix(_HTTPS)
+    elif kind == "file":
+        shown = name.removeprefix(f"{workspace}/") if workspace else name
+    else:
+        shown = resource
     spelled = " ".join(shown.split()).replace("`", "'")
     return f"`{spelled}`"

@@ -670,7 +670,6 @@ GRANT_HELD_BY = Sentence(
     en="{grant}, for `{holder}`, {where}",
     de="{grant}, für `{holder}`, {where}",
 )
-SCOPE_ANY_CALL_OF = Sentence(en="any call of `{tool}`", de="jeden Aufruf von `{tool}`")
 GRANT_AND_MORE = Sentence(en="{number} more", de="{number} weitere")
 SCOPE_THIS_COMMAND = Sentence(en="exactly this command", de="genau diesen Befehl")
 SCOPE_THIS_CALL = Sentence(en="exactly this call", de="genau diesen Aufruf")

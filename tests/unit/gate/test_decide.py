@@ -134,7 +134,7 @@ async def test_an_ask_becomes_a_question_about_exactly_this_call() -> None:
         summaries=(("de", "write_file ausführen"),),
         arguments='{\n  "path": "a",\n  "text": "the password is ⟦{env="FISH"}⟧"\n}',
         hidden=('{env="FISH"}',),
-        scope=scope_of(frozen.action, facts_of(WRITE.spec), 3600),
+        scope=scope_of(frozen.action, facts_of(WRITE.spec), 3600, "/ws"),
         why="`supervised.effects` asks: it does more than read; "
         "`supervised.risk` asks: its risk is not low",
         reasons=(

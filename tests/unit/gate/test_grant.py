@@ -87,6 +87,22 @@ def test_a_grant_ends() -> None:
     assert not covers(grant(action(A)), action(A), WRITES, UNTIL)
 
 
+def test_a_grant_of_what_touches_nothing_binds_the_arguments() -> None:
+    """Nothing that it names says what else would run; a row of before, unbound, covers no more. P5."""
+    granted = grant(action())
+    assert covers(granted, action(), WRITES, NOW)
+    assert not covers(granted, action(text="y"), WRITES, NOW)
+    assert not covers(replace(granted, arguments_hash=None), action(), WRITES, NOW)
+
+
+def test_a_grant_names_files_as_its_card_did() -> None:
+    scope = scope_of(action(A), WRITES, 3600, "/w")
+    assert scope is not None
+    granted = grant_for(action(A), scope, id="01GRANT", number=3, granter=ANN, at=NOW)
+    assert describe(granted, "en").startswith("`write`: any content into `a`, until ")
+    assert decode(encode(granted)) == granted
+
+
 def test_a_grant_to_execute_binds_the_arguments() -> None:
     """The sandbox is the same whatever runs in it, so the command must be the same. P5."""
     granted = grant(action(A), RUNS)

@@ -26,8 +26,14 @@ def touching(*resources: str) -> Action:
     )
 
 
-def said(of: Action, about: ToolFacts, for_s: float = 3600, language: Language = "en") -> str:
-    scope = scope_of(of, about, for_s)
+def said(
+    of: Action,
+    about: ToolFacts,
+    for_s: float = 3600,
+    language: Language = "en",
+    workspace: str = "",
+) -> str:
+    scope = scope_of(of, about, for_s, workspace)
     assert scope is not None
     return for_a_time(scope, language)
 
@@ -49,7 +55,8 @@ UNDECLARED = ToolFacts(effects=EFFECTS, risk="high", declared=False)
         (touching("sandbox:workspace"), RUN, "exactly this command for 1 hour"),
         (touching("host:example.org:443"), UNDECLARED, "exactly this command for 1 hour"),
         (touching("host:*"), FETCH, "exactly this call for 1 hour"),
-        (touching(), WRITE, "any call of `any` for 1 hour"),
+        (touching(), WRITE, "exactly this call for 1 hour"),
+        (touching(), facts("read"), "exactly this call for 1 hour"),
         (touching(*(f"file:/{n}" for n in range(6))), WRITE, "exactly this call for 1 hour"),
     ],
 )
@@ -73,3 +80,20 @@ def test_a_scope_says_how_long_it_holds(for_s: float, en: str, de: str) -> None:
     run = touching("sandbox:workspace")
     assert said(run, RUN, for_s) == f"exactly this command for {en}"
     assert said(run, RUN, for_s, "de") == f"genau diesen Befehl für {de}"
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("/w/c/notes.txt", "notes.txt"),
+        ("/w/c/deep/notes.txt", "deep/notes.txt"),
+        ("/w/c/w/c/notes.txt", "w/c/notes.txt"),
+        ("/w/cc/notes.txt", "/w/cc/notes.txt"),
+        ("/w/c", "/w/c"),
+        ("/etc/passwd", "/etc/passwd"),
+    ],
+)
+def test_a_file_is_called_as_it_is_in_its_workspace(file: str, shown: str) -> None:
+    """A path of the workspace is relative there; every other one begins at the root (P5)."""
+    words = said(touching(f"file:{file}"), WRITE, workspace="/w/c")
+    assert words == f"any content into `{shown}` for 1 hour"
