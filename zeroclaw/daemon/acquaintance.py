@@ -10,6 +10,7 @@ from zeroclaw.daemon.parts import Parts
 from zeroclaw.envelope import ConversationId, Reader
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
+from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import People, chosen_of, known_of
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
@@ -26,6 +27,7 @@ class Acquaintance:
         self,
         parts: Parts,
         people: People,
+        context: InboundContext,
         *,
         group: asyncio.TaskGroup,
         policy: PolicyInForce,
@@ -38,7 +40,6 @@ class Acquaintance:
         channels = parts.start.checked.channels
         self._parts = parts
         self._people = people
-        self._group = group
         self._policy = policy
         self.questions = Questions(
             store=parts.store,
@@ -73,9 +74,7 @@ class Acquaintance:
             ids=parts.ids,
             announce=announce,
         )
-        self._revoking = Revocation(
-            store=parts.store, people=people, clock=parts.clock, ids=parts.ids, wake=wake
-        )
+        self.revocation = Revocation(context, group, wake=wake)
 
     async def remember(self) -> None:
         """Take up what is stored, before anybody is let in; once, at a start."""
@@ -83,7 +82,7 @@ class Acquaintance:
         async for row in find_all(self._parts.store, RowKind.LANGUAGE):
             self._people.chose(chosen_of(row))
         self._policy.revoke(self._people.revoked)
-        await self._revoking.sweep()
+        await self.revocation.sweep()
         await self.questions.resume()
 
     def learn(self, writes: tuple[Write, ...]) -> None:
@@ -98,11 +97,7 @@ class Acquaintance:
         if self._people.written(writes):
             self._policy.revoke(self._people.revoked)
             if self._people.revoked - before:
-                self.put_out()
-
-    def put_out(self) -> None:
-        """End what people have under way who were revoked."""
-        self._group.create_task(self._revoking.sweep(), name="revoked")
+                self.revocation.begin()
 
     def open_claim(self) -> str:
         """Return the code of the first operator, empty when there is one; see `Strangers`."""

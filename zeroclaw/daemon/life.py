@@ -29,7 +29,7 @@ from zeroclaw.host.watchdog import LoopWatch
 from zeroclaw.inbound.commands.halt import Halt, halt_put, read_halt
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Commit, Delete, DurablePoint, RowKind, find_all
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, find_all
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned
 from zeroclaw.value import Value, field, replace
@@ -122,6 +122,10 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
             raise _first(errors) from None
 
 
+PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
+"""Rows about people, which `Acquaintance` follows."""
+
+
 class Daemon:
     """The running daemon, over parts that somebody opened and closes."""
 
@@ -197,9 +201,21 @@ class Daemon:
     def _announce(self, plan: Plan) -> None:
         """Tell everybody what has just been committed; never waits."""
         rooms = self.rooms
-        rooms.outbox.announce_written(plan.writes)
-        rooms.acquaintance.learn(plan.writes)
-        rooms.forgetting.learn(plan.writes)
+        people = False
+        for write in plan.writes:
+            match write:
+                case Put(kind=RowKind.OUTBOX):
+                    rooms.outbox.announce(write)
+                case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
+                    rooms.conversations.forget(write.key)
+                case Put(kind=RowKind.FORGETTING):
+                    rooms.forgetting.learn(plan.writes)
+                case Put(kind=kind) | Delete(kind=kind) if kind in PEOPLE:
+                    people = True
+                case _:
+                    pass
+        if people:
+            rooms.acquaintance.learn(plan.writes)
         if plan.switched:
             self._group.create_task(self._take_halt(plan.halt), name="halt")
         for conversation in plan.wake:

@@ -4,7 +4,7 @@ Nothing durable changes, so a kill at any instant leaves what the file says to t
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.daemon.acquaintance import allowed_of
@@ -13,6 +13,7 @@ from zeroclaw.daemon.in_force import PolicyInForce
 from zeroclaw.daemon.parts import Fresh, Parts, warn_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.identity import People
+from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.value import Value
 
 NO_FILE = (
@@ -52,13 +53,13 @@ class Reloading:
         *,
         policy: PolicyInForce,
         people: People,
-        put_out: Callable[[], None],
+        revocation: Revocation,
     ) -> None:
-        """Hold what follows the settings; `put_out` ends what people have who are out by now."""
+        """Hold what follows the settings; `revocation` ends what people have who are out."""
         self._parts = parts
         self._policy = policy
         self._people = people
-        self._put_out = put_out
+        self._revocation = revocation
         self._written = parts.start.written or parts.start.config
         self._one_at_a_time = asyncio.Lock()
         self.waiting: tuple[str, ...] = ()
@@ -100,7 +101,7 @@ class Reloading:
             language=settings.config.language,
         )
         self._policy.configured()
-        self._put_out()
+        self._revocation.begin()
         self.waiting = (*others, *(key for key in secrets if key not in others))
         return Reloaded(live=live, waiting=self.waiting, warnings=fresh.checked.warnings)
 

@@ -5,7 +5,6 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from zeroclaw.card_words import by_whom
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.acquaintance import Acquaintance, people_of
 from zeroclaw.daemon.in_force import PolicyInForce
@@ -15,10 +14,8 @@ from zeroclaw.daemon.reloading import Reloading
 from zeroclaw.daemon.serving import Serving
 from zeroclaw.daemon.turn_rooms import turn_rooms
 from zeroclaw.delivery.live import Live
-from zeroclaw.delivery.rows import note_row
 from zeroclaw.events import Bus
 from zeroclaw.foreign import Raised, call
-from zeroclaw.gate.approval import who
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
@@ -27,13 +24,14 @@ from zeroclaw.inbound.commands.forget import ForgetCommand
 from zeroclaw.inbound.commands.menu import menu_of
 from zeroclaw.inbound.commands.registry import Commands
 from zeroclaw.inbound.commands.status import StatusOf
+from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.ingress import Ingress
-from zeroclaw.inbound.limiter import MessageExpiry, QueueLimit, RateLimiter
+from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Failures, Notices, Operators
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.rate_limits import limits_of
+from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts
 from zeroclaw.inbound.reminding import Reminding
@@ -44,10 +42,8 @@ from zeroclaw.provider import Preloading
 from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure
 from zeroclaw.retention.sweep import Sweep
-from zeroclaw.store import Put
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.leases import Leases
 from zeroclaw.turn.runner import Runner
 
@@ -130,13 +126,17 @@ class Wired:
             parts.ids,
             channels=lambda: settings.config.channels,
         )
-        self.rate_limiter = RateLimiter(
+        context = InboundContext(
             store=parts.store,
-            conversations=self.conversations,
-            limits=lambda channel: limits_of(settings.config, channel),
             clock=parts.clock,
             ids=parts.ids,
+            settings=settings,
+            policy=self.policy,
+            people=self.people,
+            redact=checked.redactor.redact,
+            log=EventLog("ingress"),
         )
+        self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
             store=parts.store,
             leases=leases,
@@ -155,6 +155,7 @@ class Wired:
         self.acquaintance = Acquaintance(
             parts,
             self.people,
+            context,
             group=group,
             policy=self.policy,
             operators=self.operators.readers,
@@ -171,7 +172,10 @@ class Wired:
             numbers=rooms.numbers,
         )
         self.reloading = Reloading(
-            parts, policy=self.policy, people=self.people, put_out=self.acquaintance.put_out
+            parts,
+            policy=self.policy,
+            people=self.people,
+            revocation=self.acquaintance.revocation,
         )
         self.supervisor: Supervisor
         self.status = StatusOf(
@@ -185,45 +189,34 @@ class Wired:
             dropped=lambda: self.ingress.dropped,
             refused=lambda: self.rate_limiter.refused,
         )
+        commands = Commands(
+            conversations=self.conversations,
+            answers=self.answers,
+            pair=self.acquaintance.pair,
+            grants=self.acquaintance.grants,
+            forget=ForgetCommand(parts.store, policy=self.policy, clock=parts.clock, ids=parts.ids),
+            policy=self.policy,
+            status=self.status,
+            clock=parts.clock,
+            ids=parts.ids,
+        )
         self.ingress = Ingress(
-            store=parts.store,
-            people=self.people,
+            context,
             strangers=self.acquaintance.strangers,
             conversations=self.conversations,
             reassembly=self.reassembly,
-            expiry=MessageExpiry(
-                store=parts.store,
-                conversations=self.conversations,
-                max_age_s=self._max_age_s,
-                clock=parts.clock,
-                ids=parts.ids,
-                log=EventLog("ingress"),
-            ),
             rate_limiter=self.rate_limiter,
-            commands=Commands(
+            planner=Planner(
+                context,
                 conversations=self.conversations,
+                limiter=self.rate_limiter,
+                commands=commands,
                 answers=self.answers,
-                pair=self.acquaintance.pair,
-                grants=self.acquaintance.grants,
-                forget=ForgetCommand(
-                    parts.store, policy=self.policy, clock=parts.clock, ids=parts.ids
-                ),
-                policy=self.policy,
-                status=self.status,
-                clock=parts.clock,
-                ids=parts.ids,
+                turns=self.runner,
             ),
-            answers=self.answers,
-            clock=parts.clock,
-            ids=parts.ids,
+            commands=commands,
+            revocation=self.acquaintance.revocation,
             announce=announce,
-            waiting_note=self._waiting_note,
-            put_out=self.acquaintance.put_out,
-            log=EventLog("ingress"),
-            queue_limit=QueueLimit(
-                parts.store, parts.ids, most=lambda: settings.config.runtime.backlog
-            ),
-            most_files=config.attachments.max_per_message,
         )
         self.supervisor = Supervisor(
             admit=self.serving.noting(self.ingress.admit),
@@ -340,25 +333,3 @@ class Wired:
         # A message may wait that came by a channel that was taken out since.
         settings = self._parts.settings.config.channels.get(channel)
         return 0.0 if settings is None else settings.collect_s
-
-    def _max_age_s(self, channel: str) -> float:
-        settings = self._parts.settings.config.channels.get(channel)
-        return 0.0 if settings is None else settings.max_age_s
-
-    def _waiting_note(self, item: Item) -> Put | None:
-        """Tell a writer why their message waits, when it is not just the queue (§4)."""
-        language = item.principal.language
-        if self.policy.halted_by:
-            text = catalogue.HALTED_AND_NEXT.to(language, who=by_whom(self.policy.halted_by))
-        elif tools := self.runner.waits_for(item):
-            names = ", ".join(f"`{tool}`" for tool in dict.fromkeys(tools))
-            approvers = who(self._parts.settings.config.approvals.approvers, language)
-            text = catalogue.WAITING_AND_NEXT.to(language, who=approvers, tools=names)
-        else:
-            return None
-        return note_row(
-            key=self._parts.ids.ulid(),
-            conversation=item.conversation,
-            address=item.address,
-            text=text,
-        )

@@ -37,7 +37,7 @@ _JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
 
 Recorder = Callable[[Spawned | None], Awaitable[None]]
 Watch = Callable[[int], str]
-"""Localized what a program uses too much of, empty for nothing; is called in a thread."""
+"""Says what a program uses too much of, empty for nothing; is called in a thread."""
 Ending = Literal["exited", "timed_out", "flooded", "over_bounds"]
 Reaped = Literal["gone", "killed", "alive"]
 

@@ -7,7 +7,6 @@ a press that comes too late runs nothing, and the card is shown as it ended.
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 
 from zeroclaw.clock import Ids
 from zeroclaw.delivery.rows import note_row, settle_rows
@@ -185,14 +184,13 @@ class Answers:
             if one.conversation != scope
         ]
         rest = replace(command, rest=" ".join((*left, numbers.rest)))
-        here = Found(conversation=found.conversation)
         return Plan(
             conversation=scope or found.conversation,
             here=found.conversation,
             writes=(*found.writes, *writes, note),
             wake=(scope,) if scope and writes else (),
             idle=not writes,
-            then=partial(self.by_number, rest, address, principal, at, here) if left else None,
+            rest=rest if left else None,
         )
 
     async def pending(

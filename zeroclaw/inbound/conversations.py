@@ -1,7 +1,7 @@
 """Which conversation an address means: minted at the first message, re-pointed by `/new`."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from zeroclaw.clock import Clock, Ids
@@ -123,15 +123,9 @@ class Conversations:
             conversation=rows[0].conversation if len(rows) == 1 else None, writes=tuple(writes)
         )
 
-    def forget(self, address: Address, principal: Principal) -> None:
-        """Read the address anew next time; called when it was not as expected."""
-        self._known.pop(self.key_of(address, principal), None)
-
-    def written(self, writes: Iterable[Write]) -> None:
-        """Read anew what a commit has just pointed elsewhere."""
-        for write in writes:
-            if isinstance(write, Put) and write.kind is RowKind.ADDRESS:
-                self._known.pop(write.key, None)
+    def forget(self, key: str) -> None:
+        """Read an address anew next time: it is not as expected, or was pointed elsewhere."""
+        self._known.pop(key, None)
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return what `/new` ended when it began this one."""

@@ -107,6 +107,9 @@ class People:
     """The people of the configuration, and those that pairing and revoking made or unmade.
 
     What is stored is kept current here by whoever commits it: see `written`.
+
+    Attributes:
+        version: Grows with each change of who may come in.
     """
 
     def __init__(
@@ -128,6 +131,7 @@ class People:
         self._local = local
         self._chosen: dict[str, Language] = {}
         self._stored: dict[str, Known] = {}
+        self.version = 0
         self.configured(people, allowed=allowed, language=language)
 
     def configured(
@@ -138,6 +142,7 @@ class People:
         language: Language,
     ) -> None:
         """Take in a configuration, see `__init__`; what is stored stays."""
+        self.version += 1
         self.language: Language = language
         self._given: dict[str, Language] = {
             f"person:{person.name}": person.language for person in people if person.language
@@ -148,6 +153,7 @@ class People:
 
     def learn(self, known: Known) -> None:
         """Take in what is stored about a person."""
+        self.version += 1
         self._stored[known.id] = known
 
     def chose(self, chosen: Chosen) -> None:
@@ -173,6 +179,7 @@ class People:
                     self.learn(known_of(write))
                     changed = True
                 case Delete(kind=RowKind.PERSON):
+                    self.version += 1
                     self._stored.pop(write.key, None)
                     changed = True
                 case _:

@@ -1,16 +1,36 @@
-"""What one admitted event will do, decided before anything is written.
+"""One event on its way in, and what it will do, decided before anything is written.
 
 Ingress commits a plan's writes together with the event's claim, and only then announces it:
 commit, then announce.
 """
 
-from collections.abc import Awaitable, Callable
+from datetime import datetime
 
-from zeroclaw.envelope import Accepted, Admission, Answered, ConversationId
+from zeroclaw.envelope import (
+    Accepted,
+    Admission,
+    Answered,
+    Command,
+    ConversationId,
+    Envelope,
+    Principal,
+)
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Item
 from zeroclaw.value import Value
+
+
+class Known(Value):
+    """An event of somebody who is known.
+
+    Attributes:
+        at: When it was admitted; not when it is looked at.
+    """
+
+    envelope: Envelope
+    principal: Principal
+    at: datetime
 
 
 class Plan(Value):
@@ -29,8 +49,8 @@ class Plan(Value):
             is turned away without a word is turned away again.
         switched: The halt switch was moved.
         halt: Its new position, None for off.
-        then: Plans the answers that are left once this is committed: a commit has one scope, and
-            they belong to another. A kill between the two leaves them ungiven, which runs nothing.
+        rest: What is left of a command once this is committed: a commit has one scope, and the
+            rest belongs to another. A kill between the two leaves it undone, which runs nothing.
     """
 
     conversation: ConversationId | None
@@ -44,7 +64,7 @@ class Plan(Value):
     claimed: bool = True
     switched: bool = False
     halt: Halt | None = None
-    then: Callable[[], Awaitable["Plan"]] | None = None
+    rest: Command | None = None
 
     @property
     def admission(self) -> Admission:

@@ -20,6 +20,7 @@ MOST_TOLD = 8
 """Chats that are told of one stretch; who writes in more of them at once is no person."""
 
 Which = Literal["person", "conversation", "day"]
+Lane = Literal["messages", "commands", "answers"]
 
 
 class Rate(Value):
@@ -56,25 +57,16 @@ class Limits(Value):
     person: Rate = UNLIMITED
     conversation: Rate = UNLIMITED
     daily: int = 0
-    lane: Literal["messages", "commands", "answers"] = "messages"
+    lane: Lane = "messages"
     own: frozenset[Which] = frozenset()
 
-    @property
-    def for_commands(self) -> "Limits":
-        """What holds for commands that are answered at once: only how fast one person sends them.
 
-        They are counted apart, so that neither lane is closed by the other.
-        """
-        return Limits(person=self.person, lane="commands", own=self.own)
+def limits_of(config: Config, channel: str, lane: Lane = "messages") -> Limits:
+    """Return what holds on a channel: its own `rate`, and `[limits]` for what that leaves out.
 
-    @property
-    def for_answers(self) -> "Limits":
-        """What holds for answers and endings that change nothing; another flood never closes it."""
-        return replace(self.for_commands, lane="answers")
-
-
-def limits_of(config: Config, channel: str) -> Limits:
-    """Return what holds on a channel: its own `rate`, and `[limits]` for what that leaves out."""
+    Of commands that are answered at once, and of answers that change nothing, only how fast one
+    person sends them; each lane is counted apart, so that no flood of one closes another.
+    """
     all_, settings = config.limits, config.channels.get(channel)
     rate = settings.rate if settings else RateSettings()
     own: set[Which] = set()
@@ -82,11 +74,14 @@ def limits_of(config: Config, channel: str) -> Limits:
         own.add("person")
     if rate.daily_messages is not None:
         own.add("day")
+    person = Rate(
+        per_minute=_or(rate.person_per_minute, all_.person_per_minute),
+        burst=_or(rate.person_burst, all_.person_burst),
+    )
+    if lane != "messages":
+        return Limits(person=person, lane=lane, own=frozenset(own))
     return Limits(
-        person=Rate(
-            per_minute=_or(rate.person_per_minute, all_.person_per_minute),
-            burst=_or(rate.person_burst, all_.person_burst),
-        ),
+        person=person,
         conversation=Rate(
             per_minute=_or(rate.conversation_per_minute, all_.conversation_per_minute),
             burst=_or(rate.conversation_burst, all_.conversation_burst),

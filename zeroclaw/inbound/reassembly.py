@@ -19,14 +19,9 @@ from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
     Command,
     ConversationId,
-    Deleted,
-    Edited,
     Envelope,
     ItemId,
-    Membership,
-    Moved,
     Pressed,
-    Principal,
     Said,
 )
 from zeroclaw.errors import StoreUnusable
@@ -79,16 +74,27 @@ class Reassembly:
         return max(left_s, self._coming.get(run, 0.0))
 
     @contextmanager
-    def coming(self, piece: Item | None) -> Generator[None]:
-        """Let nobody take a piece for whole who sees it before its commit has returned."""
+    def committing(self, envelope: Envelope, piece: Item | None) -> Generator[None]:
+        """Learn what is committed meanwhile; leave it when it is.
+
+        Nobody takes a fragment for whole who sees it before its commit has returned. A text is
+        whole when its writer goes on to something else.
+
+        Args:
+            envelope: What is committed.
+            piece: What waits then, where it is a fragment.
+        """
         ask = None if piece is None else piece.content
-        if not isinstance(ask, Ask) or ask.piece is None:
+        if piece is None or not isinstance(ask, Ask) or ask.piece is None:
             yield
+            if isinstance(envelope.body, Said | Command | Pressed):
+                self._ends_text(envelope.address.key(), envelope.sender.id)
             return
         run = ask.piece.run
         self._coming[run] = ask.piece.more_s
         try:
             yield
+            self.admitted(piece)
         finally:
             self._coming.pop(run, None)
 
@@ -131,20 +137,6 @@ class Reassembly:
         if run is not None:
             self._runs[run.id] = run
             self._newest[_key(run)] = run.id
-
-    def happened(self, envelope: Envelope, principal: Principal, piece: Item | None) -> None:
-        """Learn what was committed; a text is whole when its writer goes on to something else.
-
-        `piece` is what waits now, where it is one.
-        """
-        if piece is not None:
-            self.admitted(piece)
-            return
-        match envelope.body:
-            case Said() | Command() | Pressed():
-                self._ends_text(envelope.address.key(), principal.sender)
-            case Edited() | Deleted() | Moved() | Membership():
-                pass
 
     def _ends_text(self, place: str, sender: str) -> None:
         run = self._newest.pop((place, sender, ""), None)

@@ -6,17 +6,18 @@ then ends what was under way. It looks until there is nothing left, and once mor
 a kill in between leaves nothing running.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import grant as grants
 from zeroclaw.inbound.commands.grants import AT_CONSOLE, Held, ending
-from zeroclaw.inbound.identity import OPERATOR, People
-from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Store, Write, find_all
+from zeroclaw.inbound.context import InboundContext
+from zeroclaw.inbound.identity import OPERATOR
+from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Write, find_all
 from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
 from zeroclaw.turn.open_turns import turn_of
 
@@ -28,19 +29,27 @@ class Revocation:
 
     def __init__(
         self,
+        context: InboundContext,
+        group: asyncio.TaskGroup,
         *,
-        store: Store,
-        people: People,
-        clock: Clock,
-        ids: Ids,
         wake: Callable[[ConversationId], None],
     ) -> None:
-        """Hold what is needed; `wake` serves a conversation's inbox."""
-        self._store = store
-        self._people = people
-        self._clock = clock
-        self._ids = ids
+        """Hold what is needed; `group` owns the work, `wake` serves a conversation's inbox."""
+        self._store = context.store
+        self._people = context.people
+        self._clock = context.clock
+        self._ids = context.ids
+        self._group = group
         self._wake = wake
+
+    def begin(self) -> None:
+        """End what people have under way who are put out by now; never waits."""
+        self._group.create_task(self.sweep(), name="revoked")
+
+    def end_what_is_left_of(self, principal: Principal) -> None:
+        """Begin if somebody was put out between the look at who they are and their commit."""
+        if self._people.put_out_by(principal):
+            self.begin()
 
     async def sweep(self) -> None:
         """End whatever is under way of anybody who is put out."""

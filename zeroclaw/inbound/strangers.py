@@ -1,12 +1,13 @@
 """Strangers: met with silence, or given a code and put to the operators (P4).
 
 What is decided is `pairing.py`'s and `claim.py`'s; this room reads the rows and makes the writes.
-Whoever plans for a stranger holds the lock from reading to committing, so that a crowd is counted.
+Who passes holds a lock from reading to committing, so that a crowd is counted.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import assert_never
 
@@ -17,6 +18,7 @@ from zeroclaw.envelope import (
     Command,
     ConversationId,
     Envelope,
+    Principal,
     Reader,
     Said,
     chosen_name,
@@ -74,8 +76,8 @@ class Strangers:
         self._numbers = numbers
         self._clock = clock
         self._ids = ids
-        self._claim: Claim | None = None
-        self.lock = asyncio.Lock()
+        self.claim: Claim | None = None
+        self._lock = asyncio.Lock()
 
     # --- the first operator --------------------------------------------------------------------
 
@@ -90,7 +92,7 @@ class Strangers:
         if not self._holds_s() or self._people.can_be_reached(channels):
             return ""
         code = self._code()
-        self._claim = claims.open_claim(code, salt=self._ids.token(), now=self._clock.now())
+        self.claim = claims.open_claim(code, salt=self._ids.token(), now=self._clock.now())
         return code
 
     def written(self, writes: Iterable[Write]) -> None:
@@ -98,7 +100,7 @@ class Strangers:
         for write in writes:
             match write:
                 case Put(kind=RowKind.PERSON) if OPERATOR in known_of(write).roles:
-                    self._claim = None
+                    self.claim = None
                 case _:
                     pass
 
@@ -120,8 +122,19 @@ class Strangers:
             and not self._people.is_revoked(address.channel, sender.id)
         )
 
+    @asynccontextmanager
+    async def passing(self, principal: Principal | None) -> AsyncGenerator[None]:
+        """Wait for those before whose events may get or use a code; leave it when it is committed."""
+        if principal is not None and self.claim is None:
+            yield
+            return
+        async with self._lock:
+            yield
+
     async def plan(self, envelope: Envelope) -> Plan | None:
-        """Return what such an event comes to, None for silence; `lock` must be held."""
+        """Return what an event of somebody unknown comes to, None for silence."""
+        if not self.hears(envelope):
+            return None
         found = self._guess(envelope)
         match found:
             case "right":
@@ -135,20 +148,18 @@ class Strangers:
 
     # --- somebody who is known -----------------------------------------------------------------
 
-    def may_claim(self, envelope: Envelope) -> bool:
-        """Whether a person's message may be the printed code: in private, while one is open."""
-        return self._claim is not None and self.hears(envelope)
-
     async def claimed(self, envelope: Envelope) -> Plan | None:
-        """Return what the printed code comes to, None for all else; `lock` must be held."""
+        """Return what the printed code comes to that somebody known sends, None for all else."""
+        if self.claim is None or not self.hears(envelope):
+            return None
         return await self._first_operator(envelope) if self._guess(envelope) == "right" else None
 
     def _guess(self, envelope: Envelope) -> claims.Guess:
         """Compare a message with the printed code; wrong ones are counted."""
-        if self._claim is None or not isinstance(envelope.body, Said):
+        if self.claim is None or not isinstance(envelope.body, Said):
             return "none"
         claim, found = claims.guess(
-            self._claim,
+            self.claim,
             envelope.body.text,
             channel=envelope.address.channel,
             sender=envelope.sender.id,
@@ -156,7 +167,7 @@ class Strangers:
         )
         # One that is used ends in `written`, so that a commit that fails can be tried again.
         if found != "right":
-            self._claim = claim
+            self.claim = claim
         return found
 
     async def _first_operator(self, envelope: Envelope) -> Plan:

@@ -284,7 +284,9 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
     async with world.running() as house:
         bare = replace(house.parts, start=replace(house.parts.start, reread=None))
         rooms = house.rooms
-        reloading = Reloading(bare, policy=rooms.policy, people=rooms.people, put_out=lambda: None)
+        reloading = Reloading(
+            bare, policy=rooms.policy, people=rooms.people, revocation=rooms.acquaintance.revocation
+        )
         with pytest.raises(NothingToRead, match=NO_FILE):
             await reloading.again()
 
@@ -320,7 +322,12 @@ async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None
         )
         rooms, settings = house.rooms, InForce(start.config, ())
         parts = replace(house.parts, start=start, settings=settings)
-        reloading = Reloading(parts, policy=rooms.policy, people=rooms.people, put_out=lambda: None)
+        reloading = Reloading(
+            parts,
+            policy=rooms.policy,
+            people=rooms.people,
+            revocation=rooms.acquaintance.revocation,
+        )
         assert await reloading.again() == Reloaded(live=("autonomy",), waiting=())
         assert await reloading.again() == Reloaded(live=(), waiting=())
         assert (settings.config.provider, settings.config.autonomy) == (found, "full")

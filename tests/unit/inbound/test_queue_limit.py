@@ -7,8 +7,8 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import says
 from zeroclaw.config.model import LimitsSettings, RuntimeSettings
-from zeroclaw.envelope import Accepted, ConversationId, Duplicate, Ignored, Said
-from zeroclaw.store import RowKind
+from zeroclaw.envelope import Accepted, Duplicate, Ignored, Said
+from zeroclaw.store import Query, RowKind
 from zeroclaw.turn.inbox import Unread, item_of
 
 
@@ -82,10 +82,8 @@ async def test_a_chat_that_is_forgotten_just_now_refuses_no_event(
     world.model.will((held, *says("first")))
     count = world.store.count
 
-    async def count_and_forget(
-        kind: RowKind, *, conversation: ConversationId | None = None, state: str | None = None
-    ) -> int:
-        found = await count(kind, conversation=conversation, state=state)
+    async def count_and_forget(query: Query) -> int:
+        found = await count(query)
         if found:
             world.store.forget(RowKind.INBOX)
         return found

@@ -213,9 +213,10 @@ def test_a_day_ends_at_midnight_utc() -> None:
 
 
 def test_commands_are_counted_apart_and_never_by_the_day() -> None:
-    assert ALL.for_commands == Limits(person=ALL.person, lane="commands")
-    own = replace(ALL, own=frozenset({"person", "day"}))
-    assert own.for_commands.own == own.own
+    all_, commands = limits_of(Config(), "web"), limits_of(Config(), "web", "commands")
+    assert commands == Limits(person=all_.person, lane="commands")
+    own = Config(channels={"web": ChannelSettings(rate=RateSettings(person_burst=3))})
+    assert limits_of(own, "web", "answers").own == frozenset({"person"})
 
 
 def test_a_day_says_when_it_ends() -> None:

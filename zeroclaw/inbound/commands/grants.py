@@ -7,7 +7,6 @@ by a control item, because only the holder writes that conversation's audit.
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import partial
 
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.codec import decode
@@ -124,14 +123,12 @@ class GrantCommands:
             language=language,
         )
         rest = replace(command, rest=" ".join(outcome.left))
-        here = Found(conversation=found.conversation)
-        more = partial(self.revoke, rest, address, principal, here) if outcome.left else None
         return Plan(
             conversation=outcome.scope or found.conversation,
             writes=(*found.writes, *outcome.writes, note),
             wake=(outcome.scope,) if outcome.scope else (),
             idle=outcome.scope is None,
-            then=more,
+            rest=rest if outcome.left else None,
         )
 
     # --- at the console --------------------------------------------------------------------------

@@ -67,7 +67,7 @@ MODES: dict[WhileBusy, Sentence] = {
 
 
 class Status(Protocol):
-    """Localized how the daemon is, for one conversation, in Markdown."""
+    """Says how the daemon is, for one conversation, in Markdown."""
 
     async def __call__(self, conversation: ConversationId, language: Language) -> str:
         """Return the text."""

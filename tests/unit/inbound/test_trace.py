@@ -1,0 +1,19 @@
+"""How one message walks through the house: down, and hardly ever back."""
+
+from tests.fakes.house import World
+from tests.fakes.trace import Trace
+from zeroclaw.envelope import Accepted, Said
+
+
+async def test_one_message_walks_down_through_the_rooms(world: World) -> None:
+    """The first message of a conversation: 19 entries into files, none entered more than twice.
+
+    `ingress`, `limiter`, `conversations`, `planner` and `reassembly` are entered twice: each is a
+    step, and is what that step's commit or lock hangs on.
+    """
+    async with world.running() as house:
+        envelope = house.envelope(Said(text="hello"), "ben")
+        with Trace() as trace:
+            assert await house.rooms.ingress.admit(envelope) == Accepted()
+        _, most = trace.most
+        assert (len(trace.entered) <= 19, most, trace.returns) == (True, 2, 5), trace.entered
