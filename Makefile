@@ -1,15 +1,20 @@
 # Each target does the set-up it needs; the work is in small scripts under deploy/.
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt bench soak lock run-setup dev-setup
+.PHONY: help run quick test check check-long fmt bench soak lock run-setup dev-setup
 
 PYTEST_WORKERS ?= 2
 ARGS ?=
+SHARE ?= all
+# Unset, whatever the shell says: else every worker of every run compiles every test anew.
+export PYTHONDONTWRITEBYTECODE =
 bin := .venv/bin
 
 help:
 	@echo 'make run     start the daemon on its embedded defaults (ARGS="--config my.toml" to change them)'
-	@echo 'make test    run every test, with the servers and programs they need (ARGS="-k draft" for some)'
+	@echo 'make quick   lint and the fast tests, before every commit'
+	@echo 'make test    run every test but the long searches (ARGS="-k draft" for some)'
 	@echo 'make check   lint, layers, types, tests and coverage: the one gate, also of CI'
+	@echo 'make check-long   the long searches (SHARE=3/24 for one share): hours, not minutes'
 	@echo 'make fmt     format the code and mend what the linter can'
 	@echo 'make bench   measure start, memory, turns, Telegram and the local model (ARGS=telegram for some)'
 	@echo 'make soak    let people write for ten minutes while all goes wrong (ARGS="--minutes 1" for less)'
@@ -19,15 +24,19 @@ run: run-setup
 	@$(bin)/python deploy/fetch_model.py || echo 'model: going on without it'
 	@$(bin)/zeroclaw run $(ARGS)
 
+quick: dev-setup
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=quick -m "not slow" tests/unit tests/spec $(ARGS)
+
 test: dev-setup
 	$(bin)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
 
 check: dev-setup
-	$(bin)/ruff check .
-	$(bin)/ruff format --check .
-	$(bin)/lint-imports
-	$(bin)/basedpyright
-	sh deploy/test_with_coverage.sh -n $(PYTEST_WORKERS)
+	sh deploy/check.sh $(PYTEST_WORKERS)
+
+check-long: dev-setup
+	$(bin)/python -m pytest -n $(PYTEST_WORKERS) --long=$(SHARE) $(ARGS)
 
 fmt: dev-setup
 	$(bin)/ruff check --fix-only .

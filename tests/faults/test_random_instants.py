@@ -82,11 +82,19 @@ ON_TELEGRAM = tuple(
     World(name=f"telegram {number}", opened=on_telegram(crowded=True), kills=20, aimed=3)
     for number in range(15)
 )
+IN_EVERY_RUN = (ON_LOOPBACK[0], ON_TELEGRAM[0])
+LONG = pytest.mark.long("hundreds of kills")
 
 
 @pytest.mark.slow
 @pytest.mark.needs("bwrap", "platform")
-@pytest.mark.parametrize("world", [*ON_LOOPBACK, *ON_TELEGRAM], ids=lambda world: world.name)
+@pytest.mark.parametrize(
+    "world",
+    [
+        pytest.param(world, id=world.name, marks=() if world in IN_EVERY_RUN else LONG)
+        for world in (*ON_LOOPBACK, *ON_TELEGRAM)
+    ],
+)
 async def test_kills_at_random_instants_lose_and_repeat_nothing(
     tmp_path: Path, world: World, record_property: Callable[[str, object], None]
 ) -> None:

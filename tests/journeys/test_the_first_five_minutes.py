@@ -125,7 +125,7 @@ def test_a_path_within_another_is_not_bound_again() -> None:
     assert outermost((bundle, hosts, certificates, bundle)) == (certificates, hosts)
 
 
-@pytest.mark.slow
+@pytest.mark.long("makes an empty Debian and installs everything in it")
 @pytest.mark.needs("root", "debootstrap", "git", "chromium", "default port")
 async def test_the_readme_works_for_a_newcomer() -> None:
     """Nothing is missing on a machine that has what the README asks for, the sandbox included.

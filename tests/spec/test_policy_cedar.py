@@ -13,7 +13,7 @@ from random import Random
 
 import cedarpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec.policy_cases import RESOURCES, Case, draw_case
@@ -135,7 +135,6 @@ def _context(query: Query) -> dict[str, object]:
     return {name: value for name, value in context.items() if value is not None}
 
 
-@settings(settings.get_profile("thorough"))
 @given(case=cases)
 def test_the_policy_decides_as_cedar_does(case: Case) -> None:
     """Allow, ask and deny equal what Cedar says of the same statements."""

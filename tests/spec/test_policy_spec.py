@@ -7,7 +7,7 @@ from random import Random
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec.policy_cases import Case, draw_case
@@ -25,7 +25,6 @@ PLACES = ("file:/a", "file:/a/b", "file:/a/b/**", "file:/a/b/c", "file:/c", "fil
 STATEMENTS = tuple(f"s{number}" for number in range(6))
 
 
-@settings(settings.get_profile("thorough"))
 @given(case=cases)
 def test_the_policy_decides_as_its_sentences_say(case: Case) -> None:
     """Effect and reasons equal those of a second implementation written from the design."""
@@ -58,7 +57,6 @@ def test_an_explanation_says_of_each_statement_what_the_decision_used(seed: int)
     assert all(one.matched or one.why for one in explained)
 
 
-@settings(settings.get_profile("thorough"))
 @given(case=cases, place=st.sampled_from(PLACES), answered=st.sets(st.sampled_from(STATEMENTS)))
 def test_a_walk_touches_what_the_same_call_may_touch_alone(
     case: Case, place: str, answered: set[str]

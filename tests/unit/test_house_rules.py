@@ -50,14 +50,16 @@ def small_project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_pytest(project: Path, tests: list[str], *, ci: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(
+    project: Path, tests: list[str], *more: str, ci: str
+) -> subprocess.CompletedProcess[str]:
     """Run each test from a file of its own."""
     for number, test in enumerate(tests):
         file = project / "tests" / f"test_{number}.py"
         file.write_text(IMPORTS + test + "\n", encoding="utf-8")
     # the copy stands before the installed checkout on the path
     environment = os.environ | {"CI": ci, "PYTHONPATH": str(project)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more]
     return subprocess.run(
         command, cwd=project, env=environment, capture_output=True, text=True, check=False
     )
@@ -85,3 +87,31 @@ def test_a_missing_requirement_skips_with_its_remedy_on_a_laptop(small_project: 
     test, _ = BREACHES["a requirement that is missing in CI"]
     done = run_pytest(small_project, [test], ci="")
     assert (done.returncode, "conjure it" in done.stdout) == (0, True)
+
+
+LENGTHS = [
+    "def test_it(): pass",
+    "@pytest.mark.long('searches')\ndef test_it(): pass",
+    "@pytest.mark.search\ndef test_it(): pass",
+    "from hypothesis import given, strategies as st\n@given(st.none())\ndef test_it(none): pass",
+    "from hypothesis.stateful import RuleBasedStateMachine, rule\n"
+    "class M(RuleBasedStateMachine):\n"
+    "    @rule()\n"
+    "    def go(self): pass\n"
+    "TestIt = M.TestCase",
+]
+
+
+def chosen(project: Path, *long: str) -> list[str]:
+    """Return the numbers of the tests that one run of pytest takes."""
+    done = run_pytest(project, LENGTHS, "--collect-only", *long, ci="")
+    return re.findall(r"^tests/test_(\d)\.py::", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.slow  # a run of pytest is what is looked at
+def test_what_is_long_runs_only_where_that_is_wished(small_project: Path) -> None:
+    """Properties run each time, and once more among the long searches, all or a share of them."""
+    assert sorted(chosen(small_project)) == ["0", "2", "3", "4"]
+    assert sorted(chosen(small_project, "--long=all")) == ["1", "2", "3", "4"]
+    shares = [chosen(small_project, f"--long={share}/2") for share in range(2)]
+    assert sorted(shares[0] + shares[1]) == ["1", "2", "3", "4"]

@@ -16,8 +16,6 @@ from zeroclaw.delivery import pacing
 class TestDraft(World.TestCase):
     """Whatever comes, and in whatever order, the draft keeps its promises (P6)."""
 
-    settings = settings.get_profile("thorough")
-
 
 MUTANTS = [
     pytest.param(
@@ -129,7 +127,19 @@ def find_the_fault(mutated: type[World]) -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(("fragment", "replacement"), MUTANTS)
+def test_each_fault_can_be_planted_in_the_draft(fragment: str, replacement: str) -> None:
+    """What it replaces stands in the room, once."""
+    mutant(room, fragment, replacement)
+
+
+@pytest.mark.parametrize(("fragment", "replacement"), PACING_MUTANTS)
+def test_each_fault_can_be_planted_in_the_pacing(fragment: str, replacement: str) -> None:
+    """What it replaces stands in the room, once."""
+    mutant(pacing, fragment, replacement)
+
+
+@pytest.mark.long("searches until the planted fault is found")
 @pytest.mark.parametrize(("fragment", "replacement"), MUTANTS)
 def test_every_promise_bites(fragment: str, replacement: str) -> None:
     """A fault planted in the draft is found by one of the promises above."""
@@ -140,7 +150,7 @@ def test_every_promise_bites(fragment: str, replacement: str) -> None:
     find_the_fault(Mutated)
 
 
-@pytest.mark.slow
+@pytest.mark.long("searches until the planted fault is found")
 @pytest.mark.parametrize(("fragment", "replacement"), PACING_MUTANTS)
 def test_every_promise_about_time_bites(fragment: str, replacement: str) -> None:
     """A fault planted in the pacing is seen in the draft."""

@@ -24,6 +24,7 @@ UNTIL_FOUND = settings(
 
 
 @pytest.mark.slow
+@pytest.mark.search
 def test_a_turn_keeps_its_promises_whatever_happens() -> None:
     """Every call has one result, nothing unapproved runs, and the journal resumes to the same.
 
@@ -33,7 +34,7 @@ def test_a_turn_keeps_its_promises_whatever_happens() -> None:
     run_state_machine_as_test(World, settings=ONE_CONVERSATION)
 
 
-@pytest.mark.slow
+@pytest.mark.long("searches until the planted fault is found")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_breaks_the_promise_that_names_it(fault: str) -> None:
     """Each promise is seen to fail when the turn is wrong."""

@@ -1,0 +1,35 @@
+#!/bin/sh
+# The one gate: lint, layers, types, every test that is not long, and the floors of coverage.
+#
+#   deploy/check.sh WORKERS
+#
+# The types are checked beside the tests. Coverage is measured where rooms are tested by themselves:
+# the floor of the whole stands in pyproject.toml, and rooms that decide must be covered to the last
+# branch. Journeys and faults start the daemon hundreds of times over code that those have covered,
+# so they run at full speed. Whatever fails, all of it is shown.
+set -eu
+cd "$(dirname "$0")/.."
+
+bin=.venv/bin
+workers=$1
+failed=0
+
+$bin/ruff check . || failed=1
+$bin/ruff format --check . || failed=1
+$bin/lint-imports || failed=1
+
+types=$(mktemp)
+$bin/basedpyright >"$types" 2>&1 &
+checking=$!
+trap 'kill $checking 2>/dev/null || true; rm -f "$types"' EXIT
+
+$bin/coverage erase
+$bin/coverage run -m pytest -n "$workers" tests/unit tests/spec tests/contract tests/emulators || failed=1
+$bin/coverage combine --quiet
+$bin/python -m pytest -n "$workers" tests/journeys tests/faults || failed=1
+
+wait $checking || failed=1
+cat "$types"
+$bin/coverage report || failed=1
+$bin/coverage report --fail-under=100 --include "$($bin/python deploy/pure_rooms.py)" || failed=1
+exit $failed
