@@ -110,7 +110,7 @@ _READS_RECEIPT = _GAP.join(("r", "e", "c", "e", "[i1l|]", "p", "t"))
 # As a true mark goes on: a colon or a dot; `of an earlier run`; tool and outcome set off by signs.
 _SIGN = r"[ *_`]{0,4}+[-|/,;=~>(][ *_`]{0,4}+"
 _READS_ON = (
-    rf"(?:(?![:{DOT}])[\W_]){{0,16}}+[:{DOT}]|{_GAP}of{_GAP}an{_GAP}earlier"
+    rf"(?:(?![:{DOT}])[\W_]){{0,16}}+[:{DOT}]|{_GAP}{_GAP.join('ofanear')}"
     rf"|{_SIGN}\w{{1,64}}{_SIGN}(?:ok|failed|denied|cancelled|unknown)\b"
 )
 _READS_FALSE = re.compile(

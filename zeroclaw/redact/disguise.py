@@ -150,7 +150,7 @@ _DROPPED = re.compile(r"[^\w\x00-\x7f]+|[\x00\x03-\x08\x0e-\x1f\x7f]+")
 """Marks, format characters, emoji: what is no letter, digit, blank or ASCII sign."""
 _TELLS = re.compile(r"[!-~]")
 _SIGNS = re.compile(r"[\W_]+")
-_REMEMBERED = 20_000  # signs; no text of people has so many, and one that does only takes longer
+_REMEMBERED = 20_000  # signs; more than one text of people has, and some 2 MB
 
 _READ_AS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZi10", b"abcdefghljklmnopqrstuvwxyzllo")
 _NOT_BARE = bytes(one for one in range(128) if not chr(one).isalnum())
@@ -166,8 +166,9 @@ class _Table(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         became = self._becomes(chr(code))
-        if len(self) < _REMEMBERED:
-            self[code] = became
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[code] = became
         return became
 
 

