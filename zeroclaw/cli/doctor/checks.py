@@ -88,26 +88,23 @@ def in_words(line: Line) -> str:
 
 def _configuration(found: Configured) -> Iterator[Line]:
     for fault in found.faults:
-        yield Line(check="configuration", verdict="fail", text=fault)
+        yield _fail("configuration", fault)
     for warning in found.warnings:
-        yield Line(check="configuration", verdict="warn", text=warning)
+        yield _warn("configuration", warning)
     if not (found.faults or found.warnings):
-        yield Line(check="configuration", verdict="ok", text=f"{found.place}: no faults")
+        yield _ok("configuration", f"{found.place}: no faults")
 
 
 def _daemon(facts: Facts) -> Iterator[Line]:
     daemon, installed = facts.daemon, facts.versions.zeroclaw
     if isinstance(daemon, str):
-        yield Line(check="daemon", verdict="warn", text=daemon)
+        yield _warn("daemon", daemon)
     elif daemon.version != installed:
-        yield Line(
-            check="daemon",
-            verdict="warn",
-            text=f"{daemon.version} runs, {installed} is installed",
-            remedy="restart `zeroclaw run`",
+        yield _warn(
+            "daemon", f"{daemon.version} runs, {installed} is installed", "restart `zeroclaw run`"
         )
     else:
-        yield Line(check="daemon", verdict="ok", text="running")
+        yield _ok("daemon", "running")
 
 
 def _secrets(facts: Facts) -> Iterator[Line]:
@@ -116,22 +113,21 @@ def _secrets(facts: Facts) -> Iterator[Line]:
     for key, fault in facts.missing.items():
         if key in held:
             text = f"{key} is not known in this shell; the running daemon has it"
-            yield Line(check="secrets", verdict="ok", text=text)
+            yield _ok("secrets", text)
         else:
             remedy = "if a service starts zeroclaw, see that it has it there"
-            yield Line(check="secrets", verdict="fail", text=fault, remedy=remedy)
+            yield _fail("secrets", fault, remedy)
 
 
 def _halt(facts: Facts) -> Iterator[Line]:
     if isinstance(facts.store, Health) and (halt := facts.store.halt) is not None:
-        yield Line(
-            check="halt",
-            verdict="warn",
-            text=f"everything was halted by {halt.by} {_ago(facts.now, halt.at)}",
-            remedy="`zeroclaw resume` goes on",
+        yield _warn(
+            "halt",
+            f"everything was halted by {halt.by} {_ago(facts.now, halt.at)}",
+            "`zeroclaw resume` goes on",
         )
     else:
-        yield Line(check="halt", verdict="ok", text="none in force")
+        yield _ok("halt", "none in force")
 
 
 def _provider(found: ProviderSeen | None) -> Iterator[Line]:
@@ -156,7 +152,7 @@ def _model(facts: Facts) -> Iterator[Line]:
 
 def _after_configuration(check: str) -> Line:
     text = "not looked at, as the configuration has faults"
-    return Line(check=check, verdict="warn", text=text, remedy="mend them first")
+    return _warn(check, text, "mend them first")
 
 
 def _channels(facts: Facts) -> Iterator[Line]:
@@ -164,18 +160,17 @@ def _channels(facts: Facts) -> Iterator[Line]:
     if isinstance(daemon, str):
         names = ", ".join(facts.enabled)
         if names:
-            yield Line(check="channels", verdict="ok", text=f"{names}; up when the daemon is")
+            yield _ok("channels", f"{names}; up when the daemon is")
     else:
         for channel in daemon.channels:
             yield _channel(channel, facts.now)
         served = {channel.name for channel in daemon.channels}
         for name in facts.enabled:
             if name not in served:
-                yield Line(
-                    check="channels",
-                    verdict="warn",
-                    text=f"`{name}` is configured, and the running daemon does not know it",
-                    remedy="restart `zeroclaw run`",
+                yield _warn(
+                    "channels",
+                    f"`{name}` is configured, and the running daemon does not know it",
+                    "restart `zeroclaw run`",
                 )
     for one in facts.accounts:
         yield Line(
@@ -184,11 +179,10 @@ def _channels(facts: Facts) -> Iterator[Line]:
             text=f"`{one.channel}`: {one.fault or one.told}",
         )
     if not facts.configured.faults and not facts.enabled:
-        yield Line(
-            check="channels",
-            verdict="fail",
-            text="none is switched on, so nobody can write to the bot",
-            remedy="set `enabled = true` for one",
+        yield _fail(
+            "channels",
+            "none is switched on, so nobody can write to the bot",
+            "set `enabled = true` for one",
         )
 
 
@@ -198,52 +192,50 @@ def _channel(channel: ChannelSeen, now: datetime) -> Line:
     text = f"`{channel.name}` {channel.condition}{since}{why}"
     match channel.condition:
         case "up":
-            return Line(check="channels", verdict="ok", text=text)
+            return _ok("channels", text)
         case "starting" if channel.since is None or now - channel.since < STARTING:
-            return Line(check="channels", verdict="ok", text=text)
+            return _ok("channels", text)
         case "starting" | "waiting":
             remedy = "it is tried again; see that this machine reaches the platform"
-            return Line(check="channels", verdict="fail", text=text, remedy=remedy)
+            return _fail("channels", text, remedy)
         case _:
             remedy = "mend it in the configuration, then restart `zeroclaw run`"
-            return Line(check="channels", verdict="fail", text=text, remedy=remedy)
+            return _fail("channels", text, remedy)
 
 
 def _sandbox(facts: Facts) -> Iterator[Line]:
     if facts.sandbox is None:
-        yield Line(check="sandbox", verdict="ok", text="not needed: no shell, no reading of files")
+        yield _ok("sandbox", "not needed: no shell, no reading of files")
         return
     if isinstance(facts.daemon, DaemonSeen) and facts.daemon.sandbox:
-        yield Line(
-            check="sandbox",
-            verdict="warn",
-            text=f"the daemon found none at its start: {facts.daemon.sandbox}",
-            remedy="mend it, then restart `zeroclaw run`",
+        yield _warn(
+            "sandbox",
+            f"the daemon found none at its start: {facts.daemon.sandbox}",
+            "mend it, then restart `zeroclaw run`",
         )
     elif facts.sandbox:
-        yield Line(check="sandbox", verdict="warn", text=f"none: {facts.sandbox}")
+        yield _warn("sandbox", f"none: {facts.sandbox}")
     else:
-        yield Line(check="sandbox", verdict="ok", text="keeps its word")
+        yield _ok("sandbox", "keeps its word")
 
 
 def _user(facts: Facts) -> Iterator[Line]:
     if facts.is_root:
-        yield Line(
-            check="user",
-            verdict="warn",
-            text="zeroclaw runs as root, so a fault in it is one in the whole machine",
-            remedy="run it as a user of its own, as `deploy/zeroclaw.service` does",
+        yield _warn(
+            "user",
+            "zeroclaw runs as root, so a fault in it is one in the whole machine",
+            "run it as a user of its own, as `deploy/zeroclaw.service` does",
         )
 
 
 def _store(facts: Facts) -> Iterator[Line]:
     match facts.store:
         case None:
-            yield Line(check="store", verdict="ok", text="nothing yet, before the first start")
+            yield _ok("store", "nothing yet, before the first start")
         case str(why):
-            yield Line(check="store", verdict="fail", text=why)
+            yield _fail("store", why)
         case store:
-            yield Line(check="store", verdict="ok", text=f"{store.queued} messages wait")
+            yield _ok("store", f"{store.queued} messages wait")
             yield _approvals(store, facts.now)
             yield from _conversations(store, facts.now)
             yield _delivery(store)
@@ -251,7 +243,7 @@ def _store(facts: Facts) -> Iterator[Line]:
 
 def _approvals(store: Health, now: datetime) -> Line:
     if not store.pending:
-        return Line(check="approvals", verdict="ok", text="none waits for an answer")
+        return _ok("approvals", "none waits for an answer")
     oldest = f", the oldest asked {_ago(now, store.oldest_at)}" if store.oldest_at else ""
     ending = ""
     if (deadline := store.next_deadline_at) is not None:
@@ -260,104 +252,94 @@ def _approvals(store: Health, now: datetime) -> Line:
             ending = ", one is over"
         else:
             ending = f", {'soon' if left <= SOON else 'first'} to expire in {_span(left)}"
-    return Line(
-        check="approvals",
-        verdict="warn",
-        text=f"{store.pending} to answer{oldest}{ending}",
-        remedy="`/pending` in an approver's chat lists them",
+    return _warn(
+        "approvals",
+        f"{store.pending} to answer{oldest}{ending}",
+        "`/pending` in an approver's chat lists them",
     )
 
 
 def _conversations(store: Health, now: datetime) -> Iterator[Line]:
     if not store.failing:
-        yield Line(check="conversations", verdict="ok", text="none fails again and again")
+        yield _ok("conversations", "none fails again and again")
     for one in store.failing[:_SHOWN]:
-        yield Line(
-            check="conversations",
-            verdict="warn",
-            text=f"{one.conversation} in {one.place or 'no chat'} failed {one.times} times in a "
+        yield _warn(
+            "conversations",
+            f"{one.conversation} in {one.place or 'no chat'} failed {one.times} times in a "
             f"row, last {_ago(now, one.last_at)}{f': {one.why}' if one.why else ''}",
-            remedy=f"`/new` there begins anew; `zeroclaw export {one.conversation}` shows it",
+            f"`/new` there begins anew; `zeroclaw export {one.conversation}` shows it",
         )
     if (more := len(store.failing) - _SHOWN) > 0:
         text = f"{more} more fail again and again"
         remedy = "look at the provider first"
-        yield Line(check="conversations", verdict="warn", text=text, remedy=remedy)
+        yield _warn("conversations", text, remedy)
 
 
 def _delivery(store: Health) -> Line:
     if store.stuck:
-        return Line(
-            check="delivery",
-            verdict="warn",
-            text=f"{store.stuck} messages are not out after five minutes",
-            remedy="they go out as soon as their channel is up",
+        return _warn(
+            "delivery",
+            f"{store.stuck} messages are not out after five minutes",
+            "they go out as soon as their channel is up",
         )
     if store.refused:
-        return Line(
-            check="delivery",
-            verdict="warn",
-            text=f"platforms refused {store.refused} messages in the last day",
-            remedy="see the last errors, and what the bot may do in that chat",
+        return _warn(
+            "delivery",
+            f"platforms refused {store.refused} messages in the last day",
+            "see the last errors, and what the bot may do in that chat",
         )
-    return Line(check="delivery", verdict="ok", text="nothing is stuck")
+    return _ok("delivery", "nothing is stuck")
 
 
 def _disk(disk: DiskSeen | None) -> Iterator[Line]:
     if disk is None:
-        yield Line(
-            check="disk",
-            verdict="warn",
-            text="it can't be told how much is free",
-            remedy="see that the data directory can be read",
+        yield _warn(
+            "disk", "it can't be told how much is free", "see that the data directory can be read"
         )
         return
     to_come = max(disk.bound_bytes - disk.used_bytes, 0) if disk.bound_bytes else ROOM_BYTES
     free = f"{_mb(disk.free_bytes)} free on {disk.place}"
     if disk.free_bytes < SCARCE_BYTES:
         text, remedy = free, "make room there, or move `data_dir`"
-        yield Line(check="disk", verdict="fail", text=text, remedy=remedy)
+        yield _fail("disk", text, remedy)
     elif disk.bound_bytes and disk.used_bytes > disk.bound_bytes:
-        yield Line(
-            check="disk",
-            verdict="warn",
-            text=f"{_mb(disk.used_bytes)} are stored, more than the {_mb(disk.bound_bytes)} of "
+        yield _warn(
+            "disk",
+            f"{_mb(disk.used_bytes)} are stored, more than the {_mb(disk.bound_bytes)} of "
             "retention.max_disk_mb",
-            remedy="raise it, or shorten the days of `[retention]`",
+            "raise it, or shorten the days of `[retention]`",
         )
     elif disk.free_bytes < to_come:
-        yield Line(
-            check="disk",
-            verdict="warn",
-            text=f"{free}, and what is stored may grow by {_mb(to_come)}",
-            remedy="make room there, or lower retention.max_disk_mb",
+        yield _warn(
+            "disk",
+            f"{free}, and what is stored may grow by {_mb(to_come)}",
+            "make room there, or lower retention.max_disk_mb",
         )
     else:
         bound = f" of at most {_mb(disk.bound_bytes)}" if disk.bound_bytes else ", without a bound"
         text = f"{free}, {_mb(disk.used_bytes)} stored{bound}"
-        yield Line(check="disk", verdict="ok", text=text)
+        yield _ok("disk", text)
 
 
 def _clock(facts: Facts) -> Iterator[Line]:
     newest = facts.store.newest_at if isinstance(facts.store, Health) else None
     if newest is not None and newest - facts.now > CLOCK_SLACK:
-        yield Line(
-            check="clock",
-            verdict="fail",
-            text=f"it stands {_span(newest - facts.now)} before what was stored last",
-            remedy="set this machine's time; till then deadlines and ages are wrong",
+        yield _fail(
+            "clock",
+            f"it stands {_span(newest - facts.now)} before what was stored last",
+            "set this machine's time; till then deadlines and ages are wrong",
         )
     else:
-        yield Line(check="clock", verdict="ok", text=f"{facts.now:%Y-%m-%d %H:%M} UTC")
+        yield _ok("clock", f"{facts.now:%Y-%m-%d %H:%M} UTC")
 
 
 def _permissions(loose: tuple[str, ...] | None) -> Iterator[Line]:
     for one in loose or ():
-        yield Line(check="permissions", verdict="fail", text=one)
+        yield _fail("permissions", one)
     if loose is None:
-        yield Line(check="permissions", verdict="ok", text="nothing is there yet")
+        yield _ok("permissions", "nothing is there yet")
     elif not loose:
-        yield Line(check="permissions", verdict="ok", text="data and secrets are this user's alone")
+        yield _ok("permissions", "data and secrets are this user's alone")
 
 
 def _versions(facts: Facts) -> Iterator[Line]:
@@ -366,7 +348,7 @@ def _versions(facts: Facts) -> Iterator[Line]:
     if found.sqlite_fault:
         # No warning: it needs a second program that writes, and zeroclaw is one.
         text += " (open the database with no other program while zeroclaw runs; 3.51.3 is mended)"
-    yield Line(check="versions", verdict="ok", text=text)
+    yield _ok("versions", text)
 
 
 def _errors(facts: Facts) -> Iterator[Line]:
@@ -374,14 +356,9 @@ def _errors(facts: Facts) -> Iterator[Line]:
         return
     troubles = facts.daemon.troubles
     if troubles is None:
-        yield Line(
-            check="errors",
-            verdict="warn",
-            text="the running daemon is too old to tell",
-            remedy="restart `zeroclaw run`",
-        )
+        yield _warn("errors", "the running daemon is too old to tell", "restart `zeroclaw run`")
     elif not troubles:
-        yield Line(check="errors", verdict="ok", text="none since the daemon was started")
+        yield _ok("errors", "none since the daemon was started")
     else:
         seen: dict[tuple[str, str], list[datetime]] = {}
         for one in reversed(troubles):
@@ -389,7 +366,22 @@ def _errors(facts: Facts) -> Iterator[Line]:
         for (level, said), times in list(seen.items())[:_SHOWN]:
             often = f" ({len(times)} times)" if len(times) > 1 else ""
             text = f"{_ago(facts.now, times[0])}{often}, {level}: {said}"
-            yield Line(check="errors", verdict="warn", text=text)
+            yield _warn("errors", text)
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def _ok(check: str, text: str) -> Line:
+    return Line(check=check, verdict="ok", text=text)
+
+
+def _warn(check: str, text: str, remedy: str = "") -> Line:
+    return Line(check=check, verdict="warn", text=text, remedy=remedy)
+
+
+def _fail(check: str, text: str, remedy: str = "") -> Line:
+    return Line(check=check, verdict="fail", text=text, remedy=remedy)
 
 
 # --- words ---------------------------------------------------------------------------------------
