@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import cast
 
 import click
 
@@ -83,22 +82,23 @@ async def _exported(
     return "".join(f"{json.dumps(line.as_json(), ensure_ascii=False)}\n" for line in found)
 
 
-async def _redacted_there(place: Path, texts: tuple[str, ...]) -> tuple[str, ...]:
+async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]:
     """Let a running daemon redact as well: its environment may hold secrets that this one doesn't.
 
     Returns the texts as they were where none runs, or an older one.
     """
-    from zeroclaw.cli.client import DaemonRefused, answer
+    from zeroclaw.cli.client import DaemonRefused, answer, texts
     from zeroclaw.host.control import Unreachable
 
-    cut = [list(_pieces(text)) for text in texts]
+    cut = [list(_pieces(text)) for text in said]
     redacted: list[str] = []
     try:
         for batch in _batches(piece for pieces in cut for piece in pieces):
-            told = (await answer(place, {"call": "redact", "texts": batch})).get("texts")
-            redacted += map(str, cast("list[object]", told) if isinstance(told, list) else ())
+            redacted += texts(
+                (await answer(place, {"call": "redact", "texts": batch})).get("texts")
+            )
     except (Unreachable, DaemonRefused):
-        return texts
+        return said
     rest = iter(redacted)
     return tuple("".join(next(rest) for _ in pieces) for pieces in cut)
 

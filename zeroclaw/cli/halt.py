@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import answer
+from zeroclaw.cli.client import answer, store_at
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import data_place, with_places
 from zeroclaw.host.control import Unreachable
@@ -69,16 +69,9 @@ async def _switch(place: Path, *, on: bool) -> bool:
 
 
 async def _in_store(place: Path, *, on: bool) -> None:
-    # The store is only loaded when no daemon holds it.
-    from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.commands.halt import Halt, halt_put
     from zeroclaw.store import Commit, DurablePoint
-    from zeroclaw.stores.sqlite import open_store
 
-    clock = SystemClock()
-    store = await open_store(place, clock=clock)
-    try:
+    async with store_at(place) as (store, clock):
         put = halt_put(Halt(by=BY, at=clock.now()) if on else None)
         await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(put,)))
-    finally:
-        await store.aclose()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import answer, change
+from zeroclaw.cli.client import answer, change, store_at
 from zeroclaw.cli.options import data_place, with_places
 from zeroclaw.host.control import Unreachable
 
@@ -73,15 +73,8 @@ async def _listed(place: Path) -> str:
 
 
 async def _in_store(place: Path) -> str:
-    # The store is only loaded when no daemon holds it.
-    from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.commands.pair import listed
-    from zeroclaw.stores.sqlite import open_store
     from zeroclaw.text.language import ENGLISH
 
-    clock = SystemClock()
-    store = await open_store(place, clock=clock)
-    try:
+    async with store_at(place) as (store, clock):
         return await listed(store, clock.now(), ENGLISH)
-    finally:
-        await store.aclose()

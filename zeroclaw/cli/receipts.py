@@ -17,7 +17,7 @@ from typing import cast
 
 import click
 
-from zeroclaw.cli.client import answer
+from zeroclaw.cli.client import answer, store_at
 from zeroclaw.cli.options import as_json, data_place, with_places
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.host.control import Unreachable
@@ -85,12 +85,9 @@ async def receipts_in(place: Path, text: str) -> tuple[Shown, ...]:
 
 
 async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
-    # The store is only loaded when no daemon holds it.
     from zeroclaw.gate.receipt import Key
     from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
-    from zeroclaw.host.clock import SystemClock
     from zeroclaw.inbound.receipts import Receipts
-    from zeroclaw.stores.sqlite import open_store
     from zeroclaw.stores.sqlite.opening import FILE_NAME
 
     if not await asyncio.to_thread((place / FILE_NAME).is_file):
@@ -100,9 +97,6 @@ async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
     nobody = Key(id="", secret=secrets.token_bytes(32))
     stored = await asyncio.to_thread(read_keys, place / FILE)
     kept = (Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in stored)
-    store = await open_store(place, clock=SystemClock())
-    try:
+    async with store_at(place) as (store, _):
         receipts = Receipts(store, Keys(current=nobody, every=(*kept, nobody)))
         return tuple(await receipts.verify(text))
-    finally:
-        await store.aclose()

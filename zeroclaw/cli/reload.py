@@ -8,11 +8,10 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import cast
 
 import click
 
-from zeroclaw.cli.client import answer
+from zeroclaw.cli.client import answer, texts
 from zeroclaw.cli.options import data_place, with_places
 from zeroclaw.errors import ConfigError
 
@@ -28,21 +27,17 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     same, and logs it.
     """
     told = asyncio.run(answer(data_place(config, data_dir), {"call": "reload"}))
-    if faults := _texts(told.get("faults")):
+    if faults := texts(told.get("faults")):
         raise ConfigError((*faults, "nothing was changed"))
     click.echo("\n".join(lines(told)))
 
 
 def lines(told: Mapping[str, object]) -> Iterator[str]:
     """Return what was taken up as a person reads it."""
-    live, waiting = _texts(told.get("live")), _texts(told.get("waiting"))
+    live, waiting = texts(told.get("live")), texts(told.get("waiting"))
     yield f"read        {told.get('file', '')}"
     yield f"holds now   {', '.join(live) or 'nothing new'}"
     if waiting:
         yield f"restart     needed for {', '.join(waiting)}; as it was until then"
-    for warning in _texts(told.get("warnings")):
+    for warning in texts(told.get("warnings")):
         yield f"warning     {warning}"
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else ()

@@ -15,11 +15,10 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import cast
 
 import click
 
-from zeroclaw.cli.client import answer
+from zeroclaw.cli.client import answer, table, texts, time
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import as_json, data_place, with_places
 
@@ -48,19 +47,18 @@ def lines(told: Mapping[str, object]) -> Iterator[str]:
     if halted := told.get("halted"):
         yield f"HALTED     by {halted}; `zeroclaw resume` goes on"
     yield f"model      {told.get('model', '')}"
-    keys = told.get("restart_for")
-    if isinstance(keys, list) and keys:
-        yield f"restart    for {', '.join(map(str, cast('list[object]', keys)))}"
+    if keys := texts(told.get("restart_for")):
+        yield f"restart    for {', '.join(keys)}"
     label = "channels"
-    for name, channel in sorted(_table(told.get("channels")).items()):
-        yield f"{label:<10} {name} {_condition(_table(channel))}"
+    for name, channel in sorted(table(told.get("channels")).items()):
+        yield f"{label:<10} {name} {_condition(table(channel))}"
         label = ""
     yield f"work       {told.get('busy', 0)} at work, {told.get('waiting', 0)} waiting"
     if pending := told.get("pending"):
         yield f"approvals  {pending} to answer; `/pending` in a chat lists them"
-    for name, count in sorted(_table(told.get("dropped")).items()):
+    for name, count in sorted(table(told.get("dropped")).items()):
         yield f"strangers  {count} messages dropped on {name}"
-    for name, count in sorted(_table(told.get("refused")).items()):
+    for name, count in sorted(table(told.get("refused")).items()):
         yield f"limits     {count} messages not taken on {name}"
     yield f"disk       {_size(told.get('disk_bytes'))}"
     if url := told.get("login_url"):
@@ -69,20 +67,11 @@ def lines(told: Mapping[str, object]) -> Iterator[str]:
 
 def _condition(channel: Mapping[str, object]) -> str:
     why = f": {channel['why']}" if channel.get("why") else ""
-    return f"{channel.get('condition', '?')} since {_time(channel.get('since'))}{why}"
+    return f"{channel.get('condition', '?')} since {_local(time(channel.get('since')))}{why}"
 
 
-def _table(value: object) -> Mapping[str, object]:
-    # What comes over the socket is JSON, whose objects have text keys only.
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _time(value: object) -> str:
-    try:
-        at = datetime.fromisoformat(str(value))
-    except ValueError:
-        return "?"
-    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+def _local(at: datetime | None) -> str:
+    return "?" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _size(value: object) -> str:

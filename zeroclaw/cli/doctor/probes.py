@@ -15,7 +15,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from zeroclaw.cli.client import DaemonRefused, answer
+from zeroclaw.cli.client import DaemonRefused, answer, table, texts, time
 from zeroclaw.cli.configuration import Loaded, faults_in, load, start_of
 from zeroclaw.cli.doctor.facts import (
     AccountSeen,
@@ -187,13 +187,12 @@ async def _daemon(data: Path) -> DaemonSeen | str:
     return DaemonSeen(
         version=str(told.get("version", "")),
         channels=tuple(
-            _channel(name, _table(one))
-            for name, one in sorted(_table(told.get("channels")).items())
+            _channel(name, table(one)) for name, one in sorted(table(told.get("channels")).items())
         ),
         sandbox="" if more is None else str(more.get("sandbox", "")),
         troubles=None if more is None else tuple(_troubles(more.get("errors"))),
-        model=None if more is None else _model(_table(more.get("model"))),
-        secrets=frozenset() if more is None else _texts(more.get("secrets")),
+        model=None if more is None else _model(table(more.get("model"))),
+        secrets=frozenset() if more is None else frozenset(texts(more.get("secrets"))),
     )
 
 
@@ -201,13 +200,13 @@ def _channel(name: str, told: Mapping[str, object]) -> ChannelSeen:
     return ChannelSeen(
         name=name,
         condition=str(told.get("condition", "unknown")),
-        since=_time(told.get("since")),
+        since=time(told.get("since")),
         why=str(told.get("why", "")),
     )
 
 
 def _model(told: Mapping[str, object]) -> ModelSeen | None:
-    failures, at = told.get("failures"), _time(told.get("at"))
+    failures, at = told.get("failures"), time(told.get("at"))
     if not isinstance(failures, int) or failures < 1 or at is None:
         return None
     return ModelSeen(failures=failures, at=at, why=str(told.get("why", "")))
@@ -215,26 +214,9 @@ def _model(told: Mapping[str, object]) -> ModelSeen | None:
 
 def _troubles(told: object) -> Iterator[Trouble]:
     for one in cast("list[object]", told) if isinstance(told, list) else []:
-        fact = _table(one)
-        if (at := _time(fact.get("at"))) is not None:
+        fact = table(one)
+        if (at := time(fact.get("at"))) is not None:
             yield Trouble(at=at, level=str(fact.get("level")), text=str(fact.get("text")))
-
-
-def _texts(value: object) -> frozenset[str]:
-    return frozenset(map(str, cast("list[object]", value) if isinstance(value, list) else ()))
-
-
-def _table(value: object) -> Mapping[str, object]:
-    # What comes over the socket is JSON, whose objects have text keys only.
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _time(value: object) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
 
 
 # --- what answers, and what holds commands -------------------------------------------------------
