@@ -16,7 +16,7 @@ from tests.bench.front import Front
 from tests.bench.parts import PART_S, Place
 from tests.bench.process import pss_mib, running, written_config
 from zeroclaw.cli.configuration import load, start_of
-from zeroclaw.daemon.parts import open_provider
+from zeroclaw.daemon.foundation import open_provider
 from zeroclaw.errors import ProviderUnusable
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
-from zeroclaw.daemon.watched import Watched
+from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.store import Store
 from zeroclaw.stores.sqlite import open_store
 
@@ -49,7 +49,7 @@ async def _memory(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
 @asynccontextmanager
 async def _watched(directory: Path, clock: ManualClock) -> AsyncGenerator[Store]:
     async with _memory(directory, clock) as store:
-        yield Watched(store, failed=lambda error: None, written=lambda: None)
+        yield WatchedStore(store, failed=lambda error: None, written=lambda: None)
 
 
 IMPLEMENTATIONS = (

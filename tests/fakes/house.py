@@ -41,10 +41,10 @@ from zeroclaw.channel import (
     TranscriptItem,
 )
 from zeroclaw.config.model import ChannelSettings, Config
-from zeroclaw.daemon.checked import ChannelPart
-from zeroclaw.daemon.in_force import InForce
+from zeroclaw.daemon.config_check import ChannelPart
+from zeroclaw.daemon.foundation import Foundation, Fresh, Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Daemon, Hooks, Stopped
-from zeroclaw.daemon.parts import Fresh, Openers, Parts, ReadyFacts, Start
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.envelope import (
     Address,
     Admission,
@@ -154,18 +154,18 @@ class World:
             finally:
                 task.cancel()
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> Foundation:
         process = next(self._processes)
         key = receipt.Key(id=f"key {process}", secret=bytes([process]) * 32)
         keys = Keys(current=key, every=(*self._earlier, key))
         self._earlier = keys.every
         config, checked = self.config, self._read().checked
         places = places_in(self.path)
-        return Parts(
+        return Foundation(
             start=Start(
                 config=config, checked=checked, places=places, version="1", reread=self._read
             ),
-            settings=InForce(config, checked.statements),
+            settings=LiveConfig(config, checked.statements),
             openers=Openers(),
             store=self.store,
             provider=self.model,
@@ -201,11 +201,12 @@ class House:
     """
 
     def __init__(
-        self, world: World, daemon: Daemon, parts: Parts, hooks: Hooks, threads: "Threads"
+        self, world: World, daemon: Daemon, parts: Foundation, hooks: Hooks, threads: "Threads"
     ) -> None:
         self.world = world
         self.daemon = daemon
-        self.rooms = daemon.rooms
+        self.services = daemon.services
+        self.page = daemon.page
         self.parts = parts
         self.hooks = hooks
         self._threads = threads
@@ -288,7 +289,7 @@ class House:
     def watch(self) -> list[Event]:
         """All events of the turns from now on."""
         seen: list[Event] = []
-        self.rooms.bus.subscribe(seen.append)
+        self.services.bus.subscribe(seen.append)
         return seen
 
     async def press_and_die(self) -> None:
@@ -297,7 +298,7 @@ class House:
 
     async def _and_die(self, envelope: Envelope) -> None:
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(self.rooms.ingress.admit(envelope))
+            said = group.create_task(self.services.ingress.admit(envelope))
             await self.settle()
             said.cancel()
 
@@ -369,7 +370,7 @@ class House:
 
     async def transcript(self) -> tuple[TranscriptItem, ...]:
         """What stands in Ada's own chat."""
-        return await self.rooms.transcript.read(self.place(), "")
+        return await self.services.transcript.read(self.place(), "")
 
     def streams(self) -> list[str]:
         """Who serves connections of the control socket."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from zeroclaw.channel import Capabilities, Channel, ChannelContext
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
-from zeroclaw.daemon.checked import ChannelPart, Checked
+from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
 from zeroclaw.gate.policy import configured
 from zeroclaw.host.control import Answer, Control, Serve
 from zeroclaw.host.places import Places
@@ -56,9 +56,9 @@ def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]
     )
 
 
-def checked_of(config: Config, part: Callable[[str], ChannelPart]) -> Checked:
+def checked_of(config: Config, part: Callable[[str], ChannelPart]) -> CheckedConfig:
     """Return what checking brings to light; raises `ConfigError` for a faulty statement."""
-    return Checked(
+    return CheckedConfig(
         statements=configured(config.policy.statement),
         channels=tuple(part(name) for name in config.channels),
         provider_secrets={},

@@ -1,7 +1,7 @@
 """The way of one call through the product's files: a profiler that notes each file it enters.
 
     with Trace() as trace:
-        await house.rooms.ingress.admit(envelope)
+        await house.services.ingress.admit(envelope)
     assert trace.returns <= 4
 
 A call into a file counts once, when it begins; that a coroutine is resumed is no new call. Calls

@@ -29,7 +29,7 @@ from zeroclaw.channel import (
 from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
 from zeroclaw.daemon import Openers, run
-from zeroclaw.daemon.watched import Forwarding
+from zeroclaw.daemon.store_watch import ForwardingStore
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -61,7 +61,7 @@ class Elbow:
             os._exit(1)
 
 
-class WatchedStore(Forwarding):
+class WatchedStore(ForwardingStore):
     """A store whose commits are told of."""
 
     def __init__(self, store: Store, elbow: Elbow) -> None:

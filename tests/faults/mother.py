@@ -24,7 +24,7 @@ LOADED = (
     "channels.telegram.opening",
     "tests.faults.killed_daemon",
     "tests.journeys.bench_tools",
-    "zeroclaw.daemon.wiring",
+    "zeroclaw.daemon.services",
     "zeroclaw.providers.openai",
     "zeroclaw.tools.attachments",
     "zeroclaw.tools.fetch",

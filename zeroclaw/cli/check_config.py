@@ -21,7 +21,7 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     """
     from zeroclaw.cli.client import held_by_daemon
     from zeroclaw.cli.configuration import faults_in, in_file, load, start_of
-    from zeroclaw.daemon.checked import missing_secrets
+    from zeroclaw.daemon.config_check import missing_secrets
     from zeroclaw.errors import ConfigError
     from zeroclaw.host.places import read_config
 

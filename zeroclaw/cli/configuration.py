@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from zeroclaw.cli.options import config_place
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
-from zeroclaw.daemon.checked import check
-from zeroclaw.daemon.parts import Fresh, Start
+from zeroclaw.daemon.config_check import check
+from zeroclaw.daemon.foundation import Fresh, Start
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import plugins
 from zeroclaw.host.places import Places, places_of, read_config

@@ -53,7 +53,7 @@ async def _exported(
     # The configuration is loaded whole, because it knows which secrets there are.
     from zeroclaw.cli.client import held_by_daemon
     from zeroclaw.cli.configuration import load, start_of
-    from zeroclaw.daemon.checked import missing_secrets
+    from zeroclaw.daemon.config_check import missing_secrets
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines
     from zeroclaw.retention.page import page

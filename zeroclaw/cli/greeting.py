@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from zeroclaw.config.model import Config
-from zeroclaw.daemon.parts import ReadyFacts
+from zeroclaw.daemon.foundation import ReadyFacts
 from zeroclaw.host.places import Places
 
 STRONGER = """\

@@ -17,9 +17,10 @@ from typing import cast
 
 from zeroclaw.codec import decode
 from zeroclaw.console.pulse import Pulse
-from zeroclaw.daemon.parts import Openers, Parts, ReadyFacts, Start, open_parts
-from zeroclaw.daemon.watched import Watched
-from zeroclaw.daemon.wiring import Answer, Wired
+from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
+from zeroclaw.daemon.operator_page import OperatorPage
+from zeroclaw.daemon.services import Answer, Services
+from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError
 from zeroclaw.host.hangup import Hangup
@@ -110,11 +111,11 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         NeedsOperator: It can't start, or can't go on.
     """
     async with AsyncExitStack() as stack:
-        parts = await open_parts(start, openers, stack)
-        await _clean_up(parts)
+        foundation = await open_foundation(start, openers, stack)
+        await _clean_up(foundation)
         try:
             async with asyncio.TaskGroup() as group:
-                daemon = Daemon(parts, hooks, group)
+                daemon = Daemon(foundation, hooks, group)
                 group.create_task(daemon.live(), name="daemon")
         except* Stopped:
             pass
@@ -123,36 +124,38 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
 
 
 PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
-"""Rows about people, which `Acquaintance` follows."""
+"""Rows about people, which `Membership` follows."""
 
 
 class Daemon:
-    """The running daemon, over parts that somebody opened and closes."""
+    """The running daemon, over a foundation that somebody opened and closes."""
 
-    def __init__(self, parts: Parts, hooks: Hooks, group: asyncio.TaskGroup) -> None:
+    def __init__(self, foundation: Foundation, hooks: Hooks, group: asyncio.TaskGroup) -> None:
         """Wire the rooms; `group` owns every task."""
         self._hooks = hooks
         self._group = group
         self._gave_up = False
         pulse = Pulse()
-        store = Watched(parts.store, failed=self._give_up, written=pulse.beat)
-        self._parts = replace(parts, store=store)
-        self.rooms = Wired(self._parts, group, announce=self._announce, pulse=pulse)
+        store = WatchedStore(foundation.store, failed=self._give_up, written=pulse.beat)
+        self._foundation = replace(foundation, store=store)
+        self.services = Services(self._foundation, group, announce=self._announce)
+        self.page = OperatorPage(self.services, group, pulse)
 
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""
-        parts, rooms = self._parts, self.rooms
-        await self._take_halt(await read_halt(parts.store))
-        await rooms.acquaintance.remember()
-        await rooms.reassembly.remember()
-        unsaid = await rooms.outbox.resume()
+        foundation, services = self._foundation, self.services
+        await self._take_halt(await read_halt(foundation.store))
+        await services.membership.remember()
+        await services.reassembly.remember()
+        unsaid = await services.outbox.resume()
         await self._expire()
-        await rooms.reminding.resume()
+        await services.reminding.resume()
         await self._wake(unsaid)
-        await rooms.start(self._control())
-        rooms.mailboxes.start()
+        self.page.start()
+        await services.start(self._control())
+        services.mailboxes.start()
         self._group.create_task(self._hear(), name="reload")
-        self._hooks.on_ready(rooms.ready_facts())
+        self._hooks.on_ready(services.ready_facts())
         await self._hooks.stop.wait()
         await self._end()
         raise Stopped
@@ -171,9 +174,9 @@ class Daemon:
 
     async def _expire(self) -> None:
         """End the questions whose deadline passed while nobody looked."""
-        now = self._parts.clock.now()
-        for plan in await self.rooms.answers.overdue(now):
-            await self._parts.store.commit(
+        now = self._foundation.clock.now()
+        for plan in await self.services.answers.overdue(now):
+            await self._foundation.store.commit(
                 Commit(
                     point=DurablePoint.ANSWERED,
                     conversation=plan.conversation,
@@ -186,7 +189,7 @@ class Daemon:
 
         Those with an answer that is not out yet too: what `/new` began waits for it.
         """
-        store = self._parts.store
+        store = self._foundation.store
         waiting = {
             row.conversation: None
             for kind, state in BUSY
@@ -194,38 +197,38 @@ class Daemon:
             if row.conversation is not None
         }
         for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
-            self.rooms.mailboxes.wake(conversation)
+            self.services.mailboxes.wake(conversation)
 
     # --- the middle ----------------------------------------------------------------------------
 
     def _announce(self, plan: Plan) -> None:
         """Tell everybody what has just been committed; never waits."""
-        rooms = self.rooms
+        services = self.services
         people = False
         for write in plan.writes:
             match write:
                 case Put(kind=RowKind.OUTBOX):
-                    rooms.outbox.announce(write)
+                    services.outbox.announce(write)
                 case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
-                    rooms.conversations.forget(write.key)
+                    services.conversations.forget(write.key)
                 case Put(kind=RowKind.FORGETTING):
-                    rooms.forgetting.learn(plan.writes)
+                    services.forgetting.learn(plan.writes)
                 case Put(kind=kind) | Delete(kind=kind) if kind in PEOPLE:
                     people = True
                 case _:
                     pass
         if people:
-            rooms.acquaintance.learn(plan.writes)
+            services.membership.learn(plan.writes)
         if plan.switched:
             self._group.create_task(self._take_halt(plan.halt), name="halt")
         for conversation in plan.wake:
-            rooms.mailboxes.wake(conversation)
+            services.mailboxes.wake(conversation)
 
     async def _take_halt(self, halt: Halt | None) -> None:
-        self.rooms.policy.halt(halt)
-        self.rooms.mailboxes.hold(halt is not None)
+        self.services.policy.halt(halt)
+        self.services.mailboxes.hold(halt is not None)
         if halt is not None:
-            await self.rooms.runner.abort_all("halt", halt.by)
+            await self.services.runner.abort_all("halt", halt.by)
 
     def _control(self) -> Mapping[str, Answer]:
         return {
@@ -237,57 +240,57 @@ class Daemon:
             "logout": self._log_out,
             "reload": self._reload,
             "receipts": self._receipts,
-            "pair": self.rooms.acquaintance.pair.console,
-            "grants": self.rooms.acquaintance.grants.console,
+            "pair": self.services.membership.pair.console,
+            "grants": self.services.membership.grants.console,
         }
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
-        report = await self.rooms.status.report()
-        return {**report.as_json(), "login_url": self.rooms.serving.login_url()}
+        report = await self.services.status.report()
+        return {**report.as_json(), "login_url": self.services.serving.login_url()}
 
     async def _errors(self, _asked: Mapping[str, object]) -> dict[str, object]:
         told = [
             {"at": one.at.isoformat(), "level": one.level, "text": one.text} for one in troubles()
         ]
-        record = self.rooms.model_record
+        record = self.services.model_record
         model = {
             "failures": record.failures,
             "at": None if record.at is None else record.at.isoformat(),
-            "why": self._parts.start.checked.redactor.redact(record.why),
+            "why": self._foundation.start.checked.redactor.redact(record.why),
         }
         return {
             "errors": told,
-            "sandbox": self._parts.shell_note,
+            "sandbox": self._foundation.shell_note,
             "model": model,
-            "secrets": list(self._parts.start.checked.held),
+            "secrets": list(self._foundation.start.checked.held),
         }
 
     async def _redact(self, asked: Mapping[str, object]) -> dict[str, object]:
         """Redact for a command that does not have the secrets which this process has."""
         given = asked.get("texts")
         texts = [str(one) for one in cast("list[object]", given)] if isinstance(given, list) else []
-        redact = self._parts.start.checked.redactor.redact
+        redact = self._foundation.start.checked.redactor.redact
         return {"texts": await asyncio.to_thread(lambda: list(map(redact, texts)))}
 
     async def _switch(self, asked: Mapping[str, object], *, on: bool) -> dict[str, object]:
         by = asked.get("by")
         who = by if isinstance(by, str) and by else catalogue.BY_CONSOLE.en
-        halt = Halt(by=who, at=self._parts.clock.now()) if on else None
-        await self._parts.store.commit(
+        halt = Halt(by=who, at=self._foundation.clock.now()) if on else None
+        await self._foundation.store.commit(
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
         )
         await self._take_halt(halt)
         return {"halted": on}
 
     async def _log_out(self, _asked: Mapping[str, object]) -> dict[str, object]:
-        return {"sessions": await self.rooms.serving.log_out()}
+        return {"sessions": await self.services.serving.log_out()}
 
     async def _reload(self, _asked: Mapping[str, object]) -> dict[str, object]:
         try:
-            done = await self.rooms.reloading.again()
+            done = await self.services.reloading.again()
         except ConfigError as error:
             return {"faults": list(error.faults)}
-        file = str(self._parts.start.places.config)
+        file = str(self._foundation.start.places.config)
         return {
             "file": file,
             "live": list(done.live),
@@ -302,30 +305,30 @@ class Daemon:
             await wish.wait()
             wish.clear()
             with suppress(ConfigError, Refused):
-                await self.rooms.reloading.again()
+                await self.services.reloading.again()
 
     async def _receipts(self, asked: Mapping[str, object]) -> dict[str, object]:
         text = asked.get("text")
-        return {"receipts": await self.rooms.receipts_in(text if isinstance(text, str) else "")}
+        return {"receipts": await self.services.receipts_in(text if isinstance(text, str) else "")}
 
     # --- the end -------------------------------------------------------------------------------
 
     async def _end(self) -> None:
-        rooms, grace_s = self.rooms, self._parts.settings.config.runtime.grace_s
-        rooms.ingress.open = False
-        rooms.mailboxes.close()
-        self._parts.log("stopping", busy=len(rooms.mailboxes), grace_s=grace_s)
+        services, grace_s = self.services, self._foundation.settings.config.runtime.grace_s
+        services.ingress.open = False
+        services.mailboxes.close()
+        self._foundation.log("stopping", busy=len(services.mailboxes), grace_s=grace_s)
         try:
             async with asyncio.timeout(grace_s):
-                await rooms.mailboxes.at_rest()
+                await services.mailboxes.at_rest()
         except TimeoutError:
-            rooms.runner.pause(catalogue.RESTARTED)
+            services.runner.pause(catalogue.RESTARTED)
         try:
             async with asyncio.timeout(STOP_S):
-                await rooms.runner.at_rest()
+                await services.runner.at_rest()
         except TimeoutError:
-            self._parts.log("drafts_left", level="warning")
-        await rooms.anchors.anchor()
+            self._foundation.log("drafts_left", level="warning")
+        await services.anchors.anchor()
 
 
 def _hung_up(hangup: Hangup, hooks: Hooks) -> None:
@@ -349,13 +352,13 @@ def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
         stop.set()
 
 
-async def _clean_up(parts: Parts) -> None:
+async def _clean_up(foundation: Foundation) -> None:
     """End what tools of an earlier life left running."""
-    async for row in find_all(parts.store, RowKind.PROCESS):
+    async for row in find_all(foundation.store, RowKind.PROCESS):
         ended = await reap(decode(Spawned, row.body))
-        parts.log("process_group_reaped", action=row.key, ended=ended)
+        foundation.log("process_group_reaped", action=row.key, ended=ended)
         forget = Delete(kind=RowKind.PROCESS, key=row.key)
-        await parts.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))
+        await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))
 
 
 def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:

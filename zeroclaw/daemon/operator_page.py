@@ -1,4 +1,4 @@
-"""Opens the operator's web page, where there is a local listener and a web chat beside it.
+"""The operator's web page, where there is a local listener and a web chat beside it.
 
 The page, and what it is made of, is loaded when somebody asks for it first, in a thread: a daemon
 whose operator never looks pays for it neither at its start nor in memory.
@@ -6,53 +6,17 @@ whose operator never looks pays for it neither at its start nor in memory.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import cast
 
 from zeroclaw.console.pulse import Pulse
-from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.parts import Parts
-from zeroclaw.envelope import Admission, Envelope
-from zeroclaw.host.control import Answer
-from zeroclaw.host.local_listener import Receive, Scope, Send
-from zeroclaw.inbound.identity import People
-from zeroclaw.inbound.transcript import Transcript
-from zeroclaw.value import Value
+from zeroclaw.daemon.services import Services
+from zeroclaw.envelope import Address
+from zeroclaw.host.local_listener import LOG_OUT, ASGIApp, Receive, Scope, Send
+from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.identity import OPERATOR
 
 PREFIX = "/console"
-
-
-class Given(Value):
-    """What the page reads and calls of the house.
-
-    Attributes:
-        pulse: Tells open pages of changes.
-        people: Who is known.
-        policy: The one in force.
-        transcript: What was said.
-        admit: Ingress.
-        pair: As `zeroclaw pair` asks it.
-        grants: As `zeroclaw grants` asks it.
-    """
-
-    pulse: Pulse
-    people: People
-    policy: PolicyInForce
-    transcript: Transcript
-    admit: Callable[[Envelope], Awaitable[Admission]]
-    pair: Answer
-    grants: Answer
-
-
-class Rooms(Protocol):
-    """What is used of the page's rooms once they are loaded."""
-
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        ...
-
-    async def keep(self) -> None:
-        """Keep the page fresh, until cancelled."""
-        ...
+PING_S = 15.0
 
 
 class OperatorPage:
@@ -62,31 +26,108 @@ class OperatorPage:
         pulse: Tells open pages of changes.
     """
 
-    def __init__(self, parts: Parts, group: asyncio.TaskGroup, given: Given) -> None:
-        """Hold what it is wired of; nothing is loaded before it is asked for."""
-        self._parts = parts
+    def __init__(self, services: Services, group: asyncio.TaskGroup, pulse: Pulse) -> None:
+        """Hold what it reads and calls; nothing is loaded before it is asked for."""
+        self._services = services
         self._group = group
-        self._given = given
-        self.pulse = given.pulse
-        channels = parts.start.checked.channels
+        self.pulse = pulse
+        channels = services.foundation.start.checked.channels
         self._web = next((part.name for part in channels if part.manifest.kind == "web"), "")
         self._loading = asyncio.Lock()
-        self._rooms: Rooms | None = None
+        self._application: ASGIApp | None = None
 
     def start(self) -> None:
         """Mount the page, if there is somewhere to mount it."""
-        if self._parts.listener is not None and self._web:
-            self._parts.listener.beside(PREFIX, self.answer)
+        listener = self._services.foundation.listener
+        if listener is not None and self._web:
+            listener.beside(PREFIX, self.answer)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; the first one loads the page, and says where it is mounted."""
         async with self._loading:
-            if self._rooms is None:
-                self._rooms = await asyncio.to_thread(self._load, str(scope["root_path"]))
-                self._group.create_task(self._rooms.keep(), name="console")
-        await self._rooms.answer(scope, receive, send)
+            if self._application is None:
+                root = str(scope["root_path"])
+                self._application, keep_chains = await asyncio.to_thread(self._load, root)
+                self._group.create_task(self._keep(keep_chains), name="console")
+        await self._application(scope, receive, send)
 
-    def _load(self, root: str) -> Rooms:
-        from zeroclaw.daemon.console_rooms import ConsoleRooms
+    async def _keep(self, keep_chains: Callable[[], Awaitable[None]]) -> None:
+        """Look through the audit, and have open pages tried, until cancelled."""
 
-        return ConsoleRooms(self._parts, self._given, self._web, root)
+        async def look_through() -> None:
+            await keep_chains()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(look_through(), name="chains")
+                while True:
+                    await self._services.foundation.clock.sleep(PING_S)
+                    self.pulse.ping()
+        finally:
+            self.pulse.close()
+
+    def _load(self, root: str) -> tuple[ASGIApp, Callable[[], Awaitable[None]]]:
+        """Load the web stack and the files of the page; blocks.
+
+        Args:
+            root: The path that the page is mounted at.
+
+        Returns:
+            The page, and what keeps its audit chains looked through.
+        """
+        from zeroclaw.console.acting import Acts
+        from zeroclaw.console.checking import Chains
+        from zeroclaw.console.frame import Place
+        from zeroclaw.console.reading import Look
+        from zeroclaw.console.sections import Sections
+        from zeroclaw.console.site import Site, load_page
+        from zeroclaw.inbound.commands.explain import Explainer
+
+        services, log = self._services, EventLog("console")
+        foundation = services.foundation
+        chains = Chains(foundation.store, foundation.clock, changed=self.pulse.beat, log=log)
+        seat = Address(channel=self._web, account="local", chat=OPERATOR, direct=True)
+        look = Look(
+            store=foundation.store,
+            clock=foundation.clock,
+            config=lambda: foundation.settings.config,
+            people=services.people,
+            transcript=services.transcript,
+            chains=chains,
+            redact=foundation.start.checked.redactor.redact,
+            halted=lambda: services.policy.halted_by,
+            seat=seat.key(),
+        )
+        explainer = Explainer(
+            config=lambda: foundation.settings.config,
+            people=services.people,
+            policy=services.policy,
+            protected=foundation.protected,
+            tools=foundation.tools,
+            workspaces=foundation.start.places.workspaces.resolve(),
+            clock=foundation.clock,
+        )
+        beside = root.removesuffix(PREFIX)
+        place = Place(
+            root=root,
+            chat=f"{beside}/{self._web}/",
+            log_out=f"{beside}{LOG_OUT}",
+            token=foundation.ids.token(),
+        )
+        site = Site(
+            place=place,
+            sections=Sections(place=place, look=look, chains=chains, explainer=explainer),
+            acts=Acts(
+                admit=services.ingress.admit,
+                seat=seat,
+                pair=services.membership.pair.console,
+                grants=services.membership.grants.console,
+                ids=foundation.ids,
+            ),
+            pulse=self.pulse,
+            files=load_page(),
+            ids=foundation.ids,
+            log=log,
+        )
+        # Starlette spells ASGI's three arguments in types of its own.
+        return cast("ASGIApp", site.application()), chains.keep

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zeroclaw.config.model import ApprovalSettings, RuntimeSettings
-from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.parts import Parts
-from zeroclaw.daemon.serving import Serving
+from zeroclaw.daemon.channel_host import ChannelHost
+from zeroclaw.daemon.foundation import Foundation
+from zeroclaw.daemon.live_config import LivePolicy
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
@@ -36,13 +36,13 @@ from zeroclaw.turn.states import Limits
 
 
 def turn_rooms(
-    parts: Parts,
+    foundation: Foundation,
     group: asyncio.TaskGroup,
     *,
-    serving: Serving,
+    serving: ChannelHost,
     leases: Leases,
     live: Live,
-    policy: PolicyInForce,
+    policy: LivePolicy,
     people: People,
     operators: Operators,
     questions: Callable[[], Questions],
@@ -53,61 +53,61 @@ def turn_rooms(
     log: EventLog,
 ) -> Rooms:
     """Return them, with the gate and the outbox; strangers' questions and reminders are wired later."""
-    config, redactor = parts.start.config, parts.start.checked.redactor
-    settings = parts.settings
-    refusals = Refusals(redactor, parts.keys.current)
+    config, redactor = foundation.start.config, foundation.start.checked.redactor
+    settings = foundation.settings
+    refusals = Refusals(redactor, foundation.keys.current)
     gate = Gate(
-        tools=parts.tools,
+        tools=foundation.tools,
         policy=policy,
-        protected=parts.protected,
+        protected=foundation.protected,
         redactor=redactor,
         refusals=refusals,
-        clock=parts.clock,
-        ids=parts.ids,
+        clock=foundation.clock,
+        ids=foundation.ids,
         settings=lambda: gate_settings(settings.config.approvals),
     )
     outbox = Outbox(
-        store=parts.store,
+        store=foundation.store,
         account_of=serving.account_of,
-        clock=parts.clock,
+        clock=foundation.clock,
         group=group,
         fence_of=leases.fence_of,
         hooks=Reminded(CardsOfStrangers(Deliveries(lambda: rooms), questions), reminding),
-        jitter=parts.jitter,
-        drafts=lambda: open_drafts(parts.store),
+        jitter=foundation.jitter,
+        drafts=lambda: open_drafts(foundation.store),
     )
 
     async def has_room() -> bool:
-        return not is_over(settings.config.retention, await parts.store.used_bytes())
+        return not is_over(settings.config.retention, await foundation.store.used_bytes())
 
     rooms = Rooms(
-        store=parts.store,
-        provider=parts.provider,
+        store=foundation.store,
+        provider=foundation.provider,
         gate=gate,
         refusals=refusals,
-        tools=parts.tools,
+        tools=foundation.tools,
         arrivals=Arrivals(
-            store=parts.store,
+            store=foundation.store,
             account_of=serving.account_of,
-            clock=parts.clock,
+            clock=foundation.clock,
             settings=config.attachments,
             has_room=has_room,
-            reader=attachments.NAME if attachments.NAME in parts.tools else "",
+            reader=attachments.NAME if attachments.NAME in foundation.tools else "",
             log=log,
         ),
         live=live,
         outbox=outbox,
         redactor=redactor,
-        keys=parts.keys,
+        keys=foundation.keys,
         results=Results(
-            keys=parts.keys,
+            keys=foundation.keys,
             redactor=redactor,
             cap_chars=lambda: settings.config.runtime.result_chars,
-            reader=results.NAME if results.NAME in parts.tools else "",
+            reader=results.NAME if results.NAME in foundation.tools else "",
         ),
-        numbers=Numbers(parts.store),
-        clock=parts.clock,
-        ids=parts.ids,
+        numbers=Numbers(foundation.store),
+        clock=foundation.clock,
+        ids=foundation.ids,
         publish=publish,
         log=log,
         limits=lambda: limits_of(settings.config.runtime),
@@ -119,9 +119,9 @@ def turn_rooms(
         halted=lambda: policy.halted_by,
         known=people.by_now,
         revoked=people.put_out_by,
-        workspace=lambda conversation: _workspace(parts, conversation),
+        workspace=lambda conversation: _workspace(foundation, conversation),
         max_file_bytes=lambda address: _max_file_bytes(serving.account_of(address.channel)),
-        model_record=ModelRecord(parts.clock, log),
+        model_record=ModelRecord(foundation.clock, log),
         model_slots=asyncio.Semaphore(config.runtime.model_concurrency),
         prompt=lambda: settings.config.runtime.prompt,
         left_s=left_s,
@@ -150,8 +150,8 @@ def _max_file_bytes(account: Account | None) -> int:
     return 0 if account is None else account.capabilities.max_file_bytes
 
 
-async def _workspace(parts: Parts, conversation: ConversationId) -> Path:
-    path = parts.start.places.workspaces / conversation
+async def _workspace(foundation: Foundation, conversation: ConversationId) -> Path:
+    path = foundation.start.places.workspaces / conversation
     await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
     # As tools name what is below it, links in the way there followed.
     return await asyncio.to_thread(path.resolve)

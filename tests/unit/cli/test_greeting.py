@@ -4,7 +4,7 @@ from pathlib import Path
 
 from zeroclaw.cli.greeting import greeting
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.parts import ReadyFacts
+from zeroclaw.daemon.foundation import ReadyFacts
 from zeroclaw.host.places import Places
 from zeroclaw.providers.local.provider import NO_TOOLS_NOTE, SHIPPED_NOTE
 

@@ -20,7 +20,7 @@ from zeroclaw.cli.init.trial import Seen, channel_seen
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.choice import Found, Key
+from zeroclaw.daemon.model_choice import Found, Key
 from zeroclaw.errors import ChannelUnauthorized
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
@@ -419,7 +419,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, token: str, check: str) -> Seen:
     def manifests(_faults: list[str]) -> dict[str, ChannelManifest]:
         return {"chat": manifest}
 
-    monkeypatch.setattr("zeroclaw.daemon.checked.manifests_of", manifests)
+    monkeypatch.setattr("zeroclaw.daemon.config_check.manifests_of", manifests)
     monkeypatch.setattr(trial, "CHECK_S", 5.0)
     own = {"server": "h", "token": {"env": "CHAT_TOKEN"}}
     return channel_seen(ChosenChannel(kind="chat", own=own), manifest, {"CHAT_TOKEN": token})

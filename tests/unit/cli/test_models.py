@@ -15,7 +15,7 @@ from zeroclaw.cli import root
 from zeroclaw.cli.configuration import load
 from zeroclaw.cli.models.provider import Taken, at_the_terminal, take_model
 from zeroclaw.cli.models.trial import TOOL
-from zeroclaw.daemon.choice import Question
+from zeroclaw.daemon.model_choice import Question
 from zeroclaw.host.models.files import model_files
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 

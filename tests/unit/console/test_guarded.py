@@ -29,7 +29,7 @@ async def served(
 ) -> AsyncGenerator[tuple[House, Listener, httpx.AsyncClient]]:
     """A house with an open question, its console on a real listener, and somebody logged in."""
     async with world.running() as house, local_listener(directory, world.clock) as listener:
-        listener.beside("/console", house.rooms.page.answer)
+        listener.beside("/console", house.page.answer)
         world.model.will(POKE, says("done"))
         await house.say("poke it", "ben")
         async with web_page.visiting(listener) as client:
@@ -159,7 +159,7 @@ async def test_the_bare_address_leads_to_the_chat_and_never_here(
     """And what the console answers carries the listener's policy."""
     async with served(world, tmp_path) as (house, listener, client):
         assert (await client.get("/")).status_code == 404
-        listener.web("/web", house.rooms.page.answer)
+        listener.web("/web", house.page.answer)
         assert (await client.get("/")).headers["location"] == f"{listener.root}/web/"
         answer = await client.get("/console/style.css")
         assert answer.headers["content-security-policy"] == POLICY

@@ -48,7 +48,7 @@ class Visitor:
 async def visiting(world: World) -> AsyncGenerator[Visitor]:
     """A running house with its console, which is loaded by the first request, as in a daemon."""
     async with world.running() as house:
-        page = house.rooms.page
+        page = house.page
         transport = httpx.ASGITransport(app=page.answer, root_path="/console")
         async with httpx.AsyncClient(
             transport=transport, base_url="http://x", headers=SAME

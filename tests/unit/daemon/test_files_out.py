@@ -204,13 +204,13 @@ async def test_the_transcript_has_the_file_and_nobody_elses(world: World) -> Non
         assert (item.text, item.key) == ("here", item.cursor)
         assert item.sent is not None
         assert (item.sent.name, item.sent.size_bytes) == ("a.txt", 4)
-        found = await house.rooms.transcript.sent_file(house.place(), item.key)
+        found = await house.services.transcript.sent_file(house.place(), item.key)
         assert found is not None
         assert (found.name, found.content, found.caption) == ("a.txt", b"milk", "here")
-        assert await house.rooms.transcript.sent_file(house.place("ben"), item.key) is None
-        assert await house.rooms.transcript.sent_file(house.place(), "never") is None
+        assert await house.services.transcript.sent_file(house.place("ben"), item.key) is None
+        assert await house.services.transcript.sent_file(house.place(), "never") is None
         answer = (await house.transcript())[-1]
-        assert await house.rooms.transcript.sent_file(house.place(), answer.cursor) is None
+        assert await house.services.transcript.sent_file(house.place(), answer.cursor) is None
 
 
 @pytest.mark.parametrize("autonomy", ["readonly", "supervised"])

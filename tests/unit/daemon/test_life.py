@@ -18,9 +18,9 @@ from zeroclaw.clock import Clock
 from zeroclaw.codec import encode
 from zeroclaw.config.model import Config, RuntimeSettings
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.checked import check
+from zeroclaw.daemon.config_check import check
+from zeroclaw.daemon.foundation import Fresh, Openers, ReadyFacts, Start
 from zeroclaw.daemon.life import Hooks
-from zeroclaw.daemon.parts import Fresh, Openers, ReadyFacts, Start
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.events import Event
@@ -79,7 +79,7 @@ async def test_more_than_a_page_waits_and_all_of_it_is_found(world: World) -> No
     await world.halt("Ada")
     await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=waiting))
     async with world.running() as house:
-        assert len(house.rooms.mailboxes) == many
+        assert len(house.services.mailboxes) == many
 
 
 def conversation(number: int) -> ConversationId:
@@ -106,7 +106,7 @@ async def test_a_stop_gives_turns_their_time(world: World) -> None:
     async with world.running() as house:
         await house.say("hello")
         await house.stop()
-        assert not house.rooms.ingress.open
+        assert not house.services.ingress.open
         assert "stopped" not in world.facts.events()
         held.set()
         await house.settle()
@@ -195,7 +195,7 @@ async def test_the_command_line_halts_and_resumes(world: World) -> None:
         assert await house.ask("resume") == {"halted": False}
         assert house.texts()[-1] == "ok"
         await house.ask("halt")
-        assert house.rooms.policy.halted_by == "the console"
+        assert house.services.policy.halted_by == "the console"
 
 
 async def test_status_is_told_as_json(world: World) -> None:
@@ -216,7 +216,7 @@ async def test_a_watcher_that_breaks_changes_nothing(world: World) -> None:
         raise RuntimeError(message)
 
     async with world.running() as house:
-        unsubscribe = house.rooms.bus.subscribe(break_down)
+        unsubscribe = house.services.bus.subscribe(break_down)
         await house.say("hello")
         assert house.texts() == ["ok"]
         unsubscribe()

@@ -11,7 +11,7 @@ from tests.unit.daemon.test_life import start_in
 from tests.unit.tools.fetch.pages import Pages, answer
 from zeroclaw.config.model import FetchSettings, ShellSettings, ToolsSettings
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.parts import Openers, open_parts
+from zeroclaw.daemon.foundation import Openers, open_foundation
 from zeroclaw.errors import ConfigError, ToolFailed
 from zeroclaw.value import replace
 
@@ -26,7 +26,7 @@ async def test_it_fetches_as_it_is_configured(tmp_path: Path) -> None:
             fetch=FetchSettings(allow=("localhost",), ports=(server.port,)),
         )
         start = replace(start, config=start.config.model_copy(update={"tools": tools}))
-        tool = (await open_parts(start, Openers(), stack)).tools["fetch"]
+        tool = (await open_foundation(start, Openers(), stack)).tools["fetch"]
         context = tool_context(tmp_path)
         opened = tool.check({"url": f"http://localhost:{server.port}/"})
         closed = tool.check({"url": f"http://127.0.0.1:{server.port}/"})

@@ -123,7 +123,7 @@ async def test_a_kill_between_the_answers_leaves_the_others_open(world: World) -
         world.store.cut_after(DurablePoint.ADMITTED)
         async with asyncio.TaskGroup() as group:
             told = house.envelope(house.command("approve", "1 2"))
-            admitted = group.create_task(house.rooms.ingress.admit(told))
+            admitted = group.create_task(house.services.ingress.admit(told))
             await house.settle()
             admitted.cancel()
     world.store.heal()
@@ -169,7 +169,7 @@ async def test_a_call_that_always_changes_is_given_up(world: World) -> None:
         await house.say("poke it", "cleo")
         world.store.before = race
         with pytest.raises(Conflict, match="too many writers"):
-            await house.rooms.ingress.admit(house.envelope(house.command("approve", "1 2")))
+            await house.services.ingress.admit(house.envelope(house.command("approve", "1 2")))
         await house.settle()
         assert world.poke.runs == [{"a": 1}]
         assert await house.numbers() == (2,)

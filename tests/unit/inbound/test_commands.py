@@ -50,7 +50,7 @@ async def test_what_only_operators_may_is_refused_with_a_reason(world: World, co
         await house.say(command, "ben")
         [text] = house.texts("ben")
         assert text.startswith(f"`{command.split(maxsplit=1)[0]}` is not for you: ")
-        assert house.rooms.policy.halted_by == ""
+        assert house.services.policy.halted_by == ""
         assert world.look.runs == []
 
 
@@ -83,8 +83,8 @@ async def test_status_counts_all_that_waits(world: World) -> None:
 async def test_status_shows_why_a_channel_is_not_up(world: World) -> None:
     """A failed channel is seen from another one."""
     async with world.running() as house:
-        house.rooms.supervisor._note("chat", "waiting", "cut off")  # pyright: ignore[reportPrivateUsage]
-        text = await house.rooms.status(conversation=ConversationId("none"))
+        house.services.supervisor._note("chat", "waiting", "cut off")  # pyright: ignore[reportPrivateUsage]
+        text = await house.services.status(conversation=ConversationId("none"))
         assert "`chat` waiting (cut off)" in text
         report = await house.ask("status")
         assert report["channels"] == {
@@ -223,7 +223,7 @@ async def test_a_halt_survives_a_restart(world: World) -> None:
         await house.say("/halt")
         await house.say("one")
     async with world.running() as house:
-        assert house.rooms.policy.halted_by == "Ada"
+        assert house.services.policy.halted_by == "Ada"
         assert await house.states() == ["queued"]
         await house.say("/resume")
         assert house.texts()[-1] == "ok"

@@ -50,7 +50,7 @@ async def test_a_stranger_leaves_a_counter_and_nothing_else(world: World) -> Non
     async with world.running() as house:
         assert await house.say("let me in", "mallory") == Ignored()
         assert await house.say("/status", "mallory") == Ignored()
-        assert house.rooms.ingress.dropped == {"chat": 2}
+        assert house.services.ingress.dropped == {"chat": 2}
         assert world.store.commits == []
         assert world.model.requests == []
 
@@ -95,10 +95,10 @@ async def test_the_position_is_committed_with_its_event(world: World) -> None:
 async def test_a_daemon_that_ends_admits_nothing_more(world: World) -> None:
     """The adapter is told, so that the platform delivers the event again (P1)."""
     async with world.running() as house:
-        house.rooms.ingress.open = False
+        house.services.ingress.open = False
         with pytest.raises(ShuttingDown, match="after the next start"):
             await house.say("hello")
-        house.rooms.ingress.open = True
+        house.services.ingress.open = True
         assert await house.say("hello") == Accepted()
 
 
@@ -113,7 +113,7 @@ async def test_what_was_not_stored_is_not_confirmed(world: World) -> None:
         world.store.before = fail
         event = house.envelope(Said(text="hello"), key="k")
         with pytest.raises(RuntimeError, match="no room"):
-            await house.rooms.ingress.admit(event)
+            await house.services.ingress.admit(event)
         world.store.before = None
         assert await house.event(Said(text="hello"), key="k") == Accepted()
         assert house.texts() == ["ok"]
@@ -122,7 +122,7 @@ async def test_what_was_not_stored_is_not_confirmed(world: World) -> None:
 async def test_two_first_messages_at_once_share_a_conversation(world: World) -> None:
     """Of two that make the conversation one loses, looks again, and joins it (P2)."""
     async with world.running() as house:
-        admit = house.rooms.ingress.admit
+        admit = house.services.ingress.admit
         async with asyncio.TaskGroup() as group:
             group.create_task(admit(house.envelope(Said(text="one"), room="lobby")))
             group.create_task(admit(house.envelope(Said(text="two"), "ben", room="lobby")))

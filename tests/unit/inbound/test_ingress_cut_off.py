@@ -14,7 +14,7 @@ async def test_what_was_stored_but_not_announced_is_answered_when_it_comes_again
     async with world.running() as house, asyncio.TaskGroup() as group:
         world.store.cut_after(DurablePoint.ADMITTED)
         envelope = house.envelope(Said(text="hello"))
-        admitting = group.create_task(house.rooms.ingress.admit(envelope))
+        admitting = group.create_task(house.services.ingress.admit(envelope))
         await house.settle()
         admitting.cancel()
         await house.settle()

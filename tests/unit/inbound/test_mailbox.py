@@ -20,7 +20,7 @@ async def test_messages_of_a_conversation_are_answered_in_order(world: World) ->
         first.set()
         await house.settle()
         assert house.texts() == ["to one", "to two"]
-        assert len(house.rooms.mailboxes) == 0
+        assert len(house.services.mailboxes) == 0
 
 
 async def test_conversations_do_not_wait_for_each_other(world: World) -> None:
@@ -30,7 +30,7 @@ async def test_conversations_do_not_wait_for_each_other(world: World) -> None:
         await house.say("one")
         await house.say("two", "ben")
         assert house.texts("ben") == ["ok"]
-        assert len(house.rooms.mailboxes) == 1
+        assert len(house.services.mailboxes) == 1
 
 
 async def test_a_conversation_that_fails_is_tried_again(world: World) -> None:
@@ -106,7 +106,7 @@ async def test_whoever_lost_the_conversation_leaves_it_alone(world: World) -> No
         await world.store.lease(row.conversation)
         await house.say("two")
         assert await house.states() == ["answered", "queued"]
-        assert len(house.rooms.mailboxes) == 0
+        assert len(house.services.mailboxes) == 0
         await house.say("three")
         assert await house.states() == ["answered"] * 3
 
@@ -146,7 +146,7 @@ async def test_a_mailbox_that_lost_its_fence_closes(world: World) -> None:
     async with world.running() as house:
         world.store.before = fence
         await house.say("one")
-        assert len(house.rooms.mailboxes) == 0
+        assert len(house.services.mailboxes) == 0
         assert await house.states() == ["taken"]
         world.store.before = None
         await house.say("two")
@@ -160,10 +160,10 @@ async def test_a_closed_house_starts_no_turn(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         await house.say("two")
-        house.rooms.mailboxes.close()
+        house.services.mailboxes.close()
         await house.say("three", "ben")
         held.set()
-        await house.rooms.mailboxes.at_rest()
+        await house.services.mailboxes.at_rest()
         assert await house.states() == ["answered", "queued", "queued"]
     async with world.running() as house:
         assert house.texts() == ["to one", "ok"]
@@ -175,6 +175,6 @@ async def test_a_halted_mailbox_closes_with_the_house(world: World) -> None:
     async with world.running() as house:
         await house.say("/halt")
         await house.say("one")
-        house.rooms.mailboxes.close()
-        await house.rooms.mailboxes.at_rest()
+        house.services.mailboxes.close()
+        await house.services.mailboxes.at_rest()
         assert await house.states() == ["queued"]

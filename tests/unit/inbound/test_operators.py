@@ -172,7 +172,7 @@ async def test_an_operator_without_a_chat_is_told_nothing(tmp_path: Path) -> Non
     """Nothing is written when there is nobody to read it."""
     world = World(tmp_path, Config(people=(), channels={"chat": CHAT}))
     async with world.running() as house:
-        await house.rooms.notices.tell(Sentence(en="trouble", de="Ärger"))
+        await house.services.notices.tell(Sentence(en="trouble", de="Ärger"))
         assert world.store.commits == []
 
 
@@ -182,7 +182,7 @@ async def test_the_page_is_told_before_the_terminal(tmp_path: Path) -> None:
     world = World(tmp_path, Config(people=(), channels=channels))
     world.local = ("terminal", "web")
     async with world.running() as house:
-        await house.rooms.notices.tell(Sentence(en="trouble", de="Ärger"))
+        await house.services.notices.tell(Sentence(en="trouble", de="Ärger"))
         await house.settle()
         assert house.texts("operator", channel="web") == ["trouble"]
         assert house.texts("operator", channel="terminal") == []

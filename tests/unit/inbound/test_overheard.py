@@ -27,7 +27,7 @@ async def test_talk_in_a_group_leaves_nothing_behind(world: World) -> None:
         assert await overheard(house, "hello all") == Ignored()
         assert await overheard(house, "hello all", MORE, "mallory") == Ignored()
         assert await house.rows(RowKind.INBOX) == ()
-        assert not house.rooms.ingress.dropped
+        assert not house.services.ingress.dropped
 
 
 async def test_the_rest_of_what_was_said_to_the_bot_is_taken(world: World) -> None:

@@ -55,7 +55,7 @@ async def test_a_flood_is_told_once_and_taken_again_later(world: World) -> None:
         await house.say("seven", "ben")
         assert house.texts("ben")[3:] == ["ok"]
         assert ever_was(world) == ["one", "two", "seven"]
-        assert house.rooms.rate_limiter.refused == {"chat": 4}
+        assert house.services.rate_limiter.refused == {"chat": 4}
         assert (await house.ask("status"))["refused"] == {"chat": 4}
         await house.say("/status")
         assert "- 4 messages over a limit were not taken" in house.texts()[-1]
@@ -253,7 +253,7 @@ async def test_a_command_that_changed_nothing_counts(world: World, command: str)
         for _ in range(30):
             await house.say(command, "ben")
         assert await counted_rows(house) == before
-        assert house.rooms.rate_limiter.refused == {"chat": 31}
+        assert house.services.rate_limiter.refused == {"chat": 31}
 
 
 async def test_a_press_that_changes_nothing_counts_and_one_that_does_passes(world: World) -> None:
@@ -294,8 +294,8 @@ async def test_strangers_are_met_as_ever(world: World) -> None:
     async with world.running() as house:
         for _ in range(5):
             await house.say("let me in", "mallory")
-        assert house.rooms.ingress.dropped == {"chat": 5}
-        assert house.rooms.rate_limiter.refused == {}
+        assert house.services.ingress.dropped == {"chat": 5}
+        assert house.services.rate_limiter.refused == {}
         assert world.store.commits == []
 
 
@@ -321,7 +321,7 @@ async def test_many_at_once_are_counted_one_after_another(world: World) -> None:
     """Nobody gets more through by writing in many chats at the same instant."""
     limited(world, daily_messages=9)
     async with world.running() as house:
-        admit = house.rooms.ingress.admit
+        admit = house.services.ingress.admit
         async with asyncio.TaskGroup() as group:
             for number in range(12):
                 envelope = house.envelope(Said(text="hello"), "ben", room=f"room {number}")
@@ -406,7 +406,7 @@ async def test_a_kill_at_the_last_message_of_a_day_lets_none_through(
         else:
             world.store.before = _cut
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(_said(house.rooms.ingress.admit(last)))
+            said = group.create_task(_said(house.services.ingress.admit(last)))
             await house.settle()
             said.cancel()
     world.store.heal()

@@ -14,14 +14,14 @@ async def test_a_bucket_that_has_drained_is_not_remembered(world: World) -> None
     async with world.running() as house:
         for name in ("ben", "cleo", "cleo"):
             await house.say("hello", name)
-        assert house.rooms.rate_limiter.filled == 2 * 2
+        assert house.services.rate_limiter.filled == 2 * 2
         await house.advance(9)
         await house.say("too early", "cleo")
         assert house.texts("cleo")[0] == "ok"
         assert "ok" not in house.texts("cleo")[1:]
         await house.advance(60)
         await house.say("hello", "ben")
-        assert house.rooms.rate_limiter.filled == 2
+        assert house.services.rate_limiter.filled == 2
 
 
 async def test_a_flood_that_was_written_a_while_ago_is_counted_all_the_same(world: World) -> None:
@@ -33,7 +33,7 @@ async def test_a_flood_that_was_written_a_while_ago_is_counted_all_the_same(worl
             late = replace(house.envelope(Said(text=text), "ben"), sent_at=sent_at)
             await world.platforms["chat"].say(late)
         await house.settle()
-        assert house.rooms.rate_limiter.refused == {"chat": 2}
+        assert house.services.rate_limiter.refused == {"chat": 2}
         await house.advance(60)
         await house.say("hello", "cleo")
-        assert house.rooms.rate_limiter.filled == 2
+        assert house.services.rate_limiter.filled == 2

@@ -195,7 +195,7 @@ async def test_a_kill_between_two_pieces_loses_nothing(world: World, commit: int
             await world.platforms["chat"].say(envelope)
         world.store.cut_after(DurablePoint.ADMITTED)
         async with asyncio.TaskGroup() as group:
-            said = group.create_task(house.rooms.ingress.admit(pieces[commit - 1]))
+            said = group.create_task(house.services.ingress.admit(pieces[commit - 1]))
             await house.settle()
             said.cancel()
     world.store.heal()

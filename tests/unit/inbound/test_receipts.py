@@ -35,10 +35,10 @@ async def test_a_receipt_is_true_earlier_or_false(world: World) -> None:
                 {"token": FORGED, "verdict": "false", "tool": "", "outcome": "", "at": ""},
             ]
         }
-        [found] = await house.rooms.receipts_in(token)
+        [found] = await house.services.receipts_in(token)
         assert found["verdict"] == "valid"
     async with world.running() as house:
-        [found] = await house.rooms.receipts_in(token)
+        [found] = await house.services.receipts_in(token)
         assert found["verdict"] == "earlier"
         assert await house.ask("receipts") == {"receipts": []}
 
@@ -65,8 +65,8 @@ async def test_two_that_anchor_at_once_make_one_chain(world: World) -> None:
     async with world.running() as house:
         await house.say("look")
         async with asyncio.TaskGroup() as group:
-            group.create_task(house.rooms.anchors.anchor())
-            group.create_task(house.rooms.anchors.anchor())
+            group.create_task(house.services.anchors.anchor())
+            group.create_task(house.services.anchors.anchor())
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
         assert len(daemon) == 1
         assert isinstance(audit.verify(daemon), audit.Intact)
@@ -77,10 +77,10 @@ async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
     world.model.will(LOOK, asks_for(), LOOK)
     async with world.running() as house:
         await house.say("look")
-        await house.rooms.anchors.anchor()
+        await house.services.anchors.anchor()
     async with world.running() as house:
         await house.say("look again")
-        await house.rooms.anchors.anchor()
+        await house.services.anchors.anchor()
         daemon = [one.body for one in await world.store.read(LogKind.AUDIT, "daemon")]
         assert isinstance(audit.verify(daemon), audit.Intact)
         assert len(daemon) == 2
@@ -111,7 +111,7 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
     async with world.running() as house:
         await house.advance(2)
         assert await world.store.streams(LogKind.JOURNAL) == ()
-        [found] = await house.rooms.receipts_in(token)
+        [found] = await house.services.receipts_in(token)
         assert (found["verdict"], found["tool"], found["outcome"]) == verdict
 
 

@@ -123,7 +123,7 @@ async def test_an_answer_that_comes_just_then_wins(world: World) -> None:
                 answers.append("deny")
                 async with asyncio.TaskGroup() as group:
                     group.create_task(
-                        house.rooms.ingress.admit(house.envelope(house.pressed("deny")))
+                        house.services.ingress.admit(house.envelope(house.pressed("deny")))
                     )
 
         world.store.meanwhile = answer

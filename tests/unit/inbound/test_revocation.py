@@ -56,11 +56,11 @@ async def test_the_gate_denies_them_at_once(world: World) -> None:
     """With the commit that says so, before their turn has even heard of it (P3)."""
     async with world.running() as house:
         query = Query(principal=BEN, action="command:help", now=world.clock.now())
-        assert house.rooms.policy().decide(query).effect == "allow"
+        assert house.services.policy().decide(query).effect == "allow"
         await revoke(house)
-        assert house.rooms.policy().decide(query).effect == "deny"
+        assert house.services.policy().decide(query).effect == "deny"
         await house.ask("pair", words="approve ben")
-        assert house.rooms.policy().decide(query).effect == "allow"
+        assert house.services.policy().decide(query).effect == "allow"
 
 
 async def test_what_was_granted_to_them_ends(world: World) -> None:
@@ -118,7 +118,7 @@ async def test_an_operator_who_is_put_out_answers_nothing_more(world: World) -> 
         await revoke(house, "ada")
         assert await house.press() == ""
         assert world.poke.runs == []
-        assert house.rooms.operators.readers() == ()
+        assert house.services.operators.readers() == ()
 
 
 async def test_a_kill_in_between_leaves_nothing_running(world: World) -> None:
@@ -141,7 +141,7 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
 
         def meanwhile(_commit: Commit) -> None:
             world.store.before = None
-            house.rooms.acquaintance.learn((known_put(out_by_ada(world), expect=0),))
+            house.services.membership.learn((known_put(out_by_ada(world), expect=0),))
 
         world.store.before = meanwhile
         await house.say("hi", "ben")

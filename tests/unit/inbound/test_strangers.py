@@ -55,7 +55,7 @@ async def test_under_closed_a_stranger_meets_silence(tmp_path: Path) -> None:
     world = World(tmp_path)
     async with world.running() as house:
         assert await house.say("let me in", "mallory") == Ignored()
-        assert house.rooms.ingress.dropped == {"chat": 1}
+        assert house.services.ingress.dropped == {"chat": 1}
         assert world.store.commits == []
         assert (house.texts("mallory"), house.texts()) == ([], [])
 
@@ -138,7 +138,7 @@ async def test_a_crowd_at_the_same_instant_is_counted(world: World) -> None:
         async with asyncio.TaskGroup() as group:
             for number in range(8):
                 envelope = house.envelope(Said(text="let me in"), f"s{number}")
-                group.create_task(house.rooms.ingress.admit(envelope))
+                group.create_task(house.services.ingress.admit(envelope))
         await house.settle()
         assert len(await house.rows(RowKind.STRANGER)) == 3
 

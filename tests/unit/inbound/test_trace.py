@@ -14,6 +14,6 @@ async def test_one_message_walks_down_through_the_rooms(world: World) -> None:
     async with world.running() as house:
         envelope = house.envelope(Said(text="hello"), "ben")
         with Trace() as trace:
-            assert await house.rooms.ingress.admit(envelope) == Accepted()
+            assert await house.services.ingress.admit(envelope) == Accepted()
         _, most = trace.most
         assert (len(trace.entered) <= 19, most, trace.returns) == (True, 2, 5), trace.entered

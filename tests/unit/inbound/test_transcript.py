@@ -29,7 +29,7 @@ async def test_a_chat_reads_as_it_was_written(world: World) -> None:
         await house.say("/whoami")
         await house.say("/tool look {}")
         await house.say("/retry")
-        read = house.rooms.transcript.read
+        read = house.services.transcript.read
         seen = await read(house.place(), "")
         kinds = [item.kind for item in seen]
         assert lines(seen)[:2] == [("person", "one"), ("bot", "to one")]
@@ -47,7 +47,7 @@ async def test_a_reader_that_was_long_away_misses_nothing(world: World) -> None:
         await house.say("one")
         row = (await house.rows(RowKind.INBOX))[0]
         await put_a_page_before(world.store, item_put(item_of(row), "answered"))
-        seen = await house.rooms.transcript.read(house.place(), " ")
+        seen = await house.services.transcript.read(house.place(), " ")
         assert lines(seen) == [("person", "one")] * (PAGE + 1) + [("bot", "ok")]
 
 
@@ -56,10 +56,10 @@ async def test_an_open_draft_stands_last(world: World) -> None:
     world.model.will((*says("half of it ")[:1], asyncio.Event()))
     async with world.running() as house:
         await house.say("one")
-        seen = await house.rooms.transcript.read(house.place(), "")
+        seen = await house.services.transcript.read(house.place(), "")
         assert lines(seen) == [("person", "one"), ("bot", "half of it ")]
         assert seen[-1].draft
-        again = await house.rooms.transcript.read(house.place(), seen[-1].cursor)
+        again = await house.services.transcript.read(house.place(), seen[-1].cursor)
         assert again == seen[-1:]
 
 

@@ -37,7 +37,7 @@ async def deliver(house: House, envelopes: list[Envelope]) -> None:
     """Hand over what is not acknowledged yet, as a platform does, which a kill cuts off."""
     for envelope in tuple(envelopes):
         async with asyncio.TaskGroup() as group:
-            told = group.create_task(house.rooms.ingress.admit(envelope))
+            told = group.create_task(house.services.ingress.admit(envelope))
             await house.settle()
             if told.done():
                 envelopes.remove(envelope)

@@ -97,7 +97,7 @@ async def test_failures_in_a_row_are_counted_until_an_answer_comes(world: World)
     async with world.running() as house:
         for _ in range(3):
             await house.say("hello", "ben")
-        record = house.rooms.model_record
+        record = house.services.model_record
         assert (record.failures, record.at, record.why) == (
             2,
             house.world.clock.now(),

@@ -99,7 +99,7 @@ async def test_two_stops_end_one_turn(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         await house.say("two")
-        admit = house.rooms.ingress.admit
+        admit = house.services.ingress.admit
         await admit(house.envelope(house.command("stop")))
         await admit(house.envelope(house.command("stop")))
         await house.settle()
@@ -122,7 +122,7 @@ async def test_an_answer_whose_turn_is_over_is_on_record_only(world: World) -> N
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
-        door = house.rooms.ingress
+        door = house.services.ingress
         stop = house.envelope(house.command("stop"))
         press = house.envelope(house.pressed())
         await door.admit(stop)
@@ -230,8 +230,8 @@ async def test_an_answer_without_its_question_is_dropped(world: World) -> None:
     world.model.will(POKE)
     async with world.running() as house:
         await house.say("poke it")
-        await house.rooms.ingress.admit(house.envelope(house.command("stop")))
-        await house.rooms.ingress.admit(house.envelope(house.pressed()))
+        await house.services.ingress.admit(house.envelope(house.command("stop")))
+        await house.services.ingress.admit(house.envelope(house.pressed()))
         world.store.forget(RowKind.APPROVAL)
         await house.settle()
         assert await house.states() == ["stopped", "answered", "answered"]
@@ -255,7 +255,7 @@ async def test_an_item_in_the_wrong_lane_is_a_fault(world: World, busy: bool) ->
                 writes=(item_put(wrong, state),),
             )
         )
-        house.rooms.mailboxes.wake(item.conversation)
+        house.services.mailboxes.wake(item.conversation)
         await house.settle()
         assert world.clock.sleeping()[0] == 1.0
         assert len(world.model.requests) == 1

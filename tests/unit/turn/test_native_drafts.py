@@ -58,7 +58,7 @@ async def test_a_house_that_pauses_leaves_a_message(world: World) -> None:
     world.model.will((*says("so ")[:1], held, *says("it is")))
     async with world.running() as house:
         await house.say("hello")
-        house.rooms.runner.pause(Sentence(en="_paused_", de="_Pause_"))
+        house.services.runner.pause(Sentence(en="_paused_", de="_Pause_"))
         await house.settle()
         assert house.texts() == ["so \n\n_paused_"]
         held.set()

@@ -79,7 +79,7 @@ async def test_a_turn_that_starts_as_the_house_is_halted_ends_with_it(world: Wor
         def halt(commit: Commit) -> None:
             if commit.point is DurablePoint.TURN_STARTED:
                 halted.append("now")
-                house.rooms.policy.halted_by = "Ada"
+                house.services.policy.halted_by = "Ada"
 
         world.store.after = halt
         await house.say("hello")
@@ -142,8 +142,8 @@ async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:
     async with world.running() as house:
         await house.say("one")
         await house.say("two", "ben")
-        house.rooms.runner.pause(Sentence(en="_paused_", de="_Pause_"))
-        await house.rooms.runner.at_rest()
+        house.services.runner.pause(Sentence(en="_paused_", de="_Pause_"))
+        await house.services.runner.at_rest()
         assert house.texts() == ["half \n\n_paused_"]
         assert house.texts("ben") == []
     async with world.running() as house:
@@ -233,8 +233,8 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         stale = item_of(row)
         await house.edit("p2", "two")
         desk = await open_desk(world.store, Leases(world.store), stale.conversation)
-        await house.rooms.runner.run(desk, (stale,), Bell())
-        await house.rooms.runner.run(desk, (replace(stale, id=ItemId("gone")),), Bell())
-        await house.rooms.runner.resume(desk, Bell())
+        await house.services.runner.run(desk, (stale,), Bell())
+        await house.services.runner.run(desk, (replace(stale, id=ItemId("gone")),), Bell())
+        await house.services.runner.resume(desk, Bell())
         assert await house.states() == ["queued"]
         assert desk.history.turn is None

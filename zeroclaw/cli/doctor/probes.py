@@ -33,8 +33,8 @@ from zeroclaw.cli.models.provider import take_model
 from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.checked import ChannelPart, Checked, missing_secrets
-from zeroclaw.daemon.parts import Start, open_provider
+from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig, missing_secrets
+from zeroclaw.daemon.foundation import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host import plugins
@@ -273,7 +273,7 @@ async def _server(start: Start) -> ProviderSeen:
     return ProviderSeen(name=name, told="it answers")
 
 
-async def _accounts(checked: Checked, missing: Mapping[str, str]) -> tuple[AccountSeen, ...]:
+async def _accounts(checked: CheckedConfig, missing: Mapping[str, str]) -> tuple[AccountSeen, ...]:
     """Ask the platforms whose channels offer a check, all at once."""
     asked = [part for part in checked.channels if part.manifest.check]
     found: dict[str, AccountSeen] = {}
@@ -290,7 +290,7 @@ async def _accounts(checked: Checked, missing: Mapping[str, str]) -> tuple[Accou
     return tuple(found[part.name] for part in asked)
 
 
-async def _account(part: ChannelPart, checked: Checked) -> AccountSeen:
+async def _account(part: ChannelPart, checked: CheckedConfig) -> AccountSeen:
     try:
         target = await asyncio.to_thread(
             plugins.resolve, part.manifest.check, key=f"channels.{part.name}"

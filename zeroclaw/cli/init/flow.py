@@ -11,13 +11,12 @@ from zeroclaw.cli.configuration import channel_manifests, channel_models, faults
 from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.init.trial import channel_seen, model_seen
-from zeroclaw.cli.models.provider import first_of
+from zeroclaw.cli.models.provider import first_of, look
 from zeroclaw.config.edit import set_key
 from zeroclaw.config.model import Config, ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
-from zeroclaw.daemon.choice import AUTO
-from zeroclaw.daemon.choosing import look
+from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.text.language import Language

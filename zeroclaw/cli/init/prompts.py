@@ -15,7 +15,7 @@ from zeroclaw.cli.init.trial import Seen
 from zeroclaw.config.edit import value_of
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.choice import AUTO, Choice, Found, Key, choose
+from zeroclaw.daemon.model_choice import AUTO, Choice, Found, Key, choose
 from zeroclaw.host.atomic_file import NotWritten, write_secret
 from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest

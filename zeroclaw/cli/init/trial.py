@@ -12,7 +12,7 @@ from zeroclaw.cli.init.template import ChosenChannel
 from zeroclaw.cli.models.provider import open_model
 from zeroclaw.cli.models.trial import try_briefly_and_close
 from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
-from zeroclaw.daemon.checked import check
+from zeroclaw.daemon.config_check import check
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
 from zeroclaw.host.places import places_of

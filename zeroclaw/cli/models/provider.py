@@ -3,22 +3,24 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import click
 
 from zeroclaw.cli.configuration import Loaded, start_of
 from zeroclaw.config.model import Config, ProviderSettings
-from zeroclaw.daemon.choice import AUTO, Question
-from zeroclaw.daemon.choosing import Ask, look, settle
-from zeroclaw.daemon.parts import open_provider
+from zeroclaw.daemon.foundation import open_provider
+from zeroclaw.daemon.model_choice import AUTO, Choice, Found, Question, choose, keys_in, named
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.ids import SystemIds
 from zeroclaw.host.models.listing import USUAL
-from zeroclaw.host.models.servers import NoOffer, offers_of, probing_client
+from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
 from zeroclaw.provider import Provider
 from zeroclaw.redact import without_credentials
 from zeroclaw.value import Value, replace
+
+Ask = Callable[[Question], bool]
+"""Puts a question to a person; blocks until it is answered."""
 
 
 class Taken(Value):
@@ -127,3 +129,36 @@ async def first_of(url: str) -> str:
         )
         raise NoOffer(message)
     return server.models[0]
+
+
+async def look(
+    settings: ProviderSettings,
+    environment: Mapping[str, str],
+    *,
+    can_ask: bool,
+    addresses: tuple[str, ...] = tuple(USUAL),
+) -> Found:
+    """Find what there is; within a second, and on this machine only.
+
+    Args:
+        settings: Where they name a model themselves, nobody is looked for.
+        environment: `os.environ`.
+        can_ask: There is a person to ask.
+        addresses: Where servers are looked for, up to and with `/v1`.
+    """
+    if named(settings) is not None:
+        return Found()
+    http = probing_client()
+    try:
+        servers = await on_loopback(http, addresses)
+    finally:
+        await http.aclose()
+    return Found(servers=servers, keys=keys_in(environment), can_ask=can_ask)
+
+
+def settle(settings: ProviderSettings, found: Found, ask: Ask) -> Choice:
+    """Choose, asking as often as it takes."""
+    while isinstance(chosen := choose(settings, found), Question):
+        answers = {**found.answers, chosen.key.variable: ask(chosen)}
+        found = replace(found, answers=answers)
+    return chosen

@@ -6,9 +6,9 @@ from typing import Literal
 
 from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
-from zeroclaw.daemon.acquaintance import learn_stored, people_of
-from zeroclaw.daemon.checked import manifests_of
-from zeroclaw.daemon.parts import protected_in
+from zeroclaw.daemon.config_check import manifests_of
+from zeroclaw.daemon.foundation import protected_in
+from zeroclaw.daemon.membership import learn_stored, people_of
 from zeroclaw.daemon.tools import Kept, open_tools
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError

@@ -8,7 +8,7 @@ from typing import get_args
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.codec import to_json
 from zeroclaw.config.model import Config
-from zeroclaw.daemon.checked import vocabulary_of
+from zeroclaw.daemon.config_check import vocabulary_of
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import Statement, configured
 from zeroclaw.gate.shipped import (

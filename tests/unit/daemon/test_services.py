@@ -64,7 +64,7 @@ async def test_an_adapter_gets_its_own_positions(world: World) -> None:
     world.add_channel("chat2")
     async with world.running() as house:
         envelope = house.envelope(Said(text="hello"))
-        await house.rooms.ingress.admit(replace_position(envelope, "17"))
+        await house.services.ingress.admit(replace_position(envelope, "17"))
         await house.settle()
     async with world.running():
         assert world.contexts["chat"].positions == {"inbox": "17"}

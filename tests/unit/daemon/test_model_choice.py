@@ -3,10 +3,10 @@
 import pytest
 
 from tests.emulators.model_server import ModelServer
+from zeroclaw.cli.models.provider import look, settle
 from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
-from zeroclaw.daemon.choice import Choice, Found, Key, Question, choose, keys_in
-from zeroclaw.daemon.choosing import look, settle
+from zeroclaw.daemon.model_choice import Choice, Found, Key, Question, choose, keys_in
 from zeroclaw.host.models.listing import Server
 
 OLLAMA = Server(

@@ -15,13 +15,13 @@ from zeroclaw.config.model import (
     ProviderSettings,
     RuntimeSettings,
 )
-from zeroclaw.daemon.checked import ChannelPart, Checked
-from zeroclaw.daemon.in_force import InForce
-from zeroclaw.daemon.reloading import (
+from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig
+from zeroclaw.daemon.live_config import LiveConfig
+from zeroclaw.daemon.reload import (
     NO_FILE,
     NothingToRead,
     Reloaded,
-    Reloading,
+    Reloader,
     replaced_secrets,
 )
 from zeroclaw.inbound.identity import Known, known_put
@@ -85,7 +85,7 @@ async def test_a_halt_holds_over_a_reload(world: World) -> None:
         world.configure(autonomy="full")
         await reload(house)
         assert {"halt.active", "revoked.people", "full.declared"} <= {
-            one.id for one in house.rooms.policy().statements
+            one.id for one in house.services.policy().statements
         }
         assert await house.say("hello", "ben") == await house.say("hello", "mallory")
 
@@ -116,7 +116,7 @@ async def test_who_was_taken_out_is_a_stranger(world: World) -> None:
         assert await reload(house) == (["channels.chat.allowed_users"], [])
         await house.say("hello again", "ben")
         assert house.texts("ben") == before
-        assert house.rooms.ingress.dropped == {"chat": 1}
+        assert house.services.ingress.dropped == {"chat": 1}
         assert await house.say("hello", "cleo")
 
 
@@ -249,7 +249,7 @@ def test_a_secret_that_is_another_one_by_now_waits_too() -> None:
     assert replaced_secrets(before, after) == ("provider.api_key", "channels.chat.password")
 
 
-def checked_with(secret: str, *channels: str) -> Checked:
+def checked_with(secret: str, *channels: str) -> CheckedConfig:
     """A configuration whose every secret is this one."""
 
     def part(name: str) -> ChannelPart:
@@ -283,9 +283,9 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
     """It says so, and what to do (P10)."""
     async with world.running() as house:
         bare = replace(house.parts, start=replace(house.parts.start, reread=None))
-        rooms = house.rooms
-        reloading = Reloading(
-            bare, policy=rooms.policy, people=rooms.people, revocation=rooms.acquaintance.revocation
+        rooms = house.services
+        reloading = Reloader(
+            bare, policy=rooms.policy, people=rooms.people, revocation=rooms.membership.revocation
         )
         with pytest.raises(NothingToRead, match=NO_FILE):
             await reloading.again()
@@ -320,13 +320,13 @@ async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None
             written=asked,
             reread=lambda: replace(read(), config=asked.model_copy(update={"autonomy": "full"})),
         )
-        rooms, settings = house.rooms, InForce(start.config, ())
+        rooms, settings = house.services, LiveConfig(start.config, ())
         parts = replace(house.parts, start=start, settings=settings)
-        reloading = Reloading(
+        reloading = Reloader(
             parts,
             policy=rooms.policy,
             people=rooms.people,
-            revocation=rooms.acquaintance.revocation,
+            revocation=rooms.membership.revocation,
         )
         assert await reloading.again() == Reloaded(live=("autonomy",), waiting=())
         assert await reloading.again() == Reloaded(live=(), waiting=())

@@ -1,17 +1,15 @@
-"""Wires the rooms to each other: who is handed what, in one place."""
+"""Every room of a running daemon, made and wired to each other in one place."""
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from zeroclaw.console.pulse import Pulse
-from zeroclaw.daemon.acquaintance import Acquaintance, people_of
-from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.operator_page import Given, OperatorPage
-from zeroclaw.daemon.parts import Parts, ReadyFacts
-from zeroclaw.daemon.reloading import Reloading
-from zeroclaw.daemon.serving import Serving
+from zeroclaw.daemon.channel_host import ChannelHost
+from zeroclaw.daemon.foundation import Foundation, ReadyFacts
+from zeroclaw.daemon.live_config import LivePolicy
+from zeroclaw.daemon.membership import Membership, people_of
+from zeroclaw.daemon.reload import Reloader
 from zeroclaw.daemon.turn_rooms import turn_rooms
 from zeroclaw.delivery.live import Live
 from zeroclaw.events import Bus
@@ -50,24 +48,23 @@ from zeroclaw.turn.runner import Runner
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
 
-class Wired:
+class Services:
     """Every room of a running daemon; made inside the task group that owns their tasks."""
 
     def __init__(
         self,
-        parts: Parts,
+        foundation: Foundation,
         group: asyncio.TaskGroup,
         *,
         announce: Callable[[Plan], None],
-        pulse: Pulse,
     ) -> None:
-        """Wire them; nothing runs before `start`. `pulse` beats with each commit."""
-        self._parts = parts
+        """Wire them; nothing runs before `start`."""
+        self.foundation = foundation
         self._group = group
-        config, checked = parts.start.config, parts.start.checked
-        self.serving = Serving(parts, group)
-        settings = parts.settings
-        self.policy = PolicyInForce(settings)
+        config, checked = foundation.start.config, foundation.start.checked
+        self.serving = ChannelHost(foundation, group)
+        settings = foundation.settings
+        self.policy = LivePolicy(settings)
         self.people = people_of(
             config, (part.name for part in checked.channels if part.manifest.local_operator)
         )
@@ -76,7 +73,7 @@ class Wired:
             self.serving.channel_of,
             settings=lambda: settings.config.approvals,
         )
-        leases = Leases(parts.store)
+        leases = Leases(foundation.store)
         self.live = Live(account_of=self.serving.shows_drafts, group=group)
         turn_log = EventLog("turn")
         self.bus = Bus(
@@ -85,14 +82,14 @@ class Wired:
         self.failures = Failures(
             readers=self.operators.readers,
             tell=self._tell,
-            clock=parts.clock,
-            ids=parts.ids,
+            clock=foundation.clock,
+            ids=foundation.ids,
             group=group,
         )
-        self.reassembly = Reassembly(parts.store, parts.clock)
+        self.reassembly = Reassembly(foundation.store, foundation.clock)
         self.reminding: Reminding
         rooms = turn_rooms(
-            parts,
+            foundation,
             group,
             serving=self.serving,
             leases=leases,
@@ -100,7 +97,7 @@ class Wired:
             policy=self.policy,
             people=self.people,
             operators=self.operators,
-            questions=lambda: self.acquaintance.questions,
+            questions=lambda: self.membership.questions,
             reminding=lambda: self.reminding,
             left_s=self.reassembly.left_s,
             failed=self.failures.line,
@@ -109,11 +106,11 @@ class Wired:
         )
         self.outbox = rooms.outbox
         self.model_record = rooms.model_record
-        self.notices = Notices(self.operators, parts.store, self.outbox, parts.ids)
+        self.notices = Notices(self.operators, foundation.store, self.outbox, foundation.ids)
         self.reminding = Reminding(
-            store=parts.store,
-            clock=parts.clock,
-            ids=parts.ids,
+            store=foundation.store,
+            clock=foundation.clock,
+            ids=foundation.ids,
             group=group,
             lead_s=self._remind_s,
             language_at=self.operators.language_at,
@@ -121,15 +118,15 @@ class Wired:
         )
         self.runner = Runner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(
-            parts.store,
-            parts.clock,
-            parts.ids,
+            foundation.store,
+            foundation.clock,
+            foundation.ids,
             channels=lambda: settings.config.channels,
         )
         context = InboundContext(
-            store=parts.store,
-            clock=parts.clock,
-            ids=parts.ids,
+            store=foundation.store,
+            clock=foundation.clock,
+            ids=foundation.ids,
             settings=settings,
             policy=self.policy,
             people=self.people,
@@ -138,22 +135,22 @@ class Wired:
         )
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
-            store=parts.store,
+            store=foundation.store,
             leases=leases,
             turns=self.runner,
             group=group,
-            clock=parts.clock,
+            clock=foundation.clock,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
             debounce=Debounce(
-                parts.store,
-                parts.clock,
+                foundation.store,
+                foundation.clock,
                 self._collect_s,
                 self.reassembly.left_s,
             ),
         )
-        self.acquaintance = Acquaintance(
-            parts,
+        self.membership = Membership(
+            foundation,
             self.people,
             context,
             group=group,
@@ -164,24 +161,24 @@ class Wired:
             announce=announce,
         )
         self.answers = Answers(
-            store=parts.store,
-            questions=self.acquaintance.questions,
+            store=foundation.store,
+            questions=self.membership.questions,
             policy=self.policy,
             redact=checked.redactor.redact,
-            ids=parts.ids,
+            ids=foundation.ids,
             numbers=rooms.numbers,
         )
-        self.reloading = Reloading(
-            parts,
+        self.reloading = Reloader(
+            foundation,
             policy=self.policy,
             people=self.people,
-            revocation=self.acquaintance.revocation,
+            revocation=self.membership.revocation,
         )
         self.supervisor: Supervisor
         self.status = StatusOf(
-            version=parts.start.version,
-            store=parts.store,
-            model=lambda: parts.provider.facts.model,
+            version=foundation.start.version,
+            store=foundation.store,
+            model=lambda: foundation.provider.facts.model,
             channels=lambda: self.supervisor.states,
             busy=lambda: len(self.mailboxes),
             halted=lambda: self.policy.halted_by,
@@ -192,17 +189,19 @@ class Wired:
         commands = Commands(
             conversations=self.conversations,
             answers=self.answers,
-            pair=self.acquaintance.pair,
-            grants=self.acquaintance.grants,
-            forget=ForgetCommand(parts.store, policy=self.policy, clock=parts.clock, ids=parts.ids),
+            pair=self.membership.pair,
+            grants=self.membership.grants,
+            forget=ForgetCommand(
+                foundation.store, policy=self.policy, clock=foundation.clock, ids=foundation.ids
+            ),
             policy=self.policy,
             status=self.status,
-            clock=parts.clock,
-            ids=parts.ids,
+            clock=foundation.clock,
+            ids=foundation.ids,
         )
         self.ingress = Ingress(
             context,
-            strangers=self.acquaintance.strangers,
+            strangers=self.membership.strangers,
             conversations=self.conversations,
             reassembly=self.reassembly,
             rate_limiter=self.rate_limiter,
@@ -215,90 +214,79 @@ class Wired:
                 turns=self.runner,
             ),
             commands=commands,
-            revocation=self.acquaintance.revocation,
+            revocation=self.membership.revocation,
             announce=announce,
         )
         self.supervisor = Supervisor(
             admit=self.serving.noting(self.ingress.admit),
-            clock=parts.clock,
+            clock=foundation.clock,
             tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),
         )
         self.transcript = Transcript(
-            parts.store,
+            foundation.store,
             self.live,
-            partial(screen_shown, redactor=parts.start.checked.redactor),
+            partial(screen_shown, redactor=foundation.start.checked.redactor),
         )
-        self.anchors = Anchors(parts.store, parts.clock)
+        self.anchors = Anchors(foundation.store, foundation.clock)
         self.retention = Sweep(
-            store=parts.store,
+            store=foundation.store,
             anchors=self.anchors,
-            clock=parts.clock,
+            clock=foundation.clock,
             settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
         self.forgetting = Erasure(
-            store=parts.store,
+            store=foundation.store,
             leases=leases,
             mailboxes=self.mailboxes,
-            clock=parts.clock,
-            ids=parts.ids,
+            clock=foundation.clock,
+            ids=foundation.ids,
             ids_of=self.people.ids_of,
             announce=self.outbox.announce_written,
             log=EventLog("forgetting"),
         )
-        self._disk = DiskWatch(parts.start.places.data, parts.clock, self.notices.tell)
-        self._receipts = Receipts(parts.store, parts.keys)
-        given = Given(
-            pulse=pulse,
-            people=self.people,
-            policy=self.policy,
-            transcript=self.transcript,
-            admit=self.ingress.admit,
-            pair=self.acquaintance.pair.console,
-            grants=self.acquaintance.grants.console,
-        )
-        self.page = OperatorPage(parts, group, given)
+        self._disk = DiskWatch(foundation.start.places.data, foundation.clock, self.notices.tell)
+        self._receipts = Receipts(foundation.store, foundation.keys)
 
     # --- the life ------------------------------------------------------------------------------
 
     async def start(self, control: Mapping[str, Answer]) -> None:
         """Start listeners and channels; returns when the listeners answer."""
-        parts = self._parts
+        foundation = self.foundation
         for name, answer in control.items():
-            parts.control.call(name, answer)
+            foundation.control.call(name, answer)
         ready = asyncio.Event()
-        self._group.create_task(parts.control.serve(ready.set), name="control")
-        if parts.listener is not None:
-            self._group.create_task(parts.listener.serve(), name="listener")
-        if parts.public is not None:
-            self._group.create_task(parts.public.serve(), name="public listener")
+        self._group.create_task(foundation.control.serve(ready.set), name="control")
+        if foundation.listener is not None:
+            self._group.create_task(foundation.listener.serve(), name="listener")
+        if foundation.public is not None:
+            self._group.create_task(foundation.public.serve(), name="public listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
-        self._group.create_task(self.acquaintance.questions.keep(), name="strangers")
+        self._group.create_task(self.membership.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.forgetting.keep(), name="forgetting")
         self._group.create_task(self.mailboxes.keep(), name="desks")
-        self.page.start()
         await self.serving.start(self.supervisor, self.transcript, self._menu)
         # Last, because what is wrong with a model is told by the channels.
-        if isinstance(parts.provider, Preloading):
-            self._group.create_task(self._preload(parts.provider), name="model")
+        if isinstance(foundation.provider, Preloading):
+            self._group.create_task(self._preload(foundation.provider), name="model")
         await ready.wait()
 
     def ready_facts(self) -> ReadyFacts:
         """Return what a person is told now."""
-        parts = self._parts
-        facts = parts.provider.facts
+        foundation = self.foundation
+        facts = foundation.provider.facts
         return ReadyFacts(
             model=facts.model,
             note=facts.note,
             web_url=self.serving.login_url(),
-            channels=tuple(part.name for part in parts.start.checked.channels),
-            shell=parts.shell_note,
+            channels=tuple(part.name for part in foundation.start.checked.channels),
+            shell=foundation.shell_note,
             is_root=os.geteuid() == 0,
             halted=self.policy.halted_by,
-            claim=self.acquaintance.open_claim(),
+            claim=self.membership.open_claim(),
         )
 
     async def receipts_in(self, text: str) -> list[dict[str, object]]:
@@ -312,10 +300,10 @@ class Wired:
         await self.mailboxes.look_again()
 
     def _menu(self, channel: str) -> Menu:
-        return menu_of(channel, self.policy(), self.people.operators(), self._parts.clock.now())
+        return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())
 
     def _remind_s(self) -> float:
-        approvals = self._parts.settings.config.approvals
+        approvals = self.foundation.settings.config.approvals
         return approvals.timeout_s * approvals.remind_share
 
     async def _tell(self, says: Localized) -> None:
@@ -326,10 +314,10 @@ class Wired:
         """Load a model before the first question; what is wrong is told, and asking tells again."""
         loaded = await call(provider.start)
         if isinstance(loaded, Raised):
-            self._parts.log("model_failed", why=loaded.line, level="error")
+            self.foundation.log("model_failed", why=loaded.line, level="error")
             await self.notices.tell(catalogue.MODEL_UNUSABLE.about(why=loaded.line))
 
     def _collect_s(self, channel: str) -> float:
         # A message may wait that came by a channel that was taken out since.
-        settings = self._parts.settings.config.channels.get(channel)
+        settings = self.foundation.settings.config.channels.get(channel)
         return 0.0 if settings is None else settings.collect_s

@@ -13,7 +13,7 @@ from zeroclaw.channel import ChannelContext, TranscriptItem
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.checked import SHIPPED, check
+from zeroclaw.daemon.config_check import SHIPPED, check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs

@@ -12,7 +12,7 @@ from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence, LogEntry, LogKind, Query, Row, RowKind, Store
 
 
-class Forwarding:
+class ForwardingStore:
     """A store that passes everything on to the one behind it; what is watched overrides a call."""
 
     def __init__(self, store: Store) -> None:
@@ -102,7 +102,7 @@ class Forwarding:
         await self._store.aclose()
 
 
-class Watched(Forwarding):
+class WatchedStore(ForwardingStore):
     """A store that tells when it wrote and when it could not; in all else the one behind it."""
 
     def __init__(

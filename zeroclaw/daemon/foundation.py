@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar, cast
 from zeroclaw.channel import Channel, ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import Config, ProviderSettings
-from zeroclaw.daemon.checked import Checked
-from zeroclaw.daemon.in_force import InForce
+from zeroclaw.daemon.config_check import CheckedConfig
+from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys, open_keys
@@ -63,7 +63,7 @@ class Fresh(Value):
     """A configuration that was read while the daemon runs, and has no fault."""
 
     config: Config
-    checked: Checked
+    checked: CheckedConfig
 
 
 class Start(Value):
@@ -80,7 +80,7 @@ class Start(Value):
     """
 
     config: Config
-    checked: Checked
+    checked: CheckedConfig
     places: places.Places
     version: str
     reread: Callable[[], Fresh] | None = None
@@ -123,7 +123,7 @@ class Public(Protocol):
         ...
 
 
-class Parts(Value):
+class Foundation(Value):
     """All that is open before the first task runs.
 
     Attributes:
@@ -132,7 +132,7 @@ class Parts(Value):
     """
 
     start: Start
-    settings: InForce
+    settings: LiveConfig
     openers: Openers
     store: Store
     provider: Provider
@@ -149,14 +149,14 @@ class Parts(Value):
     shell_note: str
 
 
-async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> Parts:
+async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack) -> Foundation:
     """Open everything; what is opened is closed by `stack`, in reverse.
 
     Raises:
         NeedsOperator: Something is wrong that a person has to mend.
     """
     config, log = start.config, EventLog("daemon")
-    settings = InForce(config, start.checked.statements)
+    settings = LiveConfig(config, start.checked.statements)
     warn_of(start.checked, log)
     clock = openers.clock
     ids = SystemIds(clock)
@@ -195,7 +195,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
         result_chars=lambda: settings.config.runtime.result_chars,
         stack=stack,
     )
-    return Parts(
+    return Foundation(
         start=start,
         settings=settings,
         openers=openers,
@@ -215,7 +215,7 @@ async def open_parts(start: Start, openers: Openers, stack: AsyncExitStack) -> P
     )
 
 
-def warn_of(checked: Checked, log: ChannelLog) -> None:
+def warn_of(checked: CheckedConfig, log: ChannelLog) -> None:
     """Say in the log what is odd about a configuration."""
     for warning in checked.warnings:
         log("config_odd", what=warning, level="warning")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext
 from zeroclaw.codec import decode
-from zeroclaw.daemon.checked import ChannelPart
-from zeroclaw.daemon.parts import Parts
+from zeroclaw.daemon.config_check import ChannelPart
+from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
 from zeroclaw.errors import ConfigError, PortInUse
@@ -25,12 +25,12 @@ CALLS_AT_ONCE = 32
 """Calls to one platform under way at once; each is a request of its own."""
 
 
-class Serving:
+class ChannelHost:
     """The channels of the configuration, and where they are mounted; a `Mount` for them."""
 
-    def __init__(self, parts: Parts, group: asyncio.TaskGroup) -> None:
+    def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
         """Make room for them; nothing runs before `start`."""
-        self._parts = parts
+        self._foundation = foundation
         self._group = group
         self._accounts: dict[str, Account] = {}
         self._positions: dict[str, dict[str, str]] = {}
@@ -42,9 +42,9 @@ class Serving:
 
         `menu` makes the menu of commands of a channel, by its name.
         """
-        parts = self._parts
-        positions = [row async for row in find_all(parts.store, RowKind.POSITION)]
-        data, channels = parts.start.places.data, parts.start.checked.channels
+        foundation = self._foundation
+        positions = [row async for row in find_all(foundation.store, RowKind.POSITION)]
+        data, channels = foundation.start.places.data, foundation.start.checked.channels
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
         }
@@ -57,7 +57,7 @@ class Serving:
                 name=part.name,
                 settings=part.settings,
                 secrets=part.secrets,
-                clock=parts.clock,
+                clock=foundation.clock,
                 mount=self,
                 log=EventLog(f"channel.{part.name}"),
                 positions=self._positions[part.name],
@@ -87,25 +87,25 @@ class Serving:
 
     def web(self, prefix: str, application: object) -> str:
         """Mount a web application; see `Mount`."""
-        if self._parts.listener is None:
+        if self._foundation.listener is None:
             message = "there is no local listener"
             raise PortInUse(message)
-        return self._parts.listener.web(prefix, application)
+        return self._foundation.listener.web(prefix, application)
 
     def stream(self, name: str, serve: Callable[[LineStream], Awaitable[None]]) -> None:
         """Serve connections of the control socket; see `Mount`."""
-        self._parts.control.stream(name, serve)
+        self._foundation.control.stream(name, serve)
 
     def public(self, path: str, hook: Hook) -> AbstractContextManager[None]:
         """Answer one path of the public listener; see `Mount`."""
-        if self._parts.public is None:
+        if self._foundation.public is None:
             fault = "no channel asked for the public listener before the daemon started"
             raise ConfigError((fault,))
-        return self._parts.public.mount(path, hook)
+        return self._foundation.public.mount(path, hook)
 
     def login_url(self) -> str:
         """Return a fresh address that opens the web chat and logs in, once; empty without one."""
-        listener, channels = self._parts.listener, self._parts.start.checked.channels
+        listener, channels = self._foundation.listener, self._foundation.start.checked.channels
         web = next((part for part in channels if part.manifest.kind == "web"), None)
         if listener is None or web is None:
             return ""
@@ -113,7 +113,7 @@ class Serving:
 
     async def log_out(self) -> int:
         """Log every browser out; return how many there were."""
-        listener = self._parts.listener
+        listener = self._foundation.listener
         return 0 if listener is None else await listener.log_out()
 
     # --- what is up ----------------------------------------------------------------------------
@@ -130,22 +130,22 @@ class Serving:
     def shows_drafts(self, name: str) -> Account | None:
         """Return the account of a channel whose answers are shown while they are written."""
         # An answer may still be due in a chat of a channel that was taken out since.
-        settings = self._parts.settings.config.channels.get(name)
+        settings = self._foundation.settings.config.channels.get(name)
         return self._accounts.get(name) if settings is not None and settings.stream else None
 
     def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
-        return lambda: self._parts.openers.channel(part.make(context))
+        return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
         before = self._accounts.get(channel.name)
         self._accounts[channel.name] = Account(
             channel=channel,
-            clock=self._parts.clock,
+            clock=self._foundation.clock,
             group=self._group,
-            call_timeout_s=self._parts.start.config.runtime.call_timeout_s,
+            call_timeout_s=self._foundation.start.config.runtime.call_timeout_s,
             calls_at_once=CALLS_AT_ONCE,
             outage=None if before is None else before.outage,
-            screen=partial(screen_shown, redactor=self._parts.start.checked.redactor),
+            screen=partial(screen_shown, redactor=self._foundation.start.checked.redactor),
         )
 
     def _ready(self, name: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
-from zeroclaw.daemon.watched import Watched
+from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, RowKind
@@ -28,7 +28,7 @@ class Broken(MemoryStore):
 async def test_what_cannot_be_written_is_told_and_raised() -> None:
     """A commit and a lease alike; whoever wrote is told, too (P10)."""
     told: list[str] = []
-    store = Watched(
+    store = WatchedStore(
         Broken(),
         failed=lambda error: told.append(str(error)),
         written=lambda: told.append("written"),
@@ -44,7 +44,7 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     """Reads and writes pass through; that something was written is told once it was."""
     behind = MemoryStore()
     told: list[str] = []
-    store = Watched(behind, failed=lambda _error: None, written=lambda: told.append("written"))
+    store = WatchedStore(behind, failed=lambda _error: None, written=lambda: told.append("written"))
     await store.commit(EMPTY)
     assert (behind.commits, told) == ([EMPTY], ["written"])
     assert (await store.lease(HERE)).token == 1

@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.installed import install
 from tests.unit.daemon.test_life import start_in
 from zeroclaw.config.model import ToolsSettings
-from zeroclaw.daemon.parts import Openers, open_parts
+from zeroclaw.daemon.foundation import Openers, open_foundation
 from zeroclaw.errors import ConfigError
 from zeroclaw.value import replace
 
@@ -24,7 +24,7 @@ async def test_tools_that_others_bring_are_opened(
     )
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbrought = brought_tools:tools\n")
     async with AsyncExitStack() as stack:
-        parts = await open_parts(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
+        parts = await open_foundation(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
         assert "look" in parts.tools
         assert "read_file" in parts.tools or len(parts.tools) > 1
 
@@ -37,7 +37,7 @@ async def test_a_tool_that_cannot_be_opened_is_named(
     install(tmp_path, monkeypatch, "[zeroclaw.tools]\nbroken = broken_tools:tools\n")
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match=r"tools\.broken: `broken` can't be opened"):
-            await open_parts(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
+            await open_foundation(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
 
 
 async def test_a_provider_that_cannot_be_opened_is_named(
@@ -48,17 +48,17 @@ async def test_a_provider_that_cannot_be_opened_is_named(
     (tmp_path / "script.toml").write_text("this is no script")
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigError, match="script"):
-            await open_parts(start, Openers(), stack)
+            await open_foundation(start, Openers(), stack)
 
 
 async def test_a_page_needs_a_listener(tmp_path: Path) -> None:
     """And only a page does; a fresh login is handed out for each person who asks."""
     start = await asyncio.to_thread(start_in, tmp_path, "listener = {port = 0}\n[channels.web]\n")
     async with AsyncExitStack() as stack:
-        parts = await open_parts(start, Openers(), stack)
+        parts = await open_foundation(start, Openers(), stack)
         assert parts.listener is not None
     async with AsyncExitStack() as stack:
-        parts = await open_parts(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
+        parts = await open_foundation(await asyncio.to_thread(start_in, tmp_path), Openers(), stack)
         assert parts.listener is None
         assert parts.shell_note == ""
 
@@ -77,11 +77,11 @@ async def test_a_channel_that_its_platform_calls_needs_the_public_listener(
     text = called.replace('"token"', f'"{token}"')
     start = await asyncio.to_thread(start_in, tmp_path, text)
     async with AsyncExitStack() as stack:
-        parts = await open_parts(start, Openers(), stack)
+        parts = await open_foundation(start, Openers(), stack)
         assert parts.public is not None
     start = await asyncio.to_thread(start_in, tmp_path, text.replace("webhook", "polling", 1))
     async with AsyncExitStack() as stack:
-        assert (await open_parts(start, Openers(), stack)).public is None
+        assert (await open_foundation(start, Openers(), stack)).public is None
 
 
 async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_the_configuration_itself_is_out_of_every_tools_reach(tmp_path: Pa
     config.write_text("")
     start = replace(start, places=replace(start.places, config=config))
     async with AsyncExitStack() as stack:
-        parts = await open_parts(start, Openers(), stack)
+        parts = await open_foundation(start, Openers(), stack)
         assert parts.protected.closed == (str(start.places.data), str(config))
         assert parts.protected.open == (str(start.places.workspaces),)
 
@@ -103,4 +103,4 @@ async def test_a_tool_that_is_switched_off_is_not_there(tmp_path: Path) -> None:
     tools = ToolsSettings.model_validate({name: {"enabled": False} for name in every})
     start = replace(start, config=start.config.model_copy(update={"tools": tools}))
     async with AsyncExitStack() as stack:
-        assert (await open_parts(start, Openers(), stack)).tools == {}
+        assert (await open_foundation(start, Openers(), stack)).tools == {}

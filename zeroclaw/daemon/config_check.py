@@ -11,7 +11,7 @@ from zeroclaw.channel import Channel, ChannelContext
 from zeroclaw.config.model import Config
 from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import channel_settings
-from zeroclaw.daemon.choice import AUTO
+from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.daemon.tools import OURS
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call_now
@@ -44,7 +44,7 @@ class ChannelPart(Value):
     is_public: bool = False
 
 
-class Checked(Value):
+class CheckedConfig(Value):
     """A configuration without a fault, as far as it can be told without opening anything.
 
     Attributes:
@@ -70,7 +70,7 @@ def check(
     *,
     needs_secrets: bool = True,
     broken: Collection[str] = (),
-) -> Checked:
+) -> CheckedConfig:
     """Find every fault of a configuration that parsed; blocks on files, a keyring and imports.
 
     Args:
@@ -116,7 +116,7 @@ def check(
         faults.append(f"provider.kind: `{config.provider.kind}` is not installed; use {known}")
     if faults:
         raise ConfigError(tuple(faults))
-    return Checked(
+    return CheckedConfig(
         statements=statements,
         channels=tuple(
             ChannelPart(

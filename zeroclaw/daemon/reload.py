@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
-from zeroclaw.daemon.acquaintance import allowed_of
-from zeroclaw.daemon.checked import Checked
-from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.parts import Fresh, Parts, warn_of
+from zeroclaw.daemon.config_check import CheckedConfig
+from zeroclaw.daemon.foundation import Foundation, Fresh, warn_of
+from zeroclaw.daemon.live_config import LivePolicy
+from zeroclaw.daemon.membership import allowed_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.revocation import Revocation
@@ -40,7 +40,7 @@ class Reloaded(Value):
     warnings: tuple[str, ...] = ()
 
 
-class Reloading:
+class Reloader:
     """Puts what the configuration's file says by now in force; one for the whole daemon.
 
     Attributes:
@@ -49,18 +49,18 @@ class Reloading:
 
     def __init__(
         self,
-        parts: Parts,
+        foundation: Foundation,
         *,
-        policy: PolicyInForce,
+        policy: LivePolicy,
         people: People,
         revocation: Revocation,
     ) -> None:
         """Hold what follows the settings; `revocation` ends what people have who are out."""
-        self._parts = parts
+        self._foundation = foundation
         self._policy = policy
         self._people = people
         self._revocation = revocation
-        self._written = parts.start.written or parts.start.config
+        self._written = foundation.start.written or foundation.start.config
         self._one_at_a_time = asyncio.Lock()
         self.waiting: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class Reloading:
             ConfigError: With every fault; all is as it was.
             NothingToRead: There is no file.
         """
-        reread, log = self._parts.start.reread, self._parts.log
+        reread, log = self._foundation.start.reread, self._foundation.log
         if reread is None:
             log("reload_refused", why=NO_FILE, level="warning")
             raise NothingToRead(NO_FILE)
@@ -91,8 +91,8 @@ class Reloading:
         keys = changed_keys(self._written, fresh.config)
         live = tuple(key for key in keys if is_live(key))
         others = tuple(key for key in keys if not is_live(key))
-        secrets = replaced_secrets(self._parts.start.checked, fresh.checked)
-        settings = self._parts.settings
+        secrets = replaced_secrets(self._foundation.start.checked, fresh.checked)
+        settings = self._foundation.settings
         self._written = merge_live(self._written, fresh.config)
         settings.take(merge_live(settings.config, fresh.config), fresh.checked.statements)
         self._people.configured(
@@ -106,13 +106,13 @@ class Reloading:
         return Reloaded(live=live, waiting=self.waiting, warnings=fresh.checked.warnings)
 
 
-def replaced_secrets(before: Checked, after: Checked) -> tuple[str, ...]:
+def replaced_secrets(before: CheckedConfig, after: CheckedConfig) -> tuple[str, ...]:
     """Return the keys of secrets that are there before and after, and are others by now."""
-    parts = {part.name: part for part in before.channels}
+    known = {part.name: part for part in before.channels}
     found = list(_replaced("provider", before.provider_secrets, after.provider_secrets))
     for part in after.channels:
-        if part.name in parts:
-            found += _replaced(f"channels.{part.name}", parts[part.name].secrets, part.secrets)
+        if part.name in known:
+            found += _replaced(f"channels.{part.name}", known[part.name].secrets, part.secrets)
     return tuple(found)
 
 

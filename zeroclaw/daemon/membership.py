@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from zeroclaw.config.model import Config
-from zeroclaw.daemon.checked import ChannelPart
-from zeroclaw.daemon.in_force import PolicyInForce
-from zeroclaw.daemon.parts import Parts
+from zeroclaw.daemon.config_check import ChannelPart
+from zeroclaw.daemon.foundation import Foundation
+from zeroclaw.daemon.live_config import LivePolicy
 from zeroclaw.envelope import ConversationId, Reader
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
@@ -20,66 +20,66 @@ from zeroclaw.store import Put, RowKind, Rows, Write, find_all
 from zeroclaw.turn.numbers import Numbers
 
 
-class Acquaintance:
+class Membership:
     """Lets people in and puts them out, and keeps ingress and gate in step with what is stored."""
 
     def __init__(
         self,
-        parts: Parts,
+        foundation: Foundation,
         people: People,
         context: InboundContext,
         *,
         group: asyncio.TaskGroup,
-        policy: PolicyInForce,
+        policy: LivePolicy,
         operators: Callable[[], tuple[Reader, ...]],
         numbers: Numbers,
         wake: Callable[[ConversationId], None],
         announce: Callable[[Plan], None],
     ) -> None:
         """Wire them; nothing runs before `remember`."""
-        channels = parts.start.checked.channels
-        self._parts = parts
+        channels = foundation.start.checked.channels
+        self._foundation = foundation
         self._people = people
         self._policy = policy
         self.questions = Questions(
-            store=parts.store,
+            store=foundation.store,
             people=people,
             policy=policy,
-            clock=parts.clock,
-            ids=parts.ids,
+            clock=foundation.clock,
+            ids=foundation.ids,
             group=group,
             announce=announce,
         )
         self.strangers = Strangers(
-            store=parts.store,
+            store=foundation.store,
             people=people,
-            holds_s=lambda: _holds_s(parts.settings.config, channels),
+            holds_s=lambda: _holds_s(foundation.settings.config, channels),
             operators=operators,
             numbers=numbers,
-            clock=parts.clock,
-            ids=parts.ids,
+            clock=foundation.clock,
+            ids=foundation.ids,
         )
         self.pair = PairCommand(
-            store=parts.store,
+            store=foundation.store,
             people=people,
             questions=self.questions,
-            clock=parts.clock,
+            clock=foundation.clock,
             announce=announce,
         )
         self.grants = GrantCommands(
-            store=parts.store,
+            store=foundation.store,
             policy=policy,
-            redact=parts.start.checked.redactor.redact,
-            clock=parts.clock,
-            ids=parts.ids,
+            redact=foundation.start.checked.redactor.redact,
+            clock=foundation.clock,
+            ids=foundation.ids,
             announce=announce,
         )
         self.revocation = Revocation(context, group, wake=wake)
 
     async def remember(self) -> None:
         """Take up what is stored, before anybody is let in; once, at a start."""
-        await learn_stored(self._parts.store, self._people)
-        async for row in find_all(self._parts.store, RowKind.LANGUAGE):
+        await learn_stored(self._foundation.store, self._people)
+        async for row in find_all(self._foundation.store, RowKind.LANGUAGE):
             self._people.chose(chosen_of(row))
         self._policy.revoke(self._people.revoked)
         await self.revocation.sweep()
@@ -92,7 +92,9 @@ class Acquaintance:
         for write in writes:
             if isinstance(write, Put) and write.kind is RowKind.PERSON:
                 known = known_of(write)
-                self._parts.log("person_decided", person=known.id, now=known.state, by=known.by)
+                self._foundation.log(
+                    "person_decided", person=known.id, now=known.state, by=known.by
+                )
         before = self._people.revoked
         if self._people.written(writes):
             self._policy.revoke(self._people.revoked)
@@ -101,7 +103,9 @@ class Acquaintance:
 
     def open_claim(self) -> str:
         """Return the code of the first operator, empty when there is one; see `Strangers`."""
-        return self.strangers.open_claim(part.name for part in self._parts.start.checked.channels)
+        return self.strangers.open_claim(
+            part.name for part in self._foundation.start.checked.channels
+        )
 
 
 async def learn_stored(rows: Rows, people: People) -> None:

@@ -10,7 +10,7 @@ from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.inbound.commands.halt import Halt
 
 
-class InForce:
+class LiveConfig:
     """The settings that the daemon runs on."""
 
     def __init__(self, config: Config, statements: tuple[Statement, ...]) -> None:
@@ -23,10 +23,10 @@ class InForce:
         self.config, self.statements = config, statements
 
 
-class PolicyInForce:
+class LivePolicy:
     """The policy now: the configured one, and the halt while there is one."""
 
-    def __init__(self, settings: InForce) -> None:
+    def __init__(self, settings: LiveConfig) -> None:
         """Begin without a halt."""
         self._settings = settings
         self._halt: Statement | None = None
