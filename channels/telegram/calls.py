@@ -42,7 +42,7 @@ mimetypes.init()
 POLL_S = 25
 """Seconds that Telegram holds a poll open; routers forget connections that are silent for longer."""
 MOST_CONNECTIONS = 64
-_CONNECT_S, _READ_S, _WRITE_S, _SLOWEST_BYTES_PER_S = 10.0, 20.0, 20.0, 100_000
+_CONNECT_S, _READ_S, _SLOWEST_BYTES_PER_S = 10.0, 20.0, 100_000
 _POLL_SLACK_S = 10.0
 LONGEST_POLL_S = POLL_S + 3 * _POLL_SLACK_S
 """Seconds after which a poll has died that no other time-out has ended: each byte starts those anew."""
@@ -63,13 +63,7 @@ class Calls:
             link_previews: Whether Telegram looks behind links.
         """
         self._name = name
-        self._request = Connection(
-            connection_pool_size=MOST_CONNECTIONS,
-            connect_timeout=_CONNECT_S,
-            read_timeout=_READ_S,
-            write_timeout=_WRITE_S,
-            pool_timeout=_CONNECT_S,
-        )
+        self._request = Connection(most=MOST_CONNECTIONS, connect_s=_CONNECT_S, read_s=_READ_S)
         self._bot = Bot(
             token,
             base_url=f"{base_url}/bot",
@@ -225,7 +219,6 @@ class Calls:
                 message_thread_id=parameters.thread(to),
                 reply_parameters=parameters.answering(reply_to),
                 disable_content_type_detection=True,
-                write_timeout=_WRITE_S + upload_s,
                 read_timeout=_READ_S + upload_s,
             ),
         )

@@ -19,6 +19,7 @@ from telegram.error import (
     TimedOut,
 )
 
+from channels.telegram.connection import NotSent
 from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
@@ -30,11 +31,6 @@ from zeroclaw import (
 
 MOST_CHARS = 200
 
-# httpx's errors before a byte of the request is written. Named, because only `zeroclaw.host.http`
-# imports httpx; python-telegram-bot raises its own error from them.
-_BEFORE_WRITING = frozenset(
-    {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
-)
 # Of Bot API servers, as tdlib words them; read 2026-11 in its error texts.
 _NOT_THERE = ("message to edit not found", "message_id_invalid")
 _NOT_OURS = ("message can't be edited",)
@@ -144,7 +140,7 @@ def _refused(name: str, error: TelegramError) -> ChannelRejected:
 def _network(name: str, error: NetworkError) -> ZeroclawError:
     cause = type(error.__cause__).__name__
     late = isinstance(error, TimedOut)  # the server may be slow, and carry it out yet
-    if cause in _BEFORE_WRITING:
+    if isinstance(error, NotSent):
         return ChannelUnavailable(f"`{name}`: Telegram can't be reached ({cause})")
     if error.__cause__ is None or isinstance(error.__cause__, TelegramError):
         # An answer with a status of 500 or more: the proxy before the Bot API answers so too, and

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.emulators.model_server import ModelServer
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
-from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.http import http_client
 from zeroclaw.message import UserMessage
 from zeroclaw.provider import Endpoint, ModelRequest, Provider, StreamEvent, TextDelta
 from zeroclaw.providers.local import LocalProvider, LocalRules
@@ -59,7 +59,7 @@ def over(endpoint: Endpoint) -> OpenAIProvider:
     """A provider over real sockets."""
     return OpenAIProvider(
         endpoint=endpoint,
-        http=HttpxClient(),
+        http=http_client(),
         clock=LoopClock(),
         jitter=lambda: 0.0,
         log=lambda event, **fields: None,

@@ -21,7 +21,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
-from zeroclaw.host.http import HttpRequest, HttpxClient
+from zeroclaw.host.http import HttpRequest, http_client
 from zeroclaw.message import ToolCall, ToolDefinition, Usage, UserMessage
 from zeroclaw.provider import (
     Endpoint,
@@ -185,7 +185,7 @@ async def prompt_of(endpoint: Endpoint) -> str:
         "function": {"name": WEATHER.name, "parameters": WEATHER.parameters},
     }
     body = {"messages": [{"role": "user", "content": "hi"}], "tools": [tool]}
-    http = HttpxClient()
+    http = http_client()
     request = HttpRequest(
         url=f"{endpoint.base_url.removesuffix('/v1')}/apply-template",
         headers={"Authorization": f"Bearer {endpoint.api_key}", "Content-Type": "application/json"},

@@ -39,7 +39,7 @@ BREACHES = {
     "contracts do nothing": ("zeroclaw/channel.py", "import asyncio"),
     "pure rooms decide": ("zeroclaw/turn/machine.py", "import random"),
     "pure rooms open no files": ("zeroclaw/gate/policy.py", "import pathlib"),
-    "one room speaks http": ("zeroclaw/providers/openai/__init__.py", "import httpx"),
+    "one file each speaks http": ("zeroclaw/providers/openai/__init__.py", "import httpx"),
 }
 
 

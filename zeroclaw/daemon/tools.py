@@ -7,7 +7,7 @@ from typing import cast
 from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
-from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.http import guarded_client
 from zeroclaw.host.protected import Protected
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
@@ -146,6 +146,6 @@ def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[
         allow=config.allow,
         user_agent=f"zeroclaw/{version}",
     )
-    http = HttpxClient(limits=fetch.limits(settings))
+    http = guarded_client(fetch.limits(settings))
     stack.push_async_callback(http.aclose)
     return fetch.tools(settings, http=http)

@@ -1,19 +1,23 @@
-"""How HTTP is spoken, against real sockets on loopback."""
+"""How HTTP is spoken, by both clients, against real sockets on loopback."""
 
 import asyncio
 import gc
 import gzip
+import socket
 import ssl
+import struct
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.emulators.model_server import ModelServer
 from zeroclaw.host.http import (
+    GuardedRequest,
+    HttpClient,
     HttpConnectFailed,
     HttpCut,
     HttpFailed,
@@ -21,9 +25,18 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
-    HttpxClient,
+    guarded_client,
+    http_client,
 )
-from zeroclaw.value import replace
+
+BODY = b"{}"
+Opener = Callable[[HttpLimits | None], HttpClient]
+
+
+@pytest.fixture(params=[http_client, guarded_client], ids=["aiohttp", "httpx"])
+def opener(request: pytest.FixtureRequest) -> Opener:
+    """What opens each client."""
+    return request.param
 
 
 def post(server: ModelServer, said: str = "hi") -> HttpRequest:
@@ -31,13 +44,13 @@ def post(server: ModelServer, said: str = "hi") -> HttpRequest:
     return HttpRequest(url=f"{server.url}/chat/completions", headers={"X-A": "b"}, body=body)
 
 
-async def fetch(client: HttpxClient, request: HttpRequest) -> tuple[int, list[bytes]]:
+async def fetch(client: HttpClient, request: HttpRequest) -> tuple[int, list[bytes]]:
     async with client.open(request) as answer:
         return answer.status, [chunk async for chunk in answer.chunks]
 
 
-async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
-    client = HttpxClient()
+async def test_an_answer_is_its_status_headers_and_bytes_as_they_came(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         server.raw(b"a", b"\xff", b"bc", status=418, headers={"X-Tea": "Yes"})
         async with client.open(post(server)) as answer:
@@ -48,8 +61,8 @@ async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
         await client.aclose()
 
 
-async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
-    client = HttpxClient()
+async def test_a_connection_is_used_again_when_its_answer_was_read(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         for _ in range(3):
             await fetch(client, post(server))
@@ -59,8 +72,8 @@ async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
         await server.until(lambda server: server.open_connections == 0)
 
 
-async def test_leaving_an_answer_early_closes_its_connection() -> None:
-    client = HttpxClient()
+async def test_leaving_an_answer_early_closes_its_connection(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)
@@ -81,40 +94,40 @@ def without_collecting() -> Generator[None]:
         gc.enable()
 
 
-def living(kind: type) -> int:
-    return sum(isinstance(one, kind) for one in gc.get_objects())
+def living(*kinds: str) -> int:
+    return sum(type(one).__name__ in kinds for one in gc.get_objects())
 
 
-async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
+async def test_nothing_of_a_request_stays_when_its_answer_was_read(opener: Opener) -> None:
     """A body may be a long conversation; it does not wait for the garbage collector."""
-    client = HttpxClient()
+    client = opener(None)
     async with ModelServer() as server:
         await fetch(client, post(server))  # the library is loaded
         with without_collecting():
-            before = living(httpx.Request)
+            before = living("Request", "ClientRequest")
             for _ in range(3):
                 await fetch(client, post(server))
-            assert living(httpx.Request) <= before
+            assert living("Request", "ClientRequest") <= before
         await client.aclose()
 
 
-async def test_certificates_are_read_once_for_all_clients() -> None:
+async def test_certificates_are_read_once_for_all_clients(opener: Opener) -> None:
     """Each reading takes two thirds of a MiB, and a pool that is stuck is made anew."""
     async with ModelServer() as server:
-        clients = [HttpxClient(), HttpxClient()]
+        clients = [opener(None), opener(None)]
         await fetch(clients[0], post(server))
         with without_collecting():
-            before = living(ssl.SSLContext)
+            before = living("SSLContext")
             for client in clients:
                 await client.aclose()
                 await fetch(client, post(server))
-            assert living(ssl.SSLContext) <= before
+            assert living("SSLContext") <= before
         for client in clients:
             await client.aclose()
 
 
-async def test_a_closed_client_can_be_used_again() -> None:
-    client = HttpxClient()
+async def test_a_closed_client_can_be_used_again(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         await fetch(client, post(server))
         await client.aclose()
@@ -122,8 +135,8 @@ async def test_a_closed_client_can_be_used_again() -> None:
         await client.aclose()
 
 
-async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
-    client = HttpxClient()
+async def test_a_cut_before_and_in_an_answer_are_told_apart(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         server.disconnect()
         with pytest.raises(HttpCut) as before:
@@ -135,8 +148,8 @@ async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
         await client.aclose()
 
 
-async def test_silence_times_out() -> None:
-    client = HttpxClient(limits=HttpLimits(read_s=0.02))
+async def test_silence_times_out(opener: Opener) -> None:
+    client = opener(HttpLimits(read_s=0.02))
     async with ModelServer() as server:
         server.hang(server.gate())
         with pytest.raises(HttpTimedOut, match=r"nothing came for 0\.02 s"):
@@ -147,25 +160,25 @@ async def test_silence_times_out() -> None:
         await client.aclose()
 
 
-async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words() -> None:
+async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words(opener: Opener) -> None:
     async with ModelServer() as server:
         nobody = post(server)
-    client = HttpxClient()
+    client = opener(None)
     with pytest.raises(HttpConnectFailed, match="connect"):
         await fetch(client, nobody)
     await client.aclose()
 
 
 @pytest.mark.parametrize("url", ["http://\x00", "nothing", "ftp://127.0.0.1/"])
-async def test_an_address_that_is_none_fails_as_ours(url: str) -> None:
-    client = HttpxClient()
+async def test_an_address_that_is_none_fails_as_ours(opener: Opener, url: str) -> None:
+    client = opener(None)
     with pytest.raises(HttpFailed):
         await fetch(client, HttpRequest(url=url))
     await client.aclose()
 
 
-async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
-    client = HttpxClient(limits=HttpLimits(connections=1, pool_s=0.02))
+async def test_connections_are_bounded_and_a_full_pool_says_so(opener: Opener) -> None:
+    client = opener(HttpLimits(connections=1, pool_s=0.02))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate, b"b")
@@ -180,9 +193,9 @@ async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
 
 
 @pytest.mark.parametrize("ticks", range(6))
-async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
+async def test_cancelling_twice_loses_no_connection(opener: Opener, ticks: int) -> None:
     """httpx loses a place of its pool for good when it is cancelled while it closes."""
-    client = HttpxClient(limits=HttpLimits(connections=1, pool_s=0.5))
+    client = opener(HttpLimits(connections=1, pool_s=0.5))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)
@@ -201,11 +214,11 @@ async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
         await client.aclose()
 
 
-def test_the_library_is_not_loaded_before_it_is_used() -> None:
-    """Loading it costs a start a tenth of a second."""
+def test_no_library_is_loaded_before_it_is_used() -> None:
+    """Loading one costs a start up to a tenth of a second."""
     program = (
-        "import sys, zeroclaw.host.http as http; http.HttpxClient();"
-        "sys.exit('httpx' in sys.modules)"
+        "import sys, zeroclaw.host.http as http; http.http_client(), http.guarded_client();"
+        "sys.exit(bool({'aiohttp', 'httpx', 'certifi'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == 0
@@ -213,18 +226,19 @@ def test_the_library_is_not_loaded_before_it_is_used() -> None:
 
 async def test_a_given_address_is_connected_to_and_the_host_stays() -> None:
     """Nobody is asked for the name: one that exists nowhere is reached all the same."""
-    client = HttpxClient(limits=HttpLimits(kept_alive=0))
+    client = guarded_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
-        asked = replace(post(server), address="127.0.0.1")
-        asked = replace(asked, url=asked.url.replace("127.0.0.1", "nowhere.invalid"))
-        assert (await fetch(client, asked))[0] == 200
+        url = post(server).url.replace("127.0.0.1", "nowhere.invalid")
+        assert (await fetch(client, GuardedRequest(url=url, body=BODY, address="127.0.0.1")))[
+            0
+        ] == 200
         assert server.requests[0].headers["host"].startswith("nowhere.invalid:")
         await client.aclose()
 
 
-async def test_no_cookie_is_kept() -> None:
+async def test_no_cookie_is_kept(opener: Opener) -> None:
     """What one answer sets comes back with no request."""
-    client = HttpxClient()
+    client = opener(None)
     async with ModelServer() as server:
         server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
         await fetch(client, post(server))
@@ -235,10 +249,166 @@ async def test_no_cookie_is_kept() -> None:
 
 @pytest.mark.parametrize("is_raw", [True, False])
 async def test_a_packed_body_comes_as_it_was_sent_where_that_is_wanted(is_raw: bool) -> None:
-    client = HttpxClient()
+    client = guarded_client()
     packed = gzip.compress(b"packed")
     async with ModelServer() as server:
         server.raw(packed, headers={"Content-Encoding": "gzip"})
-        _, chunks = await fetch(client, replace(post(server), is_raw=is_raw))
+        asked = GuardedRequest(url=post(server).url, body=BODY, is_raw=is_raw)
+        _, chunks = await fetch(client, asked)
         assert b"".join(chunks) == (packed if is_raw else b"packed")
         await client.aclose()
+
+
+async def test_a_packed_answer_is_unpacked(opener: Opener) -> None:
+    """Whoever did not ask for it gets it all the same from some servers."""
+    client = opener(None)
+    async with ModelServer() as server:
+        server.raw(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"})
+        _, chunks = await fetch(client, post(server))
+        assert b"".join(chunks) == b"packed"
+        await client.aclose()
+
+
+async def test_redirects_are_not_followed(opener: Opener) -> None:
+    client = opener(None)
+    async with ModelServer() as server:
+        server.raw(b"", status=302, headers={"Location": server.url})
+        assert (await fetch(client, post(server)))[0] == 302
+        assert len(server.requests) == 1
+        await client.aclose()
+
+
+async def test_no_proxy_of_the_environment_is_asked(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request to a model on this machine must not leave it."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    client = opener(None)
+    async with ModelServer() as server:
+        assert (await fetch(client, post(server)))[0] == 200
+        await client.aclose()
+
+
+# --- faults on the wire ------------------------------------------------------------------------
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+BEFORE: dict[str, bytes] = {
+    "nothing": b"",
+    "half a status line": b"HTTP/1.1 2",
+    "half a head": HEAD + b"Content-Le",
+    "no HTTP": b"SSH-2.0-OpenSSH_9.9\r\n",
+    "no number": b"HTTP/1.1 abc OK\r\n\r\n",
+}
+WITHIN: dict[str, bytes] = {
+    "no body": HEAD + b"Content-Length: 5\r\n\r\n",
+    "half a body": HEAD + b"Content-Length: 5\r\n\r\nab",
+    "half a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+    "no last chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+}
+
+
+@asynccontextmanager
+async def saying(said: bytes, *, reads: bool = True, resets: bool = False) -> AsyncGenerator[str]:
+    """Serve these bytes, and close; yields an address."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if reads:
+            await reader.readuntil(BODY)
+        writer.write(said)
+        if resets:
+            raw = writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize("said", BEFORE.values(), ids=BEFORE)
+async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_request(
+    opener: Opener, said: bytes, resets: bool
+) -> None:
+    """It is no `HttpConnectFailed`: what was asked for may have been done."""
+    client = opener(None)
+    async with saying(said, resets=resets) as url:
+        with pytest.raises(HttpCut) as failed:
+            await fetch(client, HttpRequest(url=url, body=BODY))
+        assert failed.value.before_answer
+    await client.aclose()
+
+
+async def test_a_connection_that_ends_unread_may_have_carried_the_request(opener: Opener) -> None:
+    """Only what was never connected was surely not sent."""
+    client = opener(None)
+    async with saying(b"", reads=False, resets=True) as url:
+        with pytest.raises(HttpCut) as failed:
+            await fetch(client, HttpRequest(url=url, body=BODY))
+        assert failed.value.before_answer
+    await client.aclose()
+
+
+@pytest.mark.parametrize("said", WITHIN.values(), ids=WITHIN)
+async def test_an_answer_that_is_not_whole_is_no_answer(opener: Opener, said: bytes) -> None:
+    client = opener(None)
+    async with saying(said) as url:
+        with pytest.raises(HttpCut) as failed:
+            await fetch(client, HttpRequest(url=url, body=BODY))
+        assert not failed.value.before_answer
+    await client.aclose()
+
+
+async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent(
+    opener: Opener,
+) -> None:
+    """It is asked on another one, or is told as cut before its answer."""
+    client = opener(None)
+    ends = set[str]()
+    async with saying(HEAD + b"Content-Length: 2\r\n\r\nok") as url:
+        for _ in range(3):
+            try:
+                await fetch(client, HttpRequest(url=url, body=BODY))
+            except HttpFailed as error:
+                ends.add(f"{type(error).__name__} {getattr(error, 'before_answer', None)}")
+            else:
+                ends.add("answered")
+    assert "answered" in ends
+    assert ends <= {"answered", "HttpCut True"}
+    await client.aclose()
+
+
+async def test_a_name_that_nobody_knows_was_not_asked(opener: Opener) -> None:
+    client = opener(None)
+    with pytest.raises(HttpConnectFailed):
+        await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
+    await client.aclose()
+
+
+async def test_a_server_without_tls_is_told_as_one(opener: Opener) -> None:
+    client = opener(None)
+    async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n", reads=False) as url:
+        with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
+            await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
+    await client.aclose()
+
+
+@pytest.mark.needs("openssl")
+async def test_a_certificate_of_nobody_is_not_trusted(opener: Opener, tmp_path: Path) -> None:
+    """Nothing is sent to who shows it."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    files = ["-subj", "/CN=localhost", "-keyout", "key", "-out", "certificate"]
+    made = [*command.split(), *files]
+    await asyncio.to_thread(subprocess.run, made, cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    client = opener(None)
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context) as server:
+        url = f"https://localhost:{server.sockets[0].getsockname()[1]}/"
+        with pytest.raises(HttpConnectFailed, match="its certificate is not trusted: self"):
+            await fetch(client, HttpRequest(url=url, body=BODY))
+    await client.aclose()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulators.gguf_files import CALLS, CHATS, gguf
 from tests.emulators.pages import Page, Pages
-from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.http import guarded_client
 from zeroclaw.host.models.downloads import fetch
 from zeroclaw.host.models.files import (
     ModelFile,
@@ -36,7 +36,7 @@ def in_folder(folder: Path) -> list[str]:
 
 async def bring(server: Pages, target: Path, *, path: str = "/m.gguf", sha256: str = HASH) -> None:
     """Fetch once."""
-    http = HttpxClient()
+    http = guarded_client()
     try:
         await fetch(http, f"{server.url}{path}", target, sha256=sha256, show=mute)
     finally:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
-from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.http import http_client
 from zeroclaw.host.models.listing import Server, models_in
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
 
@@ -36,7 +36,7 @@ def test_only_a_list_of_models_is_one(body: bytes, models: tuple[str, ...] | Non
 
 
 async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
-    http = HttpxClient()
+    http = http_client()
     async with Pages() as server:
         server.pages["/v1/models"] = Page(body=listed("a"))
         found = await offers_of(http, f"{server.url}/v1/", api_key="k")
@@ -61,7 +61,7 @@ async def test_a_server_is_asked_with_its_key_and_no_other() -> None:
 )
 async def test_what_is_no_offer_is_told_in_one_line(page: Page, why: str) -> None:
     """P10. A redirect is not followed: whoever was asked is who answers."""
-    http = HttpxClient()
+    http = http_client()
     async with Pages() as server:
         server.pages["/v1/models"] = page
         server.pages["/elsewhere"] = Page(body=listed("b"))

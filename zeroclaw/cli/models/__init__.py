@@ -112,10 +112,10 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
 
 
 async def _fetch(url: str, target: Path, sha256: str) -> None:
-    from zeroclaw.host.http import HttpLimits, HttpxClient
+    from zeroclaw.host.http import HttpLimits, guarded_client
     from zeroclaw.host.models.downloads import fetch
 
-    http = HttpxClient(limits=HttpLimits(connect_s=20.0, read_s=60.0))
+    http = guarded_client(HttpLimits(connect_s=20.0, read_s=60.0))
     try:
         await fetch(http, url, target, sha256=sha256, show=_progress(target))
     finally:

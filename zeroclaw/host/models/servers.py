@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from zeroclaw.errors import ZeroclawError
-from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, HttpxClient
+from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, http_client
 from zeroclaw.host.models.listing import USUAL, Server, models_in
 from zeroclaw.redact import without_credentials
 
@@ -27,9 +27,9 @@ class NoOffer(ZeroclawError):
         self.status = status
 
 
-def probing_client() -> HttpxClient:
+def probing_client() -> HttpClient:
     """Return a client for `offers_of` and `on_loopback`; the caller closes it."""
-    return HttpxClient(limits=HttpLimits(connect_s=5.0, read_s=10.0))
+    return http_client(HttpLimits(connect_s=5.0, read_s=10.0))
 
 
 async def offers_of(

@@ -33,7 +33,7 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
-    HttpxClient,
+    http_client,
 )
 from zeroclaw.provider import (
     Endpoint,
@@ -297,7 +297,7 @@ def open_endpoint(
     """Open a provider for an endpoint that another provider runs, with the same rules."""
     return OpenAIProvider(
         endpoint=endpoint,
-        http=HttpxClient(limits=HttpLimits(connect_s=settings.connect_s, read_s=settings.stall_s)),
+        http=http_client(HttpLimits(connect_s=settings.connect_s, read_s=settings.stall_s)),
         clock=context.clock,
         jitter=context.jitter,
         log=context.log,

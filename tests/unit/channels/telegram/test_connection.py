@@ -1,7 +1,12 @@
-"""What is trusted is read once, however often a channel is made anew."""
+"""What the connection to Telegram trusts, and what its faults on the wire mean."""
 
+import asyncio
 import gc
+import socket
 import ssl
+import struct
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import certifi
@@ -9,23 +14,130 @@ import pytest
 
 from channels.telegram.calls import Calls
 from channels.telegram.connection import trust
+from channels.telegram.styled import Styled
+from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown
+
+# All open real sockets.
+pytestmark = pytest.mark.slow
+
+HERE = Address(channel="telegram", account="123", chat="7", direct=True)
+OK = b"HTTP/1.1 200 OK\r\n"
+CUT = {
+    "nothing": b"",
+    "half a head": OK + b"Content-Le",
+    "no HTTP": b"SSH-2.0-OpenSSH_9.9\r\n",
+    "no body": OK + b"Content-Length: 5\r\n\r\n",
+    "half a chunk": OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+}
+
+
+@asynccontextmanager
+async def saying(said: bytes, *, reads: bool = True, resets: bool = False) -> AsyncGenerator[str]:
+    """Answer each request with these bytes, and close or reset; yields an address."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if reads:
+            await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+        if resets:
+            raw = writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize("said", CUT.values(), ids=CUT)
+async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets: bool) -> None:
+    """So it is looked for before it is sent again (P1)."""
+    async with saying(said, resets=resets) as url:
+        calls = made(url)
+        with pytest.raises(DeliveryUnknown) as unknown:
+            await calls.send(HERE, Styled(text="hi"))
+        assert not unknown.value.late
+        await calls.aclose()
+
+
+async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
+    """Only one that was never connected surely has not."""
+    async with saying(b"", reads=False, resets=True) as url:
+        calls = made(url)
+        with pytest.raises(DeliveryUnknown):
+            await calls.send(HERE, Styled(text="hi"))
+        await calls.aclose()
+
+
+async def test_a_send_that_is_never_answered_may_arrive_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server may only be slow."""
+    monkeypatch.setattr("channels.telegram.calls._READ_S", 0.05)
+    silent = asyncio.Event()
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silent.wait()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        calls = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        with pytest.raises(DeliveryUnknown) as unknown:
+            await calls.send(HERE, Styled(text="hi"))
+        silent.set()
+        assert unknown.value.late
+        await calls.aclose()
+
+
+async def test_what_never_connected_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused, unknown by name, without TLS, or behind a proxy that is not there."""
+    async with saying(b"") as url:
+        port = url.rpartition(":")[2]
+    async with saying(b"HTTP/1.1 400 Bad\r\n\r\n", reads=False) as plain:
+        for address in (url, f"http://nowhere.invalid:{port}", plain.replace("http:", "https:")):
+            await (await tried(address)).aclose()
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTP_PROXY", url)
+        await (await tried("http://telegram.test")).aclose()
+
+
+async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some networks let nothing else out."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
+    async with saying(OK.replace(b"200 OK", b"400 Bad") + b"\r\n" + body) as url:
+        monkeypatch.setenv("HTTP_PROXY", url)
+        calls = made("http://telegram.test")
+        with pytest.raises(ChannelRejected, match="by the proxy"):
+            await calls.send(HERE, Styled(text="hi"))
+        await calls.aclose()
 
 
 def contexts() -> int:
     return sum(isinstance(one, ssl.SSLContext) for one in gc.get_objects())
 
 
-def made() -> Calls:
-    return Calls(
-        name="telegram", token="1:a", base_url="https://telegram.test", link_previews=False
-    )
+def made(url: str) -> Calls:
+    return Calls(name="telegram", token="1:a", base_url=url, link_previews=False)
+
+
+async def tried(url: str) -> Calls:
+    """Make one that has tried to connect."""
+    calls = made(url)
+    with pytest.raises(ChannelUnavailable):
+        await calls.send(HERE, Styled(text="hi"))
+    return calls
 
 
 async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
     """An outage starts a channel again and again; each reading took two thirds of a MiB."""
-    all_ = [made()]
+    async with saying(b"") as url:
+        nobody = url.replace("http:", "https:")
+    all_ = [await tried(nobody)]
     before = contexts()
-    all_ += [made() for _ in range(3)]
+    all_ += [await tried(nobody) for _ in range(3)]
     assert contexts() == before
     for one in all_:
         await one.aclose()

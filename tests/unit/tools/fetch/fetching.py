@@ -1,12 +1,13 @@
 """Fetching in tests: the tool over a server of the test's own, which the settings open."""
 
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.fakes.tool_calls import tool_context
 from tests.unit.tools.fetch.pages import Names, Pages
-from zeroclaw.host.http import HttpxClient
+from zeroclaw.host.guarded_client import GuardedClient
 from zeroclaw.tool import Tool
 from zeroclaw.tools.fetch import FetchSettings, limits, tools
 from zeroclaw.value import replace
@@ -21,7 +22,8 @@ async def opened(
 ) -> AsyncGenerator[Tool, None]:
     """The tool, with the server's port allowed and its client closed afterwards."""
     settings = replace(settings, ports=(80, 443, server.port))
-    http = HttpxClient(limits=replace(limits(settings), authorities=authorities))
+    trusted = ssl.create_default_context(cafile=authorities) if authorities else None
+    http = GuardedClient(limits(settings), trusted=trusted)
     [tool] = tools(settings, http=http, resolve=names or Names(answers=HERE))
     try:
         yield tool
