@@ -66,6 +66,7 @@ from zeroclaw.gate import approval, audit, receipt
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.commands.halt import Halt, halt_put
+from zeroclaw.retention.tables import TABLES
 from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
@@ -89,7 +90,7 @@ class World:
         self.config = config
         self.clock = ManualClock()
         self.ids = CountingIds(clock=self.clock)
-        self.store = MemoryStore(clock=self.clock)
+        self.store = MemoryStore(clock=self.clock, tables=TABLES)
         self.model = ScriptedModel()
         self.look, self.poke, self.burn = (PlainTool(spec) for spec in (LOOK, POKE, BURN))
         self.tools: tuple[PlainTool, ...] = (self.look, self.poke, self.burn)

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,6 +31,7 @@ from zeroclaw.store import (
     Trim,
     Write,
 )
+from zeroclaw.table import Column, Declaration
 from zeroclaw.value import replace
 
 BLOB_CAP_BYTES = 16 * 1024 * 1024
@@ -60,10 +61,15 @@ class MemoryStore:
         after: Called after a commit was written; when it raises, it stays written.
         meanwhile: Called before a commit is written, and may commit itself: somebody who was first.
         blob_cap_bytes: The largest blob.
+
+    With `tables` it holds every row and every query against what they declare.
     """
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, *, clock: Clock | None = None, tables: Mapping[RowKind, Declaration] | None = None
+    ) -> None:
         self._clock = clock  # without one, claims never expire
+        self._declared = tables
         self._tables = _Tables()
         self._tokens: dict[ConversationId, int] = {}
         self.commits: list[Commit] = []
@@ -193,7 +199,24 @@ class MemoryStore:
         if self._clock is not None:
             tables.put_at[write.digest] = self._clock.now()
 
+    def _check(self, one: Put | Query) -> None:
+        """A column that a table does not declare is one that another store has no index for."""
+        if self._declared is None:
+            return
+        due = one.due_at if isinstance(one, Put) else one.due_before
+        used = {
+            Column.CONVERSATION: one.conversation,
+            Column.STATE: one.state,
+            Column.PLACE: one.place,
+            Column.DUE_AT: due,
+        }
+        undeclared = {column for column, value in used.items() if value} - set(
+            self._declared[one.kind].columns
+        )
+        assert not undeclared, (one, undeclared)
+
     def _put(self, tables: _Tables, put: Put) -> None:
+        self._check(put)
         if put.expect is not None:
             _expect(tables, put.kind, put.key, put.expect)
         old = tables.rows.get((put.kind, put.key))
@@ -259,6 +282,7 @@ class MemoryStore:
         return len(self._fitting(query))
 
     def _fitting(self, query: Query) -> list[Row]:
+        self._check(query)
         due_before = query.due_before
         return [
             row

@@ -165,9 +165,7 @@ class Chains:
         after = 0
         while page := await self._logs.read(LogKind.AUDIT, STREAM, after=after, limit=SLICE):
             after = page[-1].sequence
-            bodies = [entry.body for entry in page if stream.encode() in entry.body]
-            if not bodies:
-                continue
+            bodies = [entry.body for entry in page]
             try:
                 anchors += await asyncio.to_thread(audit.anchors_of, bodies, here)
                 cut = await asyncio.to_thread(audit.cut_of, bodies, here, through=through) or cut

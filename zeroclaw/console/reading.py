@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 
 from zeroclaw.channel import TranscriptItem
 from zeroclaw.clock import Clock, made_at
-from zeroclaw.codec import decode
 from zeroclaw.config.model import Config
 from zeroclaw.console.approvals import Asked
 from zeroclaw.console.audit import Chain, Numbered
@@ -21,7 +20,7 @@ from zeroclaw.gate import audit
 from zeroclaw.gate import grant as grants
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
-from zeroclaw.inbound.conversations import Conversation
+from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import LogKind, Row, RowKind, Store
@@ -45,7 +44,6 @@ ENTRIES = 50
 """Entries of a chain of one page."""
 LATELY = 8
 """Newest rows of a conversation's inbox that say who writes there, and how it went."""
-_ASK = b'"Ask"'
 
 
 class Page(Value):
@@ -111,8 +109,7 @@ class Look:
                 RowKind.OUTBOX, after=before, newest_first=True, limit=OUTBOX_PAGE
             )
             for row in page:
-                # Looked at before it is read: most rows are texts, some of them long.
-                item = rows.read(row) if _ASK in row.body else None
+                item = rows.read(row)
                 if isinstance(item, rows.Ask):
                     keys.update(dict.fromkeys(item.approvals))
             if len(page) < OUTBOX_PAGE or len(keys) > ENDED + MOST_COUNTED:
@@ -136,7 +133,7 @@ class Look:
 
     async def _where(self, conversation: str) -> str:
         row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return "" if row is None else where(decode(Conversation, row.body).address)
+        return "" if row is None else where(CONVERSATIONS.of(row).address)
 
     async def grants(self) -> tuple[Held, ...]:
         """Return what is granted and holds, the one that ends next first."""
@@ -187,13 +184,13 @@ class Look:
             RowKind.CONVERSATION, after=after, newest_first=True, limit=A_PAGE + 1
         )
         shown = found[:A_PAGE]
-        told = [await self._told(decode(Conversation, row.body)) for row in shown]
+        told = [await self._told(CONVERSATIONS.of(row)) for row in shown]
         return Page(told=tuple(told), after=shown[-1].key if len(found) > A_PAGE else "")
 
     async def told(self, conversation: ConversationId) -> Told | None:
         """Return one conversation, None when there is none of this id."""
         row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return None if row is None else await self._told(decode(Conversation, row.body))
+        return None if row is None else await self._told(CONVERSATIONS.of(row))
 
     async def said(self, conversation: ConversationId, before: str) -> tuple[tuple[Line, ...], str]:
         """Return a page of what was said, and before which cursor the next one ends."""

@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext
-from zeroclaw.codec import decode
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
-from zeroclaw.envelope import Accepted, Admission, Answered, Envelope, Position
+from zeroclaw.envelope import Accepted, Admission, Answered, Envelope
 from zeroclaw.errors import ConfigError, PortInUse
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.ingress import POSITIONS
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
@@ -51,7 +51,7 @@ class ChannelHost:
         # No await from here: one that fails at once is told about on those that come after it.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
-            cursors = (decode(Position, row.body) for row in mine)
+            cursors = (POSITIONS.of(row) for row in mine)
             self._positions[part.name] = {one.scope: one.cursor for one in cursors}
             context = ChannelContext(
                 name=part.name,

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import cast
 
-from zeroclaw.codec import decode
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.foundation import Foundation, Openers, ReadyFacts, Start, open_foundation
 from zeroclaw.daemon.operator_page import OperatorPage
@@ -32,7 +31,7 @@ from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, find_all
 from zeroclaw.text import catalogue
-from zeroclaw.tool import Spawned
+from zeroclaw.turn.calls import PROCESSES
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005
@@ -355,7 +354,7 @@ def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
 async def _clean_up(foundation: Foundation) -> None:
     """End what tools of an earlier life left running."""
     async for row in find_all(foundation.store, RowKind.PROCESS):
-        ended = await reap(decode(Spawned, row.body))
+        ended = await reap(PROCESSES.of(row))
         foundation.log("process_group_reaped", action=row.key, ended=ended)
         forget = Delete(kind=RowKind.PROCESS, key=row.key)
         await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))

@@ -12,6 +12,7 @@ from zeroclaw import codec
 from zeroclaw.channel import Card, Outcome
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, Reader, TurnId
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Value, replace
@@ -315,13 +316,44 @@ def settle_rows(
     )
 
 
+def _sooner(row: Row) -> Age | None:
+    """A card without its questions would look as if it were still open."""
+    return Age.APPROVALS if isinstance(read(row), Ask | Settle) else None
+
+
+def _whose(row: Row) -> Whose:
+    item = read(row)
+    return Whose(turn=item.turn or "" if isinstance(item, Text | File) else "")
+
+
+def _blobs(row: Row) -> tuple[str, ...]:
+    item = read(row)
+    return (item.digest,) if isinstance(item, File) else ()
+
+
+OUTBOX: Table[Item] = Table(
+    kind=RowKind.OUTBOX,
+    owner="delivery",
+    codec=Codec(
+        encode=lambda item: codec.encode(_Said(item=item)),
+        decode=lambda body: codec.decode(_Said, body).item,
+    ),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
+    keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_sooner),
+    words=Words.WRITER,
+    whose=_whose,
+    blobs=_blobs,
+    busy=frozenset(OPEN_STATES),
+)
+
+
 def read(row: Row) -> Item:
     """Return what a row of the outbox says.
 
     Raises:
         StoreUnusable: It is no such row.
     """
-    return codec.decode(_Said, row.body).item
+    return OUTBOX.of(row)
 
 
 def address_of(item: Item) -> Address:
@@ -348,10 +380,9 @@ def messages(item: Item) -> tuple[MessageRef, ...]:
 
 def changed(row: Row, item: Item, state: State) -> Put:
     """Return the write that moves a row on, if nobody else did meanwhile."""
-    return Put(
-        kind=RowKind.OUTBOX,
-        key=row.key,
-        body=codec.encode(_Said(item=item)),
+    return OUTBOX.put(
+        row.key,
+        item,
         conversation=row.conversation,
         state=state,
         place=row.place,
@@ -389,10 +420,9 @@ def with_draft(item: Text, left: Left) -> Text:
 
 
 def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:
-    return Put(
-        kind=RowKind.OUTBOX,
-        key=key,
-        body=codec.encode(_Said(item=item)),
+    return OUTBOX.put(
+        key,
+        item,
         conversation=conversation,
         state="pending",
         place=address_of(item).key(),

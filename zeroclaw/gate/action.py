@@ -14,6 +14,7 @@ from typing import cast
 from zeroclaw.envelope import ActionId, ConversationId, Principal, TurnId
 from zeroclaw.errors import StoreUnusable, ToolArgumentsInvalid
 from zeroclaw.store import Put, RowKind
+from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
 from zeroclaw.value import Value, replace
 
 # Deeper than any schema asks for, and far from the recursion limit of what reads it later.
@@ -267,16 +268,14 @@ def decode(body: bytes) -> Action:
     return action
 
 
+def _row_body(frozen: Frozen) -> bytes:
+    return frozen.hash.encode() + b"\n" + encode(frozen.action)
+
+
 def to_put(frozen: Frozen) -> Put:
     """Return the write that keeps a gated call until its batch is over; its key is the id."""
     action = frozen.action
-    return Put(
-        kind=RowKind.ACTION,
-        key=action.id,
-        body=frozen.hash.encode() + b"\n" + encode(action),
-        conversation=action.conversation,
-        expect=0,
-    )
+    return ACTIONS.put(action.id, frozen, conversation=action.conversation, expect=0)
 
 
 def from_row(body: bytes) -> Frozen:
@@ -320,3 +319,14 @@ def _read(body: bytes) -> Action:
         )
     except (KeyError, TypeError, ValueError, RecursionError, ToolArgumentsInvalid) as error:
         raise ValueError(_NOT_OURS) from error
+
+
+ACTIONS = Table(
+    kind=RowKind.ACTION,
+    owner="gate",
+    codec=Codec(encode=_row_body, decode=from_row),
+    columns=frozenset({Column.CONVERSATION}),
+    keeps=Ages(age=Age.APPROVALS),
+    words=Words.WRITER,
+    whose=lambda row: Whose(turn=from_row(row.body).action.turn),
+)

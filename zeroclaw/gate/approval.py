@@ -29,6 +29,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.policy import Reason, why_asked
 from zeroclaw.gate.scope import Scope, for_a_time
 from zeroclaw.store import Put, RowKind
+from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Translations, translated
 from zeroclaw.value import Value, replace
@@ -259,15 +260,31 @@ def decode(body: bytes) -> Approval:
     return codec.decode(Approval, body)
 
 
+APPROVALS = Table(
+    kind=RowKind.APPROVAL,
+    owner="gate",
+    codec=json_codec(Approval),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
+    # Its key is unguessable and tells no time.
+    keeps=Ages(
+        age=Age.APPROVALS,
+        ended=frozenset({"approved", "denied", "expired", "stopped"}),
+        at=lambda row: decode(row.body).at,
+    ),
+    words=Words.WRITER,
+    whose=lambda row: Whose(turn=decode(row.body).turn),
+    busy=frozenset({"pending"}),
+)
+
+
 def to_put(approval: Approval, *, expect: int) -> Put:
     """Return the write that ends or opens it if the row is still at version `expect`.
 
     The row is due at the deadline while pending; `place` is the first approver chat.
     """
-    return Put(
-        kind=RowKind.APPROVAL,
-        key=approval.id,
-        body=encode(approval),
+    return APPROVALS.put(
+        approval.id,
+        approval,
         conversation=approval.conversation,
         state=approval.state,
         place=approval.numbers[0].place if approval.numbers else "",

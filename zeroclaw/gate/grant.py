@@ -16,6 +16,7 @@ from zeroclaw.gate.approval import Numbered
 from zeroclaw.gate.conditions import ToolFacts
 from zeroclaw.gate.scope import Scope, in_words, must_be_exact
 from zeroclaw.store import Delete, Put, RowKind
+from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.tool import Effect
@@ -160,12 +161,21 @@ def decode(body: bytes) -> Grant:
     return codec.decode(Grant, body)
 
 
+GRANTS = Table(
+    kind=RowKind.GRANT,
+    owner="gate",
+    codec=json_codec(Grant),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.DUE_AT}),
+    keeps=UntilDue(ended=frozenset({"open"})),
+    words=Words.CONVERSATION,
+)
+
+
 def to_put(grant: Grant) -> Put:
     """Return the write that records a new grant; its row is due when the grant ends."""
-    return Put(
-        kind=RowKind.GRANT,
-        key=grant.id,
-        body=encode(grant),
+    return GRANTS.put(
+        grant.id,
+        grant,
         conversation=grant.conversation,
         state="open",
         due_at=grant.until,
@@ -175,4 +185,4 @@ def to_put(grant: Grant) -> Put:
 
 def to_delete(grant: Grant) -> Delete:
     """Return the write that revokes a grant, or clears one that has ended."""
-    return Delete(kind=RowKind.GRANT, key=grant.id)
+    return GRANTS.delete(grant.id)

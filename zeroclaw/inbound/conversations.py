@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.codec import decode, encode
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Expect, Put, RowKind, Store, Write
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.value import Value, replace
 
 CACHE = 4096
@@ -40,6 +40,24 @@ class Pointer(Value):
 
     conversation: ConversationId
     while_busy: WhileBusy | None = None
+
+
+CONVERSATIONS = Table(
+    kind=RowKind.CONVERSATION,
+    owner="inbound",
+    codec=json_codec(Conversation),
+    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
+    keeps=Stays(until="nothing leads to it and nothing is left of it"),
+    words=Words.CONVERSATION,
+)
+POINTERS = Table(
+    kind=RowKind.ADDRESS,
+    owner="inbound",
+    codec=json_codec(Pointer),
+    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
+    keeps=Stays(until="its conversation is erased; it may point to another one till then"),
+    words=Words.CONVERSATION,
+)
 
 
 class Found(Value):
@@ -111,7 +129,7 @@ class Conversations:
             return None
         writes: list[Write] = []
         for row in rows:
-            pointer = decode(Pointer, row.body)
+            pointer = POINTERS.of(row)
             key = to.key() + row.key.removeprefix(address.key())
             there = await self._store.get(RowKind.ADDRESS, key)
             expect = 0 if there is None else there.version
@@ -130,7 +148,7 @@ class Conversations:
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return what `/new` ended when it began this one."""
         row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return None if row is None else decode(Conversation, row.body).predecessor
+        return None if row is None else CONVERSATIONS.of(row).predecessor
 
     async def at_work(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation whose turn is under way where this one is meant.
@@ -172,17 +190,16 @@ class Conversations:
         row = await self._store.get(RowKind.ADDRESS, key)
         if row is None:
             return None, 0
-        found = (decode(Pointer, row.body), row.version)
+        found = (POINTERS.of(row), row.version)
         self._known[key] = found
         if len(self._known) > CACHE:
             self._known.popitem(last=False)
         return found
 
     def _pointing(self, key: str, address: Address, pointer: Pointer, *, expect: int) -> Put:
-        return Put(
-            kind=RowKind.ADDRESS,
-            key=key,
-            body=encode(pointer),
+        return POINTERS.put(
+            key,
+            pointer,
             conversation=pointer.conversation,
             place=address.key(),
             expect=expect,
@@ -209,10 +226,9 @@ class Conversations:
             while_busy=while_busy or self._settings(address).while_busy,
             writes=(
                 self._pointing(key, address, pointer, expect=version),
-                Put(
-                    kind=RowKind.CONVERSATION,
-                    key=made.id,
-                    body=encode(made),
+                CONVERSATIONS.put(
+                    made.id,
+                    made,
                     conversation=made.id,
                     place=address.key(),
                     expect=0,

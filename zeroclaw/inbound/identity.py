@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.codec import decode, encode
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
 from zeroclaw.store import Delete, Put, Row, RowKind, Write
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
@@ -65,12 +65,21 @@ class Known(Value):
     ids: tuple[str, ...] = ()
 
 
+PEOPLE = Table(
+    kind=RowKind.PERSON,
+    owner="inbound",
+    codec=json_codec(Known),
+    columns=frozenset({Column.STATE}),
+    keeps=Stays(until="an operator leaves the person to the configuration again"),
+    words=Words.PERSON,
+)
+
+
 def known_put(known: Known, *, expect: int) -> Put:
     """Return the write that records a decision, if the row is still at this version."""
-    return Put(
-        kind=RowKind.PERSON,
-        key=known.id,
-        body=encode(known),
+    return PEOPLE.put(
+        known.id,
+        known,
         state=known.state,
         expect=expect,
     )
@@ -78,12 +87,12 @@ def known_put(known: Known, *, expect: int) -> Put:
 
 def known_delete(id: str) -> Delete:  # noqa: A002  the field's own name
     """Return the write that leaves a person to the configuration again."""
-    return Delete(kind=RowKind.PERSON, key=id)
+    return PEOPLE.delete(id)
 
 
 def known_of(row: Row | Put) -> Known:
     """Read a person's row, or what is written there."""
-    return decode(Known, row.body)
+    return PEOPLE.of(row)
 
 
 class Chosen(Value):
@@ -98,9 +107,19 @@ class Chosen(Value):
     language: Language
 
 
+LANGUAGE_CHOICES = Table(
+    kind=RowKind.LANGUAGE,
+    owner="inbound",
+    codec=json_codec(Chosen),
+    columns=frozenset(),
+    keeps=Stays(until="the person chooses another one"),
+    words=Words.PERSON,
+)
+
+
 def chosen_of(row: Row | Put) -> Chosen:
     """Read a choice's row, or what is written there."""
-    return decode(Chosen, row.body)
+    return LANGUAGE_CHOICES.of(row)
 
 
 class People:

@@ -10,7 +10,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from datetime import timedelta
 
-from zeroclaw.codec import encode
 from zeroclaw.envelope import (
     Address,
     Admission,
@@ -19,6 +18,7 @@ from zeroclaw.envelope import (
     Envelope,
     Ignored,
     Moved,
+    Position,
     Principal,
 )
 from zeroclaw.errors import AlreadyClaimed, Conflict, ShuttingDown
@@ -32,6 +32,7 @@ from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Claim, Commit, DurablePoint, Put, RowKind
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
@@ -39,6 +40,16 @@ REFUSED = 4096
 """Keys of refused events that are remembered; of more the oldest is forgotten."""
 TRIES = 8
 """Plans made for one event before giving up; each lost race makes one more."""
+
+
+POSITIONS = Table(
+    kind=RowKind.POSITION,
+    owner="inbound",
+    codec=json_codec(Position),
+    columns=frozenset({Column.PLACE}),
+    keeps=Stays(until="a newer one of its scope"),
+    words=Words.NOBODY,
+)
 
 
 class Ingress:
@@ -202,13 +213,8 @@ def _position(envelope: Envelope) -> tuple[Put, ...]:
     if envelope.position is None:
         return ()
     account = _account(envelope)
-    put = Put(
-        kind=RowKind.POSITION,
-        key=f"{account}/{envelope.position.scope}",
-        body=encode(envelope.position),
-        place=account,
-    )
-    return (put,)
+    key = f"{account}/{envelope.position.scope}"
+    return (POSITIONS.put(key, envelope.position, place=account),)
 
 
 def _too_many(channel: str) -> Conflict:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from zeroclaw.codec import decode, encode
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Pressed, Principal, Said
 from zeroclaw.inbound.context import InboundContext
@@ -44,7 +43,8 @@ from zeroclaw.inbound.rate_limits import (
     limits_of,
     step,
 )
-from zeroclaw.store import Put, RowKind, Write
+from zeroclaw.store import RowKind, Write
+from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.turn.inbox import Item, TooOld, Unread, item_of, item_put
@@ -69,6 +69,16 @@ TOO_OLD_LOOK_BACK = 50
 """Events of a conversation among which somebody's last one is looked for."""
 MOST_KEPT_CHARS = 16_000
 """Of what one person wrote that came too late; the rest is only counted."""
+
+
+ALLOWANCES = Table(
+    kind=RowKind.ALLOWANCE,
+    owner="inbound",
+    codec=json_codec(Day),
+    columns=frozenset({Column.DUE_AT}),
+    keeps=UntilDue(),
+    words=Words.NOBODY,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,7 +188,7 @@ class RateLimiter:
         own = {one: f"{channel if one in limits.own else ''}#{principal.id}" for one in OWN}
         person_key, day_key = f"{passage.lane}/{own['person']}", own["day"]
         row = await context.store.get(RowKind.ALLOWANCE, day_key) if limits.daily else None
-        day = None if row is None else decode(Day, row.body)
+        day = None if row is None else ALLOWANCES.of(row)
         person, _ = self._buckets.get(person_key, (None, None))
         conversation, _ = self._buckets.get(passage.conversation, (None, None))
         now = context.clock.now()
@@ -197,10 +207,9 @@ class RateLimiter:
             if bucket is not None and rate.per_minute:
                 passage.fills[key] = (bucket, dry_at(bucket, rate, now))
         if tally.day is not None and tally.day != day:
-            put = Put(
-                kind=RowKind.ALLOWANCE,
-                key=day_key,
-                body=encode(tally.day),
+            put = ALLOWANCES.put(
+                day_key,
+                tally.day,
                 due_at=ends_at(tally.day),
                 expect=0 if row is None else row.version,
             )

@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Literal, assert_never
 
-from zeroclaw import codec
 from zeroclaw.card_words import by_whom
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, Principal, labelled
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Localized
 from zeroclaw.value import Value, replace
@@ -230,15 +230,24 @@ def with_ref(one: Stranger, ref: MessageRef) -> Stranger:
 # --- rows ----------------------------------------------------------------------------------------
 
 
+STRANGERS = Table(
+    kind=RowKind.STRANGER,
+    owner="inbound",
+    codec=json_codec(Stranger),
+    columns=frozenset({Column.STATE, Column.PLACE, Column.DUE_AT}),
+    keeps=Stays(until="some time after its end, when pairing forgets it with its cards"),
+    words=Words.PERSON,
+)
+
+
 def to_put(one: Stranger, *, expect: int) -> Put:
     """Return the write that records it if the row is still at version `expect`.
 
     The row is due at the deadline while it waits, and afterwards when it is to be forgotten.
     """
-    return Put(
-        kind=RowKind.STRANGER,
-        key=one.id,
-        body=codec.encode(one),
+    return STRANGERS.put(
+        one.id,
+        one,
         state=one.state,
         place=one.channel,
         due_at=one.deadline_at if one.at is None else one.at + KEPT,
@@ -252,7 +261,7 @@ def of_row(row: Row | Put) -> Stranger:
     Raises:
         StoreUnusable: It is no such row.
     """
-    return codec.decode(Stranger, row.body)
+    return STRANGERS.of(row)
 
 
 # --- cards ---------------------------------------------------------------------------------------

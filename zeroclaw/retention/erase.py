@@ -11,15 +11,15 @@ from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.codec import decode
+from zeroclaw.context.notes import NOTES
 from zeroclaw.delivery import rows
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import Conflict
-from zeroclaw.gate import approval as approvals
-from zeroclaw.gate.action import from_row
-from zeroclaw.inbound.commands.forget import ASKED, OPEN, Wish, wish_of
+from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish, wish_of
+from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.retention.collect import conversations_of
-from zeroclaw.retention.without import WHY, without
+from zeroclaw.retention.policy import ERASED, journal_without
+from zeroclaw.retention.tables import OF_CONVERSATIONS, OF_WRITERS, WITH_BLOBS
 from zeroclaw.store import (
     Append,
     Commit,
@@ -29,22 +29,20 @@ from zeroclaw.store import (
     LogKind,
     Put,
     Row,
-    RowKind,
     Store,
     Trim,
     Write,
-    find_all,
     read_all,
+    scan,
 )
+from zeroclaw.table import Declaration, Whose
 from zeroclaw.text import catalogue
 from zeroclaw.tools.notes import owner_of_person
 from zeroclaw.turn import entries
-from zeroclaw.turn.attached import attached_of
 from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
-from zeroclaw.turn.kept import KeptResult
+from zeroclaw.turn.inbox import INBOX, Item, Stop, item_of, item_put
 from zeroclaw.turn.leases import Leases
-from zeroclaw.turn.open_turns import turn_of
+from zeroclaw.turn.open_turns import TURNS, turn_of
 from zeroclaw.value import replace
 
 LOOK_S = 1.0
@@ -54,30 +52,10 @@ TRIES = 60
 AGAIN_S = 60.0
 """Until the next try at a wish that could not be carried out."""
 _BATCH = 100
-_WHOLE = (
-    RowKind.TURN,
-    RowKind.OUTBOX,
-    RowKind.APPROVAL,
-    RowKind.ACTION,
-    RowKind.GRANT,
-    RowKind.NOTE,
-    RowKind.RESULT,
-    RowKind.ATTACHMENT,
-    RowKind.WORKSPACE,
-)
-_THEIRS = (
-    RowKind.ATTACHMENT,
-    RowKind.INBOX,
-    RowKind.OUTBOX,
-    RowKind.APPROVAL,
-    RowKind.ACTION,
-    RowKind.RESULT,
-    RowKind.TURN,
-)
-_LAST = (RowKind.INBOX, RowKind.CONVERSATION)
-"""By these a conversation is found again when a restart cut the removal off."""
-_FILE = f'"{rows.File.__name__}"'.encode()
-_RUNNING = ((RowKind.TURN, "open"), (RowKind.INBOX, "control"), (RowKind.INBOX, "taken"))
+_LAST = (TURNS, INBOX, CONVERSATIONS)
+"""By these the rest is found again when a restart cut the removal off, so they go last, in order."""
+_ERASED_AT = {table.kind: place for place, table in enumerate(_LAST)}
+_RUNNING = ((TURNS, "open"), (INBOX, "control"), (INBOX, "taken"))
 
 
 class Mailboxes(Protocol):
@@ -124,14 +102,14 @@ class Erasure:
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Hear what was committed; never waits."""
-        if any(isinstance(one, Put) and one.kind is RowKind.FORGETTING for one in writes):
+        if any(isinstance(one, Put) and one.kind is WISHES.kind for one in writes):
             self._bell.ring()
 
     async def keep(self) -> None:
         """Carry out every wish, those of an earlier process too; until cancelled."""
         while True:
             self._bell.silence()
-            left = [row async for row in find_all(self._store, RowKind.FORGETTING, state=OPEN)]
+            left = [row async for row in scan(self._store, WISHES.where(state=OPEN))]
             done = [await self._fulfil(row) for row in left]
             if not all(done):
                 await self._clock.sleep(AGAIN_S)
@@ -142,7 +120,7 @@ class Erasure:
     async def _tidy(self) -> None:
         """Remove wishes that nobody repeated in time."""
         now = self._clock.now()
-        rows_ = find_all(self._store, RowKind.FORGETTING, state=ASKED, due_before=now)
+        rows_ = scan(self._store, WISHES.where(state=ASKED, due_before=now))
         await self._remove([row async for row in rows_])
 
     async def _fulfil(self, row: Row) -> bool:
@@ -161,7 +139,7 @@ class Erasure:
         told = rows.note_row(
             key=self._ids.ulid(), address=wish.address, text=text, language=language
         )
-        gone = Delete(kind=RowKind.FORGETTING, key=row.key)
+        gone = WISHES.delete(row.key)
         await self._commit(told, gone)
         self._announce((told,))
         self._log("forgotten", person=wish.person)
@@ -173,7 +151,7 @@ class Erasure:
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
             for here, direct in await conversations_of(self._store, wish.person)
         ]
-        notes = find_all(self._store, RowKind.NOTE, place=owner_of_person(wish.person))
+        notes = scan(self._store, NOTES.where(place=owner_of_person(wish.person)))
         await self._remove([one async for one in notes])
         return all(done)
 
@@ -183,38 +161,36 @@ class Erasure:
         """Remove everything of a conversation but its audit; False if a turn would not end."""
         # Without it a new message begins a new conversation; one that is just being admitted to
         # this one is refused by its expectation, and looks again.
-        pointers = find_all(self._store, RowKind.ADDRESS, conversation=here)
+        pointers = scan(self._store, POINTERS.where(conversation=here))
         await self._remove([row async for row in pointers])
         if not await self._stopped(wish, here, everybodys=True):
             return False
         digests = await self._digests(here)
-        await self._remove_kinds(_WHOLE, here)
+        for table in OF_CONVERSATIONS:
+            if table.kind not in _ERASED_AT:
+                await self._remove_of(table, here)
         newest = await self._store.last(LogKind.JOURNAL, here)
         if newest is not None:
             before = newest.sequence + 1
             await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
         await self._drop(digests)
-        await self._remove_kinds(_LAST, here)
+        for table in _LAST:
+            await self._remove_of(table, here)
         self._leases.lost(here)
         return True
 
-    async def _remove_kinds(self, kinds: tuple[RowKind, ...], here: ConversationId) -> None:
-        for kind in kinds:
-            found = find_all(self._store, kind, conversation=here)
-            await self._remove([row async for row in found])
+    async def _remove_of(self, table: Declaration, here: ConversationId) -> None:
+        found = scan(self._store, table.where(conversation=here))
+        await self._remove([row async for row in found])
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
         """Return the blobs that a conversation may read or has been sent, or anybody."""
-        results = find_all(self._store, RowKind.RESULT, conversation=here)
-        files = find_all(self._store, RowKind.ATTACHMENT, conversation=here, state="kept")
-        told = find_all(self._store, RowKind.OUTBOX, conversation=here)
-        # Looked at before it is read: most rows are texts, some of them long.
-        sent = [rows.read(row) async for row in told if _FILE in row.body]
         return frozenset(
             [
-                *[decode(KeptResult, row.body).digest async for row in results],
-                *[attached_of(row).digest async for row in files],
-                *[one.digest for one in sent if isinstance(one, rows.File)],
+                digest
+                for table, blobs in WITH_BLOBS
+                async for row in scan(self._store, table.where(conversation=here))
+                for digest in blobs(row)
             ]
         )
 
@@ -242,14 +218,16 @@ class Erasure:
         turns = frozenset(
             [
                 row.key
-                async for row in find_all(self._store, RowKind.TURN, conversation=here)
+                async for row in scan(self._store, TURNS.where(conversation=here))
                 if turn_of(row).item.principal.id == wish.person
             ]
         )
         digests = await self._digests(here)
-        for kind in _THEIRS:
-            found = find_all(self._store, kind, conversation=here)
-            await self._remove([row async for row in found if _is_of(row, wish.person, turns)])
+        for table, whose in sorted(OF_WRITERS, key=lambda pair: _ERASED_AT.get(pair[0].kind, -1)):
+            found = scan(self._store, table.where(conversation=here))
+            await self._remove(
+                [row async for row in found if _is_of(whose(row), wish.person, turns)]
+            )
         await self._drop(digests)
         return True
 
@@ -259,12 +237,12 @@ class Erasure:
     async def _rewritten(self, person: str, here: ConversationId) -> bool:
         """Put the journal without their turns in its place; False when somebody wrote meanwhile."""
         stored = [one async for one in read_all(self._store, LogKind.JOURNAL, here)]
-        left = without((entries.decode(one.body) for one in stored), person)
+        left = journal_without((entries.decode(one.body) for one in stored), person)
         if left is None:
             return True
         note = entries.Noted(
             text="Somebody's messages were removed from here, as they wished.",
-            why=WHY,
+            why=ERASED,
             at=self._clock.now(),
         )
         bodies = [entries.encode(one) for one in (*left, note)]
@@ -291,7 +269,7 @@ class Erasure:
 
     async def _stopped(self, wish: Wish, here: ConversationId, *, everybodys: bool) -> bool:
         """Take back what waits, stop what runs as `/new` does, and wait for its end."""
-        async for row in find_all(self._store, RowKind.INBOX, conversation=here, state="queued"):
+        async for row in scan(self._store, INBOX.where(conversation=here, state="queued")):
             item = item_of(row)
             if everybodys or item.principal.id == wish.person:
                 await self._superseded(row, item)
@@ -329,13 +307,13 @@ class Erasure:
             self._mailboxes.wake(item.conversation)  # its files may be on their way
 
     async def _is_running(self, here: ConversationId) -> bool:
-        for kind, state in _RUNNING:
-            if await self._store.find(kind, conversation=here, state=state, limit=1):
+        for table, state in _RUNNING:
+            if await self._store.select(table.where(conversation=here, state=state, limit=1)):
                 return True
         return False
 
     async def _runs_theirs(self, person: str, here: ConversationId) -> bool:
-        found = await self._store.find(RowKind.TURN, conversation=here, state="open")
+        found = await self._store.select(TURNS.where(conversation=here, state="open"))
         return any(turn_of(row).item.principal.id == person for row in found)
 
     async def _remove(self, found: list[Row]) -> None:
@@ -347,21 +325,6 @@ class Erasure:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
 
 
-def _is_of(row: Row, person: str, turns: frozenset[str]) -> bool:
+def _is_of(whose: Whose, person: str, turns: frozenset[str]) -> bool:
     """Tell whether a row of a shared conversation is a person's, or of a turn that they began."""
-    match row.kind:
-        case RowKind.INBOX:
-            return item_of(row).principal.id == person
-        case RowKind.ATTACHMENT:
-            return attached_of(row).principal == person
-        case RowKind.TURN:
-            return row.key in turns
-        case RowKind.APPROVAL:
-            return approvals.decode(row.body).turn in turns
-        case RowKind.ACTION:
-            return from_row(row.body).action.turn in turns
-        case RowKind.RESULT:
-            return decode(KeptResult, row.body).turn in turns
-        case _:
-            item = rows.read(row)
-            return isinstance(item, rows.Text | rows.File) and item.turn in turns
+    return whose.person == person or whose.turn in turns

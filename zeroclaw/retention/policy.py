@@ -4,52 +4,23 @@ Only what has ended goes: an open turn, a message that waits, an open row of the
 question without an answer stay whatever their age.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
-from zeroclaw.codec import decode
 from zeroclaw.config.model import RetentionSettings
-from zeroclaw.delivery import rows
-from zeroclaw.gate import approval as approvals
-from zeroclaw.store import Row, RowKind
+from zeroclaw.store import Row
+from zeroclaw.table import Age, Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
-from zeroclaw.turn.attached import attached_of
-from zeroclaw.turn.kept import KeptResult
 from zeroclaw.value import Value
 
 FOR_EVER = datetime.min.replace(tzinfo=UTC)
 """The instant before which there is nothing."""
+ERASED = "forgotten"
+"""Why a note in a journal says that something was taken out of it."""
 HALVINGS = 6
 """Times that the days are halved, at most, when the disk's bound is reached."""
 _MB = 1_000_000
-
-ENDED: Mapping[RowKind, tuple[str | None, ...]] = {
-    RowKind.INBOX: ("answered", "joined", "superseded", "stopped", "failed"),
-    RowKind.TURN: ("closed",),
-    RowKind.OUTBOX: ("delivered", "refused"),
-    RowKind.APPROVAL: ("approved", "denied", "expired", "stopped"),
-    RowKind.ACTION: (None,),
-    RowKind.GRANT: ("open",),
-    RowKind.ALLOWANCE: (None,),
-    RowKind.RESULT: (None,),
-    RowKind.ATTACHMENT: (None,),
-}
-"""The states of rows that may go by their age, None for any."""
-DUE = frozenset({RowKind.GRANT, RowKind.ALLOWANCE})
-"""The kinds of rows that say themselves when they are over."""
-TIMELESS = DUE | {RowKind.APPROVAL, RowKind.RESULT, RowKind.ATTACHMENT}
-"""The kinds of rows whose keys don't tell when they were made."""
-
-OPEN: tuple[tuple[RowKind, str], ...] = (
-    (RowKind.TURN, "open"),
-    (RowKind.INBOX, "queued"),
-    (RowKind.INBOX, "control"),
-    (RowKind.INBOX, "taken"),
-    (RowKind.APPROVAL, "pending"),
-    *((RowKind.OUTBOX, state) for state in rows.OPEN_STATES),
-)
-"""The rows that say that something is under way in a conversation, which is then left alone."""
 
 
 class Horizons(Value):
@@ -68,6 +39,14 @@ class Horizons(Value):
     approvals: datetime
     blobs: datetime
     audit: datetime
+
+    def of(self, age: Age) -> datetime:
+        """Return the instant of an age that tables name."""
+        match age:
+            case Age.MESSAGES:
+                return self.messages
+            case Age.APPROVALS:
+                return self.approvals
 
 
 def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> Horizons:
@@ -97,35 +76,31 @@ def is_over(settings: RetentionSettings, used_bytes: int) -> bool:
     return bool(settings.max_disk_mb) and used_bytes > settings.max_disk_mb * _MB
 
 
-def may_go(row: Row, at: Horizons) -> bool:
-    """Tell whether a row has ended and is old enough.
+def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
+    """Tell whether a row of a table has ended and is old enough.
 
     Raises:
         StoreUnusable: Its body is none of its kind.
     """
-    states = ENDED.get(row.kind, ())
-    if row.state not in states and None not in states:
-        return False
-    match row.kind:
-        case RowKind.GRANT | RowKind.ALLOWANCE:
-            return row.due_at is not None and row.due_at < at.now
-        case RowKind.APPROVAL:
-            # Its key is unguessable and tells no time.
-            ended_at = approvals.decode(row.body).at
-            return ended_at is not None and ended_at < at.approvals
-        case RowKind.RESULT:
-            # Its blob may go before: then whoever reads the result's id in the journal is told so.
-            return decode(KeptResult, row.body).at < at.messages
-        case RowKind.ATTACHMENT:
-            return attached_of(row).at < at.messages
-        case RowKind.ACTION:
-            return is_before(row.key, at.approvals)
-        case RowKind.OUTBOX:
-            # A card without its questions would look as if it were still open.
-            is_card = isinstance(rows.read(row), rows.Ask | rows.Settle)
-            return is_before(row.key, max(at.messages, at.approvals) if is_card else at.messages)
-        case _:
-            return is_before(row.key, at.messages)
+    match table.keeps:
+        case UntilDue(ended=ended):
+            return is_ended(row, ended) and row.due_at is not None and row.due_at < at.now
+        case Ages(age=age, ended=ended, at=began, sooner=sooner):
+            if not is_ended(row, ended):
+                return False
+            other = None if sooner is None else sooner(row)
+            horizon = max(at.of(age), FOR_EVER if other is None else at.of(other))
+            if began is None:
+                return is_before(row.key, horizon)
+            began_at = began(row)
+            return began_at is not None and began_at < horizon
+        case Stays():
+            return False
+
+
+def is_ended(row: Row, ended: frozenset[str]) -> bool:
+    """Tell whether a row is in one of these states; in any state is enough without them."""
+    return not ended or row.state in ended
 
 
 def is_before(ulid: str, instant: datetime) -> bool:
@@ -174,3 +149,27 @@ def journal_cut(journal: Iterable[Step], before: datetime) -> int | None:
             return found
         last = step
     return found if last is None or is_open else last.sequence + 1
+
+
+def journal_without(
+    journal: Iterable[entries.Entry], person: str
+) -> tuple[entries.Entry, ...] | None:
+    """Return what stays of a shared conversation, None when nothing of it is that person's.
+
+    Whole turns go, from their beginning up to the next one's. Every summary goes too, for it is of
+    everybody's words: what it stood for is read in full again, and summed up anew when it is too
+    long.
+
+    Args:
+        journal: Of a conversation in which no turn is open.
+        person: A principal's id.
+    """
+    staying: list[entries.Entry] = []
+    has_theirs = is_theirs = False
+    for entry in journal:
+        if isinstance(entry, entries.TurnOpened):
+            is_theirs = entry.principal.id == person
+            has_theirs = has_theirs or is_theirs
+        if not is_theirs and not isinstance(entry, entries.Compacted):
+            staying.append(entry)
+    return tuple(staying) if has_theirs else None

@@ -14,12 +14,9 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import STREAM, Anchors
+from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.retention.policy import (
-    DUE,
-    ENDED,
     HALVINGS,
-    OPEN,
-    TIMELESS,
     Horizons,
     Step,
     horizons,
@@ -28,6 +25,7 @@ from zeroclaw.retention.policy import (
     journal_cut,
     may_go,
 )
+from zeroclaw.retention.tables import BUSY, OF_CONVERSATIONS, TABLES
 from zeroclaw.store import (
     Commit,
     Delete,
@@ -37,14 +35,15 @@ from zeroclaw.store import (
     LogEntry,
     LogKind,
     Row,
-    RowKind,
     Store,
     Trim,
     Write,
-    find_all,
     read_all,
+    scan,
 )
+from zeroclaw.table import Ages, Declaration, Stays, UntilDue
 from zeroclaw.turn import entries
+from zeroclaw.turn.numbers import COUNTERS
 
 EVERY_S = 86_400.0
 LOOK_S = 3_600.0
@@ -54,17 +53,8 @@ PAUSE_S = 0.1
 BATCH = 100
 BLOBS_AT_ONCE = 4
 """A blob may have megabytes, and whoever writes meanwhile waits."""
-_OF_A_CONVERSATION = (
-    RowKind.INBOX,
-    RowKind.TURN,
-    RowKind.OUTBOX,
-    RowKind.APPROVAL,
-    RowKind.ACTION,
-    RowKind.GRANT,
-    RowKind.RESULT,
-    RowKind.ATTACHMENT,
-    RowKind.ADDRESS,
-)
+_LEFT = tuple(table for table in OF_CONVERSATIONS if not isinstance(table.keeps, Stays))
+"""What is left of a conversation as long as a row of these is."""
 
 
 class Sweep:
@@ -135,8 +125,8 @@ class Sweep:
         return frozenset(
             [
                 row.conversation
-                for kind, state in OPEN
-                async for row in find_all(self._store, kind, state=state)
+                for table, state in BUSY
+                async for row in scan(self._store, table.where(state=state))
                 if row.conversation is not None
             ]
         )
@@ -145,31 +135,35 @@ class Sweep:
 
     async def _rows(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
         count = 0
-        for kind, states in ENDED.items():
-            for state in states:
-                going: list[Row] = []
-                async for row in self._oldest(kind, state, at):
-                    if row.conversation in busy or not self._may_go(row, at):
-                        continue
-                    going.append(row)
-                    if len(going) == BATCH:
-                        count += await self._delete(going)
-                        going = []
-                count += await self._delete(going)
+        for table in TABLES.values():
+            going: list[Row] = []
+            async for row in self._oldest(table, at):
+                if row.conversation in busy or not self._may_go(table, row, at):
+                    continue
+                going.append(row)
+                if len(going) == BATCH:
+                    count += await self._delete(going)
+                    going = []
+            count += await self._delete(going)
         return count
 
-    async def _oldest(self, kind: RowKind, state: str | None, at: Horizons) -> AsyncIterator[Row]:
-        """Yield rows, of those whose keys tell the time only the ones that are old enough."""
-        due_before = at.now if kind in DUE else None
+    async def _oldest(self, table: Declaration, at: Horizons) -> AsyncIterator[Row]:
+        """Yield the ended rows of a table; where keys tell the time, those that are old enough."""
+        keeps = table.keeps
+        if isinstance(keeps, Stays):
+            return
+        due_before = at.now if isinstance(keeps, UntilDue) else None
+        tells_time = isinstance(keeps, Ages) and keeps.at is None
         latest = max(at.messages, at.approvals)
-        async for row in find_all(self._store, kind, state=state, due_before=due_before):
-            if kind not in TIMELESS and not is_before(row.key, latest):
-                return
-            yield row
+        for state in sorted(keeps.ended) or [None]:
+            async for row in scan(self._store, table.where(state=state, due_before=due_before)):
+                if tells_time and not is_before(row.key, latest):
+                    break
+                yield row
 
-    def _may_go(self, row: Row, at: Horizons) -> bool:
+    def _may_go(self, table: Declaration, row: Row, at: Horizons) -> bool:
         try:
-            return may_go(row, at)
+            return may_go(table, row, at)
         except StoreUnusable as error:
             # Somebody has to look at it, and till then it does not hold up the others.
             self._log("row_unreadable", level="warning", kind=row.kind, key=row.key, why=str(error))
@@ -249,7 +243,7 @@ class Sweep:
         if not first or audit.read(first[0].body).at >= before:
             return None
         newest = await self._store.last(LogKind.AUDIT, stream)
-        is_forgotten = await self._store.get(RowKind.CONVERSATION, stream) is None
+        is_forgotten = await self._store.get(CONVERSATIONS.kind, stream) is None
         if newest is not None and is_forgotten and audit.read(newest.body).at < before:
             return newest  # nobody can append to it any more, so all of it may go
         chain = [entry async for entry in read_all(self._store, LogKind.AUDIT, stream)]
@@ -260,7 +254,7 @@ class Sweep:
     async def _conversations(self, at: Horizons, busy: frozenset[ConversationId]) -> int:
         """Remove conversations that nothing leads to and nothing is left of."""
         count = 0
-        async for row in find_all(self._store, RowKind.CONVERSATION):
+        async for row in scan(self._store, CONVERSATIONS.where()):
             if not is_before(row.key, at.messages):
                 break
             here = ConversationId(row.key)
@@ -286,8 +280,8 @@ class Sweep:
         return 1
 
     async def _is_empty(self, here: ConversationId) -> bool:
-        for kind in _OF_A_CONVERSATION:
-            if await self._store.find(kind, conversation=here, limit=1):
+        for table in (POINTERS, *_LEFT):
+            if await self._store.select(table.where(conversation=here, limit=1)):
                 return False
         return await self._store.last(LogKind.JOURNAL, here) is None
 
@@ -295,11 +289,11 @@ class Sweep:
         """Remove what conversations counted that are gone; the highest of a chat stays."""
         highest: dict[str, Row] = {}
         going: list[Row] = []
-        async for row in find_all(self._store, RowKind.COUNTER):
+        async for row in scan(self._store, COUNTERS.where()):
             if not row.key.startswith(f"{row.place}#"):
                 continue  # counts something else
             best = highest.get(row.place)
-            lower = row if best is not None and int(row.body) <= int(best.body) else best
+            lower = row if best is not None and COUNTERS.of(row) <= COUNTERS.of(best) else best
             if lower is not row:
                 highest[row.place] = row
             if lower is not None and await self._is_gone(lower):
@@ -309,7 +303,7 @@ class Sweep:
 
     async def _is_gone(self, counter: Row) -> bool:
         conversation = counter.key.rpartition("#")[2]
-        return await self._store.get(RowKind.CONVERSATION, conversation) is None
+        return await self._store.get(CONVERSATIONS.kind, conversation) is None
 
     async def _commit(self, writes: list[Write]) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=tuple(writes)))

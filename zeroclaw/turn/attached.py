@@ -6,9 +6,9 @@ could be read by whoever knows its digest, from any conversation.
 
 from datetime import datetime
 
-from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Attachment, ConversationId, ItemId
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.value import Value
 
 _DIGITS = 8
@@ -42,12 +42,23 @@ class Attached(Value):
     failed: str = ""
 
 
+ATTACHMENTS = Table(
+    kind=RowKind.ATTACHMENT,
+    owner="turn",
+    codec=json_codec(Attached),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
+    keeps=Ages(age=Age.MESSAGES, at=lambda row: attached_of(row).at),
+    words=Words.WRITER,
+    whose=lambda row: Whose(person=attached_of(row).principal),
+    blobs=lambda row: (attached_of(row).digest,) if row.state == "kept" else (),
+)
+
+
 def attached_put(conversation: ConversationId, attached: Attached) -> Put:
     """Return the write that records what became of a file, once."""
-    return Put(
-        kind=RowKind.ATTACHMENT,
-        key=attached_key(conversation, attached.number),
-        body=encode(attached),
+    return ATTACHMENTS.put(
+        attached_key(conversation, attached.number),
+        attached,
         conversation=conversation,
         state="failed" if attached.failed else "kept",
         place=attached.item,
@@ -57,7 +68,7 @@ def attached_put(conversation: ConversationId, attached: Attached) -> Put:
 
 def attached_of(row: Row) -> Attached:
     """Read a file's row."""
-    return decode(Attached, row.body)
+    return ATTACHMENTS.of(row)
 
 
 def attached_key(conversation: ConversationId, number: int) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from zeroclaw.codec import encode
 from zeroclaw.envelope import ActionId, Address, ApprovalId
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import approval as approvals
@@ -20,7 +19,8 @@ from zeroclaw.gate.conditions import facts_of
 from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, Write, find_all
+from zeroclaw.store import Commit, DurablePoint, RowKind, Write, find_all
+from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
 from zeroclaw.turn.desk import Desk
@@ -32,6 +32,24 @@ from zeroclaw.value import Value, replace
 
 REDACTED_CHARS = 2_000
 """Of a call's own line that are looked through for secrets; a card names fewer."""
+
+
+PROCESSES = Table(
+    kind=RowKind.PROCESS,
+    owner="turn",
+    codec=json_codec(Spawned),
+    columns=frozenset(),
+    keeps=Stays(until="the process has ended, or the next start has ended it"),
+    words=Words.NOBODY,
+)
+WORKSPACES = Table(
+    kind=RowKind.WORKSPACE,
+    owner="turn",
+    codec=Codec[None](encode=lambda _: b"", decode=lambda _: None),
+    columns=frozenset({Column.CONVERSATION, Column.PLACE}),
+    keeps=Stays(until="its conversation is erased; what is in the workspace stays untrusted"),
+    words=Words.CONVERSATION,
+)
 
 
 class Checked(Value):
@@ -127,10 +145,9 @@ class Calls:
         if not changes_workspace(facts, setting.taint, is_in_message=own):
             return Checked(frozen=frozen, verdict=verdict)
         # Before it does anything: a kill in the middle leaves files that are known for what they are.
-        changed = Put(
-            kind=RowKind.WORKSPACE,
-            key=self._desk.conversation,
-            body=b"",
+        changed = WORKSPACES.put(
+            self._desk.conversation,
+            None,
             conversation=self._desk.conversation,
             place=await _place_of(setting.context.workspace),
         )
@@ -198,11 +215,7 @@ class Calls:
     async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
         """Record a process group before it does anything, so that a restart can end it."""
         key = action or self._opened.turn
-        write = (
-            Delete(kind=RowKind.PROCESS, key=key)
-            if spawned is None
-            else Put(kind=RowKind.PROCESS, key=key, body=encode(spawned))
-        )
+        write = PROCESSES.delete(key) if spawned is None else PROCESSES.put(key, spawned)
         await self._rooms.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(write,)))
 
 

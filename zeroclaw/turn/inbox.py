@@ -7,7 +7,6 @@ once (`control`). Every item ends in exactly one of the ended states (P1).
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.codec import decode, encode
 from zeroclaw.config.model import WhileBusy
 from zeroclaw.envelope import (
     Address,
@@ -20,6 +19,7 @@ from zeroclaw.envelope import (
     chosen_name,
 )
 from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.value import Value
 
 
@@ -194,12 +194,26 @@ class Item(Value):
     sent_at: datetime | None = None
 
 
+INBOX = Table(
+    kind=RowKind.INBOX,
+    owner="turn",
+    codec=json_codec(Item),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
+    keeps=Ages(
+        age=Age.MESSAGES,
+        ended=frozenset({"answered", "joined", "superseded", "stopped", "failed"}),
+    ),
+    words=Words.WRITER,
+    whose=lambda row: Whose(person=item_of(row).principal.id),
+    busy=frozenset({"queued", "control", "taken"}),
+)
+
+
 def item_put(item: Item, state: State, *, expect: int | None = None) -> Put:
     """Return the write that records an item in a state."""
-    return Put(
-        kind=RowKind.INBOX,
-        key=item.id,
-        body=encode(item),
+    return INBOX.put(
+        item.id,
+        item,
         conversation=item.conversation,
         state=state,
         place=item.address.key(),
@@ -219,4 +233,4 @@ def said_by(item: Item, *texts: str) -> str:
 
 def item_of(row: Row) -> Item:
     """Read an item's row."""
-    return decode(Item, row.body)
+    return INBOX.of(row)

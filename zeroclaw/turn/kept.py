@@ -6,9 +6,9 @@ by whoever knows its digest, from any conversation.
 
 from datetime import datetime
 
-from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.store import Put, PutBlob, RowKind, Store
+from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.value import Value
 
 ID_CHARS = 16
@@ -31,6 +31,19 @@ class KeptResult(Value):
     trusted: bool = False
 
 
+RESULTS = Table(
+    kind=RowKind.RESULT,
+    owner="turn",
+    codec=json_codec(KeptResult),
+    columns=frozenset({Column.CONVERSATION}),
+    # Its blob may go before: then whoever reads the result's id in the journal is told so.
+    keeps=Ages(age=Age.MESSAGES, at=lambda row: RESULTS.of(row).at),
+    words=Words.WRITER,
+    whose=lambda row: Whose(turn=RESULTS.of(row).turn or ""),
+    blobs=lambda row: (RESULTS.of(row).digest,),
+)
+
+
 def id_of(blob: PutBlob) -> str:
     """Return what a kept output is called in its conversation."""
     return blob.digest[:ID_CHARS]
@@ -45,10 +58,9 @@ def kept_put(
     trusted: bool = False,
 ) -> Put:
     """Return the write that lets a conversation read a blob."""
-    return Put(
-        kind=RowKind.RESULT,
-        key=_key(conversation, id_of(blob)),
-        body=encode(KeptResult(digest=blob.digest, at=at, turn=turn, trusted=trusted)),
+    return RESULTS.put(
+        _key(conversation, id_of(blob)),
+        KeptResult(digest=blob.digest, at=at, turn=turn, trusted=trusted),
         conversation=conversation,
     )
 
@@ -66,14 +78,14 @@ class KeptResults:
 
     async def text(self, conversation: ConversationId, name: str) -> str | None:
         """Return the whole output, None when this conversation has none of that id any more."""
-        row = await self._store.get(RowKind.RESULT, _key(conversation, name))
-        body = None if row is None else await self._store.blob(decode(KeptResult, row.body).digest)
+        kept = await RESULTS.get(self._store, _key(conversation, name))
+        body = None if kept is None else await self._store.blob(kept.digest)
         return None if body is None else body.decode()
 
     async def is_trusted(self, conversation: ConversationId, name: str) -> bool:
         """Tell whether it was known to hold no untrusted text when it was kept."""
-        row = await self._store.get(RowKind.RESULT, _key(conversation, name))
-        return row is not None and decode(KeptResult, row.body).trusted
+        kept = await RESULTS.get(self._store, _key(conversation, name))
+        return kept is not None and kept.trusted
 
 
 def _key(conversation: ConversationId, name: str) -> str:

@@ -1,6 +1,7 @@
 """The numbers of calls in an approver's chat: they only grow, across restarts too."""
 
-from zeroclaw.store import Put, RowKind, Rows, find_all
+from zeroclaw.store import Put, RowKind, Rows
+from zeroclaw.table import Codec, Column, Stays, Table, Words
 
 
 class Numbers:
@@ -18,13 +19,22 @@ class Numbers:
     async def take(self, place: str, count: int) -> int:
         """Return the first of `count` fresh numbers; the caller commits `last_put` with them."""
         if place not in self._last:
-            rows = find_all(self._rows, RowKind.COUNTER, place=place)
-            last = max([int(row.body) async for row in rows], default=0)
+            last = max([one async for one in COUNTERS.all(self._rows, place=place)], default=0)
             # Somebody else may have read it meanwhile and gone on from it.
             self._last.setdefault(place, last)
         first = self._last[place] + 1
         self._last[place] += count
         return first
+
+
+COUNTERS = Table(
+    kind=RowKind.COUNTER,
+    owner="turn",
+    codec=Codec[int](encode=lambda last: str(last).encode(), decode=int),
+    columns=frozenset({Column.PLACE}),
+    keeps=Stays(until="its conversation is gone, and a higher one of its chat is there"),
+    words=Words.NOBODY,
+)
 
 
 def last_put(place: str, whose: str, last: int) -> Put:
@@ -35,4 +45,4 @@ def last_put(place: str, whose: str, last: int) -> Put:
         whose: The conversation; or another id, where not all commits of one come in order.
         last: The number.
     """
-    return Put(kind=RowKind.COUNTER, key=f"{place}#{whose}", body=str(last).encode(), place=place)
+    return COUNTERS.put(f"{place}#{whose}", last, place=place)

@@ -1,8 +1,8 @@
 """The row of a turn: where it answers, and the messages of its draft so far."""
 
-from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.store import Put, Row, RowKind, Rows, find_all
+from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.turn.inbox import Item
 from zeroclaw.value import Value, replace
 
@@ -39,6 +39,18 @@ class TurnRow(Value):
         return replace(self, refs=refs, sending="")
 
 
+TURNS = Table(
+    kind=RowKind.TURN,
+    owner="turn",
+    codec=json_codec(TurnRow),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
+    keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
+    words=Words.WRITER,
+    whose=lambda row: Whose(person=turn_of(row).item.principal.id),
+    busy=frozenset({"open"}),
+)
+
+
 def turn_put(
     row: TurnRow,
     conversation: ConversationId,
@@ -47,10 +59,9 @@ def turn_put(
     expect: int | None = None,
 ) -> Put:
     """Return the write that records a turn's row; `expect` as in `Put`."""
-    return Put(
-        kind=RowKind.TURN,
-        key=row.turn,
-        body=encode(row),
+    return TURNS.put(
+        row.turn,
+        row,
         conversation=conversation,
         state="closed" if closed else "open",
         place=row.address.key(),
@@ -66,4 +77,4 @@ async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
 
 def turn_of(row: Row) -> TurnRow:
     """Read a turn's row."""
-    return decode(TurnRow, row.body)
+    return TURNS.of(row)

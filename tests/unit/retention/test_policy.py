@@ -24,7 +24,6 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.message import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from zeroclaw.retention.policy import (
     FOR_EVER,
-    OPEN,
     Horizons,
     Step,
     horizons,
@@ -33,6 +32,7 @@ from zeroclaw.retention.policy import (
     journal_cut,
     may_go,
 )
+from zeroclaw.retention.tables import BUSY, TABLES
 from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Allowed
@@ -137,14 +137,14 @@ ROWS: dict[str, tuple[Row, bool]] = {
 def test_a_row_goes_when_it_has_ended_and_is_old(name: str) -> None:
     """Whatever still waits for something stays, whatever its age."""
     one, expected = ROWS[name]
-    assert may_go(one, AT) == expected
+    assert may_go(TABLES[one.kind], one, AT) == expected
 
 
 def test_nothing_that_is_under_way_may_go() -> None:
     """The states that make a conversation busy are none of those that end a row."""
     assert not any(
-        may_go(Row(kind=kind, key=key(999), version=1, body=b"", state=state), AT)
-        for kind, state in OPEN
+        may_go(table, Row(kind=table.kind, key=key(999), version=1, body=b"", state=state), AT)
+        for table, state in BUSY
     )
 
 

@@ -10,6 +10,7 @@ from tests.fakes.scripted_model import asks_for, says
 from tests.unit.retention.test_erase import forget
 from zeroclaw.config.model import RetentionSettings
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import horizons, may_go
@@ -74,10 +75,10 @@ async def test_a_file_goes_by_the_age_of_messages_once_it_is_delivered(sending: 
         settings = RetentionSettings(messages_days=10, approvals_days=100)
         now = sending.clock.now()
         assert row.state == "delivered"
-        assert not may_go(row, horizons(settings, now + timedelta(days=9)))
-        assert may_go(row, horizons(settings, now + timedelta(days=11)))
+        assert not may_go(OUTBOX, row, horizons(settings, now + timedelta(days=9)))
+        assert may_go(OUTBOX, row, horizons(settings, now + timedelta(days=11)))
         waiting = replace(row, state="pending")
-        assert not may_go(waiting, horizons(settings, now + timedelta(days=99)))
+        assert not may_go(OUTBOX, waiting, horizons(settings, now + timedelta(days=99)))
 
 
 async def test_an_export_names_what_was_sent_to_a_person_and_no_other(sending: World) -> None:

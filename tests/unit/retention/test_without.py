@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from zeroclaw.envelope import ItemId, Principal, TurnId
 from zeroclaw.message import AssistantMessage, UserMessage
-from zeroclaw.retention.without import without
+from zeroclaw.retention.policy import journal_without
 from zeroclaw.turn import entries
 from zeroclaw.turn.journal import fold
 from zeroclaw.turn.states import NO_USAGE, Limits
@@ -36,7 +36,7 @@ def turn(name: str, *within: entries.Entry) -> tuple[entries.Entry, ...]:
 def test_only_their_turns_go() -> None:
     """What follows a turn up to the next one goes with it, and what stays folds."""
     journal = (NOTE, *turn("ada"), *turn("ben"), NOTE, *turn("ada"))
-    left = without(journal, "person:ben")
+    left = journal_without(journal, "person:ben")
     assert left is not None
     assert left == (NOTE, *turn("ada"), *turn("ada"))
     history = fold(left)
@@ -47,11 +47,11 @@ def test_only_their_turns_go() -> None:
 
 def test_summaries_go_wherever_they_stand() -> None:
     """They are of everybody's words; what they stood for is read in full again."""
-    left = without((*turn("ben"), *turn("ada", SUMMARY)), "person:ben")
+    left = journal_without((*turn("ben"), *turn("ada", SUMMARY)), "person:ben")
     assert left == turn("ada")
 
 
 def test_a_journal_without_them_is_left_as_it_is() -> None:
     """Nothing has to be written, a summary included."""
-    assert without((*turn("ada", SUMMARY), NOTE), "person:ben") is None
-    assert without((), "person:ben") is None
+    assert journal_without((*turn("ada", SUMMARY), NOTE), "person:ben") is None
+    assert journal_without((), "person:ben") is None

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.codec import decode, encode
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.store import Put, Row, RowKind, Rows, Write
+from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
@@ -46,9 +46,19 @@ class Said(Value):
     writes: tuple[Write, ...] = ()
 
 
+WISHES = Table(
+    kind=RowKind.FORGETTING,
+    owner="inbound",
+    codec=json_codec(Wish),
+    columns=frozenset({Column.STATE, Column.DUE_AT}),
+    keeps=Stays(until="it is carried out, or nobody repeated it in time"),
+    words=Words.PERSON,
+)
+
+
 def wish_of(row: Row) -> Wish:
     """Read a wish's row."""
-    return decode(Wish, row.body)
+    return WISHES.of(row)
 
 
 class ForgetCommand:
@@ -106,10 +116,9 @@ class ForgetCommand:
 
 
 def _put(wish: Wish, state: str, version: int) -> Put:
-    return Put(
-        kind=RowKind.FORGETTING,
-        key=wish.by.id,
-        body=encode(wish),
+    return WISHES.put(
+        wish.by.id,
+        wish,
         state=state,
         expect=version,
     )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from zeroclaw.clock import Clock, Ids
-from zeroclaw.codec import decode
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal, chosen_name
 from zeroclaw.errors import Conflict
@@ -18,7 +17,7 @@ from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
 from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.wording import MOST_NUMBERS
-from zeroclaw.inbound.conversations import Conversation, Found
+from zeroclaw.inbound.conversations import CONVERSATIONS, Found
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
@@ -191,7 +190,7 @@ class GrantCommands:
         row = await self._store.get(RowKind.CONVERSATION, conversation)
         if row is None:
             return catalogue.GRANT_ELSEWHERE.to(language, conversation=conversation)
-        address = decode(Conversation, row.body).address
+        address = CONVERSATIONS.of(row).address
         thread = f"/{address.thread}" if address.thread else ""
         chat = f"{address.channel}/{address.chat}{thread}"
         return catalogue.GRANT_IN_CHAT.to(language, chat=chat)

@@ -4,10 +4,9 @@ The choice is a row of its own, committed with the command; it beats the configu
 channel where that person is known by the same name.
 """
 
-from zeroclaw.codec import encode
 from zeroclaw.envelope import Principal
-from zeroclaw.inbound.identity import Chosen
-from zeroclaw.store import Put, RowKind, Write
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, Chosen
+from zeroclaw.store import Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES, NAMES, language_of
 from zeroclaw.value import Value
@@ -32,7 +31,7 @@ def choose(rest: str, principal: Principal) -> Reply:
         text = catalogue.LANGUAGES_SPOKEN.to(now, choices=choices, name=NAMES[now])
         return Reply(text=text)
     chosen = Chosen(person=principal.id, language=wanted)
-    put = Put(kind=RowKind.LANGUAGE, key=principal.id, body=encode(chosen))
+    put = LANGUAGE_CHOICES.put(principal.id, chosen)
     return Reply(
         text=catalogue.LANGUAGE_CHOSEN.to(wanted, name=NAMES[wanted]),
         writes=(put,),
