@@ -3,7 +3,8 @@
 #
 #   deploy/debian.sh run    bubblewrap, the sandbox of the shell tool, and what
 #                           the local model is linked against
-#   deploy/debian.sh dev    that, the browser that the page tests drive, and as
+#   deploy/debian.sh dev    that, the browser that the page tests drive, the
+#                           library that knows the numbers of system calls, and as
 #                           root what makes the empty machine of the README's test
 #
 # Installs when it is root and apt-get is there. Otherwise it prints one line and
@@ -24,6 +25,7 @@ file() { # any of the paths
 need bubblewrap "$(program bwrap)"
 need libgomp1 "$(file /usr/lib/*/libgomp.so.1 /usr/lib*/libgomp.so.1)"
 if [ "${1:-}" = dev ]; then
+    need libseccomp2 "$(file /usr/lib/*/libseccomp.so.2 /usr/lib*/libseccomp.so.2)"
     need chromium "$(program chromium)"
     need fonts-dejavu-core "$(file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf)"
     [ "$(id -u)" != 0 ] || need debootstrap "$(program debootstrap)"

@@ -13,6 +13,7 @@ import shutil
 import socket
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -111,6 +112,11 @@ REQUIREMENTS: dict[str, tuple[Callable[[], bool], str]] = {
     "debootstrap": (lambda: shutil.which("debootstrap") is not None, "apt-get install debootstrap"),
     "default port": (lambda: is_free(8420), "end what listens on 127.0.0.1:8420"),
     "git": (lambda: shutil.which("git") is not None, "apt-get install git"),
+    "keyring": (
+        lambda: os.uname().machine in {"x86_64", "aarch64"} and Path("/proc/keys").exists(),
+        "run the tests on a kernel with keyrings, on x86_64 or aarch64",
+    ),
+    "libseccomp": (lambda: find_library("seccomp") is not None, "apt-get install libseccomp2"),
     "llama": (lambda: find_spec("xllamacpp") is not None, "install the extra `local`"),
     "model": (lambda: model_file().is_file(), "python deploy/fetch_model.py"),
     "openssl": (lambda: shutil.which("openssl") is not None, "apt-get install openssl"),
