@@ -181,6 +181,7 @@ class World:
             log=self.facts,
             jitter=lambda: 1.0,
             shell_note="",
+            watched="",
         )
 
     def _read(self) -> Fresh:

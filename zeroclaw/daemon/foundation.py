@@ -16,7 +16,7 @@ from zeroclaw.daemon.live_config import LiveConfig
 from zeroclaw.daemon.tools import kept_in, open_tools
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys, open_keys
-from zeroclaw.host import places, plugins
+from zeroclaw.host import cgroups, places, plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Control
 from zeroclaw.host.ids import SystemIds
@@ -147,6 +147,7 @@ class Foundation(Value):
     log: ChannelLog
     jitter: Callable[[], float]
     shell_note: str
+    watched: str
 
 
 async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack) -> Foundation:
@@ -186,8 +187,12 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
     public = await _open_public(start, stack)
     provider = await asyncio.to_thread(open_provider, start, clock, ids)
     stack.push_async_callback(provider.aclose)
+    bounded = await asyncio.to_thread(cgroups.take_over)
+    watched = bounded.reason if isinstance(bounded, cgroups.NoSubtree) else ""
+    log("commands_bounded", by="a watch" if watched else "cgroups", why=watched)
     tools, shell_note = await open_tools(
         config,
+        subtree=None if isinstance(bounded, cgroups.NoSubtree) else bounded,
         kept=kept_in(store),
         shielded=_shielded(start.places),
         redact=start.checked.redactor.redact,
@@ -212,6 +217,7 @@ async def open_foundation(start: Start, openers: Openers, stack: AsyncExitStack)
         log=log,
         jitter=random.random,
         shell_note=shell_note,
+        watched=watched,
     )
 
 

@@ -260,6 +260,7 @@ class Daemon:
         return {
             "errors": told,
             "sandbox": self._foundation.shell_note,
+            "watched": self._foundation.watched,
             "model": model,
             "secrets": list(self._foundation.start.checked.held),
         }

@@ -7,8 +7,10 @@ from typing import cast
 from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
+from zeroclaw.host.cgroups import Subtree
 from zeroclaw.host.http import guarded_client
 from zeroclaw.host.protected import Protected
+from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
@@ -44,8 +46,11 @@ async def open_tools(
     version: str,
     stack: AsyncExitStack,
     result_chars: Callable[[], int] | None = None,
+    subtree: Subtree | None = None,
 ) -> tuple[dict[str, Tool], str]:
     """Return the tools by name, and why there is no shell; `stack` closes what they opened.
+
+    Commands get cgroups in `subtree`; None where this process has none to give.
 
     Raises:
         ConfigError: A tool of another package can't be opened.
@@ -61,6 +66,7 @@ async def open_tools(
             max_write_bytes=wanted.files.max_write_bytes,
             max_send_bytes=wanted.files.max_send_bytes,
             protected=shielded,
+            quota=Quota(wanted.shell.workspace_bytes),
         )
         found += files.tools(settings)
     tested: sandbox.Working | sandbox.Broken = NO_SANDBOX
@@ -68,7 +74,7 @@ async def open_tools(
         memory_bytes=wanted.shell.memory_bytes, workspace_bytes=wanted.shell.workspace_bytes
     )
     if wanted.shell.enabled or wanted.attachments.enabled:
-        tested = await sandbox.self_test(limits, network=wanted.shell.network)
+        tested = await sandbox.self_test(limits, network=wanted.shell.network, subtree=subtree)
     if wanted.shell.enabled:
         if isinstance(tested, sandbox.Broken):
             note = tested.reason
@@ -80,6 +86,7 @@ async def open_tools(
                 limits=limits,
                 protected=shielded,
                 without_sandbox=wanted.shell.without_sandbox,
+                subtree=subtree,
             )
         )
     if wanted.attachments.enabled:

@@ -1,8 +1,9 @@
 """Starts a program that can neither flood us nor outlive us.
 
 A child is born in a session and process group of its own and waits at a gate: it reads one line
-before it becomes the program, and by then its group has been recorded. Whatever happens to the
-daemon, the group can be found again and ended.
+before it becomes the program, and by then its group has been recorded and it is in its cgroup,
+where there is one (`cgroups`). Whatever happens to the daemon, the group can be found again and
+ended.
 
 `/proc` is described in proc(5); the start time is field 22 of `/proc/<pid>/stat`.
 """
@@ -19,8 +20,9 @@ from typing import Literal
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import seccomp
+from zeroclaw.host.cgroups import Closed, Group
 from zeroclaw.tool import Spawned
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 # The gate closes by end of file when the daemon dies first, and then nothing has run.
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@" </dev/null', "gate")
@@ -154,11 +156,12 @@ async def run(
     given: bytes | None = None,
     passed: tuple[int, ...] = (),
     watch: Watch | None = None,
+    group: Group | None = None,
 ) -> Ended:
     """Run a program to its end, or end it, with every process of its group.
 
     A program that leaves its process group (`setsid`) escapes, unless it runs in a sandbox, which
-    dies with its first process.
+    dies with its first process, or in a cgroup.
 
     Args:
         argv: The program, by its absolute path, and its arguments.
@@ -170,6 +173,7 @@ async def run(
         given: What it reads on its standard input, None for nothing.
         passed: Descriptors of ours that it gets, beside its input and output.
         watch: Called with its first process while it runs; what it says too much of ends it.
+        group: The cgroup that it runs in; closed when this returns, its caller closes it else.
 
     Raises:
         ToolFailed: It could not be started.
@@ -196,9 +200,9 @@ async def run(
     pgid = transport.get_pid()
     ending: Ending = "exited"
     why = ""
-    all_gone = False
+    closed = Closed(all_gone=False)
     try:
-        await spawned(await asyncio.to_thread(identify, pgid))
+        await spawned(await asyncio.to_thread(_admit, pgid, group))
         _open_gate(transport, given or b"")
         try:
             async with asyncio.timeout(timeout_s):
@@ -213,19 +217,23 @@ async def run(
         _kill(pgid)
         try:
             async with asyncio.timeout(CLEANING_S):
-                all_gone = await _clean_up(child, pgid)
-                if all_gone:
+                closed = await _clean_up(child, pgid, group)
+                if closed.all_gone:
                     await spawned(None)
         except TimeoutError:
-            all_gone = False  # its record stays, so the next start of the daemon ends it
+            closed = Closed(
+                all_gone=False
+            )  # its record stays: the next start of the daemon ends it
         finally:
             transport.close()
+    if ending == "exited" and closed.excess:
+        ending, why = "over_bounds", closed.excess
     status = transport.get_returncode()
     return Ended(
         ending=ending,
         status=-signal.SIGKILL if status is None else status,
         output=child.capture.taken(),
-        all_gone=all_gone,
+        all_gone=closed.all_gone,
         why=why,
     )
 
@@ -254,6 +262,17 @@ def identify(pgid: int) -> Spawned:
         message = "the program ended before it began"
         raise ToolFailed(message)
     return Spawned(pgid=pgid, start_ticks=seen.start_ticks, boot=_boot())
+
+
+def _admit(pgid: int, group: Group | None) -> Spawned:
+    """Name a group that waits at the gate, and put it in its cgroup."""
+    if group is not None:
+        try:
+            group.enter(pgid)
+        except OSError as error:
+            message = f"the program could not be put in a cgroup: {_reason(error)}"
+            raise ToolFailed(message) from error
+    return identify(pgid)
 
 
 def living(pgid: int) -> tuple[int, ...]:
@@ -343,17 +362,26 @@ def _leave_keyring() -> None:
         ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)
 
 
-async def _clean_up(child: _Child, pgid: int) -> bool:
+async def _clean_up(child: _Child, pgid: int, group: Group | None) -> Closed:
     """Wait for the end of the group, of the child and of its output, in this order."""
-    all_gone = await asyncio.to_thread(end_group, pgid)
-    if all_gone:
+    closed = await asyncio.to_thread(_end, pgid, group)
+    if closed.all_gone:
         await child.exited.wait()
     try:
         async with asyncio.timeout(_LAST_OUTPUT_S):
             await child.closed.wait()
     except TimeoutError:
-        return all_gone  # what was read until now is what there is
-    return all_gone
+        return closed  # what was read until now is what there is
+    return closed
+
+
+def _end(pgid: int, group: Group | None) -> Closed:
+    """End a process group, and what of its cgroup has left it."""
+    all_gone = end_group(pgid)
+    if group is None:
+        return Closed(all_gone=all_gone)
+    closed = group.close()
+    return replace(closed, all_gone=all_gone and closed.all_gone)
 
 
 def _open_gate(transport: asyncio.SubprocessTransport, given: bytes) -> None:

@@ -5,8 +5,9 @@ file of ours, no other process, no network unless granted, no environment of our
 workspace keeps under a name of secrets before it starts is masked (`secret_names`); what it makes
 itself is its own until it ends. It has no
 capabilities and can't get any, and no system call that only an attacker needs (`seccomp`). What it
-uses is bounded for all of its processes together (`usage`). When its first process ends, all of it
-ends.
+uses is bounded for all of its processes together: by the kernel, where the daemon has cgroups to
+give (`cgroups`), else by limits of each process and a watch (`usage`). When its first process ends,
+all of it ends.
 
 It never runs as root, for to root the kernel gives what no namespace takes away. A daemon that is
 root lays out what the command is to see in a place that everybody may enter, becomes the user
@@ -22,11 +23,13 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import processes, seccomp, usage
+from zeroclaw.host.cgroups import Group, Subtree, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
 from zeroclaw.host.protected import Found
 from zeroclaw.host.usage import Held, Meter
@@ -88,6 +91,7 @@ class System(Value):
         directories: Names at the root that are directories here.
         masked: What the kernel tells every user of a machine, and no command needs.
         setpriv: Where the daemon is root, the absolute path of what makes it nobody; else empty.
+        subtree: Where each command gets a cgroup; None where the daemon has none to give.
     """
 
     bwrap: str
@@ -96,6 +100,7 @@ class System(Value):
     directories: tuple[str, ...]
     masked: tuple[str, ...] = ()
     setpriv: str = ""
+    subtree: Subtree | None = None
 
 
 class Box(Value):
@@ -230,22 +235,24 @@ async def run(
             raise ToolFailed(message)
         limits, why = _room(box.limits, held)
         box = replace(box, found=(*box.found, *held.secrets), limits=limits)
-        meter = _meter(limits, workspace, held)
-    filter_at = await asyncio.to_thread(_filter)
-    try:
-        ended = await processes.run(
-            box_argv(system, box, argv, filter_at=filter_at),
-            directory=Path("/"),
-            environment=ENVIRONMENT,
-            timeout_s=timeout_s,
-            caps=caps,
-            spawned=spawned,
-            given=given,
-            passed=(filter_at,),
-            watch=meter,
-        )
-    finally:
-        os.close(filter_at)
+        meter = _meter(limits, workspace, held, watches_memory=system.subtree is None)
+    async with _group(system.subtree, box.limits) as group:
+        filter_at = await asyncio.to_thread(_filter)
+        try:
+            ended = await processes.run(
+                box_argv(system, box, argv, filter_at=filter_at),
+                directory=Path("/"),
+                environment=ENVIRONMENT,
+                timeout_s=timeout_s,
+                caps=caps,
+                spawned=spawned,
+                given=given,
+                passed=(filter_at,),
+                watch=meter,
+                group=group,
+            )
+        finally:
+            os.close(filter_at)
     return replace(ended, why=ended.why or why)
 
 
@@ -258,43 +265,84 @@ async def run_bare(
     timeout_s: float,
     caps: OutputCaps,
     spawned: Recorder,
+    subtree: Subtree | None = None,
 ) -> Ended:
-    """Run a command without a sandbox, watched as in one; where prlimit is there, limited.
+    """Run a command without a sandbox, bounded as in one; where prlimit is there, limited.
 
-    Who leaves its process group as well as its parent (`setsid`, twice) is not found by the watch,
-    and nothing masks what the workspace or this machine keeps.
+    Nothing masks what the workspace or this machine keeps. Without a cgroup the watch does not find
+    a process that leaves its process group as well as its parent (`setsid`, twice); from a cgroup a
+    command of the daemon's own user can move away.
 
     Raises:
         ToolFailed: It could not be started, or the workspace holds more than could be counted.
     """
     held = await asyncio.to_thread(usage.look_through, workspace)
     limits, why = _room(limits, held)
-    ended = await processes.run(
-        bare_argv(prlimit, limits, command),
-        directory=workspace,
-        environment=ENVIRONMENT,
-        timeout_s=timeout_s,
-        caps=caps,
-        spawned=spawned,
-        watch=_meter(limits, workspace, held, most_processes=limits.processes),
-    )
+    async with _group(subtree, limits) as group:
+        ended = await processes.run(
+            bare_argv(prlimit, limits, command),
+            directory=workspace,
+            environment=ENVIRONMENT,
+            timeout_s=timeout_s,
+            caps=caps,
+            spawned=spawned,
+            watch=_meter(
+                limits,
+                workspace,
+                held,
+                watches_memory=subtree is None,
+                most_processes=limits.processes,
+            ),
+            group=group,
+        )
     return replace(ended, why=ended.why or why)
 
 
+@asynccontextmanager
+async def _group(subtree: Subtree | None, limits: Limits) -> AsyncGenerator[Group | None]:
+    """Make the cgroup of one command, and see that it goes; None where there can be none."""
+    if subtree is None:
+        yield None
+        return
+    bounds = {"memory_bytes": limits.memory_bytes, "processes": limits.processes}
+    try:
+        group = await asyncio.to_thread(open_group, subtree, **bounds)
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        message = f"the command can't have a cgroup: {why}"
+        raise ToolFailed(message) from error
+    try:
+        yield group
+    finally:
+        await asyncio.to_thread(group.close)
+
+
 def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
-    """Return what a command may use in a workspace, and why that is less, empty for nothing."""
+    """Return what a command may use in a workspace, and why that is less, empty for nothing.
+
+    No file may become larger than what is left: the watch sees that too late. One that is larger
+    already may be written within.
+    """
     why = held.excess(limits.workspace_bytes)
     if not held.is_whole:
         message = f"{why}: nothing can run in it before somebody clears it by hand"
         raise ToolFailed(message)
-    return (replace(limits, file_bytes=0) if why else limits), why
+    left_bytes = limits.workspace_bytes - held.bytes_
+    most_bytes = max(left_bytes - left_bytes % usage.BLOCK_BYTES, held.largest_bytes)
+    most_bytes = 0 if why else min(limits.file_bytes, most_bytes)
+    return replace(limits, file_bytes=most_bytes), why
 
 
 def _meter(
-    limits: Limits, workspace: Path, held: Held, *, most_processes: int | None = None
+    limits: Limits,
+    workspace: Path,
+    held: Held,
+    *,
+    watches_memory: bool,
+    most_processes: int | None = None,
 ) -> Meter:
     return Meter(
-        memory_bytes=limits.memory_bytes,
+        memory_bytes=limits.memory_bytes if watches_memory else None,
         most_bytes=limits.workspace_bytes,
         workspace=workspace,
         held=held,
@@ -340,7 +388,7 @@ def find_program(name: str) -> str | None:
     return shutil.which(name, path=ENVIRONMENT["PATH"])
 
 
-def look_around() -> System | Broken:
+def look_around(subtree: Subtree | None = None) -> System | Broken:
     """See what this machine has for a sandbox; blocks, so call it in a thread."""
     bwrap, prlimit = find_program("bwrap"), find_program("prlimit")
     if bwrap is None:
@@ -360,6 +408,7 @@ def look_around() -> System | Broken:
         directories=tuple(plain),
         masked=tuple(path for path in _TOLD_TO_ALL if Path(path).exists()),
         setpriv=setpriv,
+        subtree=subtree,
     )
 
 
@@ -379,17 +428,20 @@ echo "E"
 """
 
 
-async def self_test(limits: Limits | None = None, *, network: bool = False) -> Working | Broken:
+async def self_test(
+    limits: Limits | None = None, *, network: bool = False, subtree: Subtree | None = None
+) -> Working | Broken:
     """Run one command with the production command line and look at what it could do.
 
     Args:
         limits: As production will use them.
         network: Whether production will grant the network.
+        subtree: Where production will make cgroups.
 
     Returns:
         `Broken` for everything it finds; it raises nothing for what it finds.
     """
-    system = await asyncio.to_thread(look_around)
+    system = await asyncio.to_thread(look_around, subtree)
     if isinstance(system, Broken):
         return system
     place = await asyncio.to_thread(_make_place)

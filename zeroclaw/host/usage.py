@@ -2,12 +2,15 @@
 
 The walk that counts what a workspace holds also finds the places in it that keep secrets.
 
-The kernel bounds each process by itself (setrlimit(2)), so one with many could have many times as
-much. Looked at while it runs, several times a second, from proc(5); blocking, so called in threads.
+Without a cgroup (`cgroups`) the kernel bounds each process by itself (setrlimit(2)), so a command
+with many could have many times as much: the watch counts memory several times a second, from
+proc(5). It counts the workspace in any case, for no cgroup bounds that. Blocking, so called in
+threads.
 """
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +28,11 @@ _COUNTED_ENTRIES = 2 * MOST_ENTRIES  # room to see how far beyond, and whether i
 SPARE_BYTES = 268_435_456
 """What stays free on the disk of a workspace, whoever fills it."""
 
+GRANT_BYTES = 67_108_864
+"""How much tools may write into a workspace before it is counted again."""
+BLOCK_BYTES = 4_096
+"""What a name takes, and a file is rounded up to: the usual block of a file system."""
+_MOST_GRANTS = 1_000
 _ENTRIES_A_CALL = 10_000  # a full workspace is looked through less often than a small one
 _BLOCK = 512  # of `st_blocks`, stat(2)
 _KB = 1_024  # of proc(5)
@@ -40,6 +48,7 @@ class Held(Value):
         is_whole: All of it was counted; else there is far too much, or some lies deeper than
             `MOST_DEPTH`.
         is_disk_full: Its disk has less than `SPARE_BYTES` left.
+        largest_bytes: Size of its largest file, holes included.
         secrets: The outermost places that keep secrets by their names, up to one more than
             `MOST_SECRETS`. A link is none: what it leads to goes by its own name.
     """
@@ -48,6 +57,7 @@ class Held(Value):
     entries: int
     is_whole: bool
     is_disk_full: bool = False
+    largest_bytes: int = 0
     secrets: tuple[Found, ...] = ()
 
     def excess(self, most_bytes: int, most_entries: int = MOST_ENTRIES) -> str:
@@ -62,6 +72,64 @@ class Held(Value):
         return "the disk of the workspace is nearly full" if self.is_disk_full else ""
 
 
+class Quota:
+    """Keeps what tools write into workspaces within what each may hold; for any thread.
+
+    Counting a workspace takes long where it holds much, so each count grants an allowance, and the
+    next one comes when that is spent. What a command writes meanwhile is not in it: a workspace can
+    hold up to `GRANT_BYTES` more than it may.
+    """
+
+    def __init__(self, most_bytes: int = 2_147_483_648) -> None:
+        """Let each workspace hold so much."""
+        self._most_bytes = most_bytes
+        self._granted: dict[Path, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def spend(self, workspace: Path, *, new_bytes: int, new_entries: int) -> None:
+        """Count what is about to be written; blocks.
+
+        Args:
+            workspace: Its real path.
+            new_bytes: How much more the workspace will hold then; 0 or less is always allowed.
+            new_entries: How many files and directories will be made.
+
+        Raises:
+            ToolFailed: There is no room for it.
+        """
+        if new_bytes <= 0 and not new_entries:
+            return
+        cost = max(new_bytes, 0) + new_entries * BLOCK_BYTES
+        if self._take(workspace, cost, new_entries):
+            return
+        held = look_through(workspace)
+        if why := held.excess(self._most_bytes):
+            message = f"{why}: remove something first"
+            raise ToolFailed(message)
+        left_bytes = self._most_bytes - held.bytes_
+        left_entries = MOST_ENTRIES - held.entries
+        if cost > left_bytes or new_entries > left_entries:
+            message = (
+                f"the workspace has no room for it: {max(left_bytes, 0):,} of its"
+                f" {self._most_bytes:,} bytes and {left_entries:,} of its {MOST_ENTRIES:,} files"
+                " are left"
+            )
+            raise ToolFailed(message)
+        with self._lock:
+            if len(self._granted) >= _MOST_GRANTS:
+                self._granted.clear()  # each is counted anew
+            self._granted[workspace] = (max(cost, min(left_bytes, GRANT_BYTES)), left_entries)
+        self._take(workspace, cost, new_entries)
+
+    def _take(self, workspace: Path, cost: int, entries: int) -> bool:
+        with self._lock:
+            left_bytes, left_entries = self._granted.get(workspace, (0, 0))
+            if cost > left_bytes or entries > left_entries:
+                return False
+            self._granted[workspace] = (left_bytes - cost, left_entries - entries)
+            return True
+
+
 class Meter:
     """Watches one command; what it uses too much of ends it.
 
@@ -71,15 +139,15 @@ class Meter:
     def __init__(
         self,
         *,
-        memory_bytes: int,
         most_bytes: int,
         workspace: Path,
         held: Held,
+        memory_bytes: int | None = None,
         most_processes: int | None = None,
     ) -> None:
-        """Watch the memory, a workspace that held so much before, and how many run.
+        """Watch a workspace that held so much before, the memory, and how many run.
 
-        `most_processes` is for where the kernel does not bound them: None where it does.
+        `memory_bytes` and `most_processes` are None where the kernel bounds them.
         """
         self._memory_bytes = memory_bytes
         self._most_processes = most_processes
@@ -90,14 +158,8 @@ class Meter:
 
     def __call__(self, pid: int) -> str:
         """Return what a command, by its first process, uses too much of; empty for nothing."""
-        pids = processes.tree(pid)
-        if self._most_processes is not None:
-            # Who lost a parent stays in the group, and is the child of nobody here.
-            pids = tuple({*pids, *processes.living(pid)})
-            if len(pids) > self._most_processes:
-                return f"more than {self._most_processes} of its processes ran at once"
-        if memory_bytes(pids) > self._memory_bytes:
-            return f"its processes together used more than {self._memory_bytes:,} bytes of memory"
+        if why := self._running(pid):
+            return why
         self._calls_to_look -= 1
         if self._calls_to_look > 0:
             return ""
@@ -106,6 +168,19 @@ class Meter:
         return replace(held, is_disk_full=held.is_disk_full and not self._was_full).excess(
             *self._most
         )
+
+    def _running(self, pid: int) -> str:
+        if self._memory_bytes is None:
+            return ""
+        pids = processes.tree(pid)
+        if self._most_processes is not None:
+            # Who lost a parent stays in the group, and is the child of nobody here.
+            pids = tuple({*pids, *processes.living(pid)})
+            if len(pids) > self._most_processes:
+                return f"more than {self._most_processes} of its processes ran at once"
+        if memory_bytes(pids) > self._memory_bytes:
+            return f"its processes together used more than {self._memory_bytes:,} bytes of memory"
+        return ""
 
 
 def memory_bytes(pids: tuple[int, ...]) -> int:
@@ -164,6 +239,7 @@ def look_through(
         entries=counted.entries,
         is_whole=counted.is_whole,
         is_disk_full=disk.f_bavail * disk.f_frsize < SPARE_BYTES,
+        largest_bytes=counted.largest_bytes,
         secrets=tuple(counted.secrets),
     )
 
@@ -178,7 +254,7 @@ class _Counted:
         self._linked: set[int] = set()
         self._device = device
         self._looked = 0
-        self.bytes_ = self.entries = 0
+        self.bytes_ = self.entries = self.largest_bytes = 0
         self.is_whole = True
         self.secrets: list[Found] = []
 
@@ -225,6 +301,8 @@ class _Counted:
                 return
             self._linked.add(found.st_ino)
         self.bytes_ += found.st_blocks * _BLOCK
+        if stat.S_ISREG(found.st_mode):
+            self.largest_bytes = max(self.largest_bytes, found.st_size)
 
     def _give(self, name: str, directory: int) -> None:
         try:

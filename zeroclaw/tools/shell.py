@@ -15,6 +15,7 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
+from zeroclaw.host.cgroups import Subtree
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
 from zeroclaw.host.protected import Protected, find, rules
 from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
@@ -57,6 +58,7 @@ class ShellSettings(Value):
             command starts isn't protected from being made by it.
         without_sandbox: `off` offers no shell without a sandbox; `ask` runs commands as the
             daemon's own user, each asked about.
+        subtree: Where a command without a sandbox gets a cgroup; None for nowhere.
     """
 
     sandbox: Working | Broken
@@ -67,6 +69,7 @@ class ShellSettings(Value):
     caps: OutputCaps = field(default_factory=OutputCaps)
     protected: Protected = field(default_factory=Protected)
     without_sandbox: Literal["off", "ask"] = "off"
+    subtree: Subtree | None = None
 
 
 class ShellArguments(ToolArguments):
@@ -151,6 +154,7 @@ class Shell:
                 timeout_s=parsed.timeout_s,
                 caps=settings.caps,
                 spawned=context.spawned,
+                subtree=settings.subtree,
             )
         by = rules(settings.protected, workspace)
         if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):

@@ -180,6 +180,20 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "none is switched on, so nobody can write to the bot; set `enabled = true` for one",
     ),
     ("sandbox", replace(WELL, sandbox=None), "ok", "not needed: no shell, no reading of files"),
+    ("sandbox", with_daemon(), "ok", "keeps its word"),
+    (
+        "sandbox",
+        with_daemon(watched=""),
+        "ok",
+        "keeps its word; each command is bounded by a cgroup of its own",
+    ),
+    (
+        "sandbox",
+        with_daemon(watched="other programs share its cgroup"),
+        "ok",
+        "keeps its word; each command is bounded by limits of its processes and a watch: "
+        "other programs share its cgroup",
+    ),
     ("sandbox", replace(WELL, sandbox="no bwrap: get it"), "warn", "none: no bwrap: get it"),
     (
         "sandbox",

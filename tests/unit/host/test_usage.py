@@ -1,6 +1,7 @@
 """What a command uses: counted where it can't hide, and given away where it has to be."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host import usage
-from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, Held, Meter, look_through
+from zeroclaw.host.usage import MOST_DEPTH, MOST_ENTRIES, Held, Meter, Quota, look_through
 
 EMPTY = Held(bytes_=0, entries=0, is_whole=True)
 
@@ -169,3 +170,86 @@ def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[st
     assert set(owners.values()) == {65_533}
     assert workspace.stat().st_uid == 65_533
     assert outside.stat().st_uid == 0
+
+
+# --- what tools write ----------------------------------------------------------------------------
+
+
+def test_a_workspace_is_counted_once_an_allowance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting costs as much as there is, so not each write counts."""
+    looks: list[Path] = []
+
+    def look(workspace: Path) -> Held:
+        looks.append(workspace)
+        return Held(bytes_=100_000, entries=10, is_whole=True)
+
+    monkeypatch.setattr(usage, "look_through", look)
+    monkeypatch.setattr(usage, "GRANT_BYTES", 20_000)
+    quota = Quota(most_bytes=10**9)
+    for _ in range(10):
+        quota.spend(tmp_path, new_bytes=5_000, new_entries=0)
+    assert looks == [tmp_path] * 3  # 4, 4 and 2 of them
+    quota.spend(tmp_path, new_bytes=50_000, new_entries=0)  # more than one grant, and there is room
+    quota.spend(tmp_path / "other", new_bytes=1, new_entries=0)
+    assert looks[3:] == [tmp_path, tmp_path / "other"]
+
+
+@pytest.mark.parametrize(
+    ("held", "new", "refusal"),
+    [
+        (Held(bytes_=60_000, entries=1, is_whole=True), (40_001, 0), "40,000 of its 100,000 bytes"),
+        (Held(bytes_=97_000, entries=1, is_whole=True), (0, 1), "3,000 of its 100,000 bytes"),
+        (Held(bytes_=100_001, entries=1, is_whole=True), (1, 0), "holds more than its 100,000"),
+        (Held(bytes_=0, entries=MOST_ENTRIES - 1, is_whole=True), (0, 2), "1 of its 200,000 files"),
+        (Held(bytes_=0, entries=1, is_whole=False), (1, 0), "nested deeper"),
+        (Held(bytes_=0, entries=1, is_whole=True, is_disk_full=True), (1, 0), "nearly full"),
+    ],
+)
+def test_what_has_no_room_is_refused(
+    monkeypatch: pytest.MonkeyPatch, held: Held, new: tuple[int, int], refusal: str
+) -> None:
+    """By bytes, by the block that a name takes, by names, and by the disk; to shrink is free."""
+
+    def look(_: Path) -> Held:
+        return held
+
+    monkeypatch.setattr(usage, "look_through", look)
+    quota = Quota(most_bytes=100_000)
+    with pytest.raises(ToolFailed, match=refusal):
+        quota.spend(Path("/w"), new_bytes=new[0], new_entries=new[1])
+    quota.spend(Path("/w"), new_bytes=0, new_entries=0)
+    quota.spend(Path("/w"), new_bytes=-5, new_entries=0)
+
+
+def test_allowances_are_remembered_of_so_many_workspaces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each conversation of years would stay in memory."""
+    looks: list[Path] = []
+
+    def look(workspace: Path) -> Held:
+        looks.append(workspace)
+        return EMPTY
+
+    monkeypatch.setattr(usage, "look_through", look)
+    monkeypatch.setattr(usage, "_MOST_GRANTS", 2)
+    quota = Quota()
+    for name in ("a", "b", "c", "a"):
+        quota.spend(tmp_path / name, new_bytes=1, new_entries=0)
+    assert len(looks) == 4
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(writes=st.lists(st.integers(0, 30_000), max_size=20))
+def test_what_tools_write_never_exceeds_a_quota(tmp_path: Path, writes: list[int]) -> None:
+    """Whatever they write, in whatever order: what the next count finds is within it."""
+    workspace = tmp_path / str(len(list(tmp_path.iterdir())))
+    workspace.mkdir()
+    quota = Quota(most_bytes=100_000)
+    for number, size in enumerate(writes):
+        with suppress(ToolFailed):
+            quota.spend(workspace, new_bytes=size, new_entries=1)
+            (workspace / str(number)).write_bytes(b"x" * size)
+    assert look_through(workspace).bytes_ <= 100_000

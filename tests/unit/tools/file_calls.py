@@ -18,14 +18,21 @@ SETTINGS = FilesSettings(
 )
 
 
-def tool(name: str) -> Tool:
-    [found] = [one for one in tools(SETTINGS) if one.spec.name == name]
+def tool(name: str, settings: FilesSettings = SETTINGS) -> Tool:
+    [found] = [one for one in tools(settings) if one.spec.name == name]
     return found
 
 
 async def call(workspace: Path, name: str, **arguments: object) -> str:
     """Check and run, as the gate does."""
-    one = tool(name)
+    return await call_with(SETTINGS, workspace, name, **arguments)
+
+
+async def call_with(
+    settings: FilesSettings, workspace: Path, name: str, **arguments: object
+) -> str:
+    """The same, with other settings."""
+    one = tool(name, settings)
     return (await one.run(one.check(arguments), tool_context(workspace))).text
 
 

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.tools.file_calls import SETTINGS, call, resources
+from tests.unit.tools.file_calls import SETTINGS, call, call_with, resources
 from zeroclaw.errors import ToolFailed
+from zeroclaw.host.usage import Quota
 from zeroclaw.redact import MARKER
+from zeroclaw.tools.files import FilesSettings
 from zeroclaw.tools.files.place import Place
+from zeroclaw.value import replace
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -123,6 +126,54 @@ async def test_a_file_that_would_be_too_large_is_not_written(workspace: Path) ->
     (workspace / "large").write_bytes(b"x" * 1001)
     with pytest.raises(ToolFailed, match="is larger than 1,000 bytes"):
         await call(workspace, "edit_file", path="large", old_text="x", new_text="y")
+
+
+def names_in(workspace: Path) -> list[str]:
+    return sorted(place.name for place in workspace.iterdir())
+
+
+def quota_of(most_bytes: int) -> FilesSettings:
+    return replace(SETTINGS, max_write_bytes=100_000, quota=Quota(most_bytes))
+
+
+async def test_what_tools_write_counts_against_the_quota_of_the_workspace(workspace: Path) -> None:
+    """As what commands write: new files, longer ones, and files that an edit makes longer."""
+    settings = quota_of(100_000)
+    for name in ("a", "b"):
+        await call_with(settings, workspace, "write_file", path=name, content=name * 40_000)
+    with pytest.raises(ToolFailed, match="the workspace has no room for it: 18,080 of its 100,000"):
+        await call_with(settings, workspace, "write_file", path="c", content="c" * 40_000)
+    with pytest.raises(ToolFailed, match="the workspace has no room for it"):
+        await call_with(settings, workspace, "write_file", path="b", content="c" * 80_000)
+    await call_with(settings, workspace, "write_file", path="b", content=f"here{'c' * 39_990}")
+    with pytest.raises(ToolFailed, match="the workspace has no room for it"):
+        await call_with(
+            settings, workspace, "edit_file", path="b", old_text="here", new_text="x" * 30_000
+        )
+    assert names_in(workspace) == ["a", "b"]
+    assert (workspace / "b").read_text() == f"here{'c' * 39_990}"
+
+
+async def test_a_full_workspace_takes_what_makes_it_smaller(workspace: Path) -> None:
+    """A shorter file in place of a longer one, unless the longer one stays by another name."""
+    settings = quota_of(10_000)
+    (workspace / "a").write_bytes(b"x" * 50_000)
+    await call_with(settings, workspace, "edit_file", path="a", old_text="x" * 50_000, new_text="y")
+    (workspace / "a").write_bytes(b"x" * 50_000)
+    (workspace / "b").hardlink_to(workspace / "a")
+    with pytest.raises(ToolFailed, match="holds more than its 10,000 bytes: remove something"):
+        await call_with(settings, workspace, "write_file", path="a", content="x" * 40_000)
+    (workspace / "b").unlink()
+    await call_with(settings, workspace, "write_file", path="a", content="x" * 40_000)
+
+
+async def test_directories_that_are_made_on_the_way_count_as_well(workspace: Path) -> None:
+    """Each takes a block; and none lies so deep that nobody could count what is in it."""
+    with pytest.raises(ToolFailed, match="no room for it"):
+        await call_with(quota_of(10_000), workspace, "write_file", path="a/b/c", content="")
+    with pytest.raises(ToolFailed, match="more than 64 directories"):
+        await call(workspace, "write_file", path="a/" * 64 + "b", content="")
+    assert names_in(workspace) == []
 
 
 async def test_a_full_disk_leaves_the_old_file(workspace: Path) -> None:

@@ -633,7 +633,7 @@ async def test_memory_is_bounded_for_all_processes_together(workspace: Path, pro
     [
         ("for n in $(seq 9); do head -c 4000000 /dev/zero > $n; done", "more than its 20,000,000"),
         (
-            "mkdir d; head -c 30000000 /dev/zero > d/x; chmod 0 d",
+            "mkdir d; head -c 15000000 /dev/zero > d/x; cp d/x d/y; chmod 0 d",
             "more than its 20,000,000",
         ),
         ("for n in $(seq 70); do mkdir d; cd d; done", "directories nested deeper than 64"),
@@ -667,8 +667,26 @@ async def test_in_a_full_workspace_files_can_only_be_removed(workspace: Path) ->
     assert "files could only be removed, as the workspace holds more than" in full.text
     removed = await call(workspace, "rm big; truncate -s 1G holes", limits=SMALL_LIMITS)
     assert "only be removed" in removed.text
-    again = await call(workspace, "truncate -s 200M holes; cat new; echo x", limits=SMALL_LIMITS)
+    again = await call(workspace, "truncate -s 15M holes; cat new; echo x", limits=SMALL_LIMITS)
     assert again.text == "exit code 0\nx\n"
+
+
+@boxed
+async def test_no_file_gets_larger_than_what_the_workspace_has_left(workspace: Path) -> None:
+    """The watch would see it too late."""
+    await asyncio.to_thread((workspace / "big").write_bytes, b"x" * 8_000_000)
+    fill = "head -c 90000000 /dev/zero > new; wc -c < new"
+    more = await call(workspace, fill, limits=SMALL_LIMITS)
+    assert 11_900_000 < int(more.text.splitlines()[-1]) <= 12_000_000
+
+
+@boxed
+async def test_a_large_file_may_be_written_within_where_little_is_left(workspace: Path) -> None:
+    """A database in place, say: it takes no more room than it has."""
+    await asyncio.to_thread((workspace / "big").write_bytes, b"x" * 15_000_000)
+    within = "dd if=/dev/zero of=big bs=1M seek=10 count=1 conv=notrunc status=none && echo done"
+    output = await call(workspace, within, limits=SMALL_LIMITS)
+    assert output.text == "exit code 0\ndone\n"
 
 
 @pytest.mark.slow

@@ -216,7 +216,19 @@ def _sandbox(facts: Facts) -> Iterator[Line]:
     elif facts.sandbox:
         yield _warn("sandbox", f"none: {facts.sandbox}")
     else:
-        yield _ok("sandbox", "keeps its word")
+        yield _ok("sandbox", f"keeps its word{_bounds(facts)}")
+
+
+def _bounds(facts: Facts) -> str:
+    """Say which bound the running daemon puts on a command's memory and processes."""
+    watched = facts.daemon.watched if isinstance(facts.daemon, DaemonSeen) else None
+    match watched:
+        case None:
+            return ""
+        case "":
+            return "; each command is bounded by a cgroup of its own"
+        case why:
+            return f"; each command is bounded by limits of its processes and a watch: {why}"
 
 
 def _user(facts: Facts) -> Iterator[Line]:

@@ -96,6 +96,8 @@ class DaemonSeen(Value):
         version: Its own, which may be older than the one installed.
         channels: By what it serves.
         sandbox: Why it has no shell; empty when it has one, or none was asked for.
+        watched: Why a watch bounds its commands, empty where cgroups do; None when it is too old
+            to tell.
         troubles: The newest last; None when it is too old to tell.
         secrets: The key paths of those that it has.
         model: What the model failed with last; None when it answered since, or was not asked.
@@ -104,6 +106,7 @@ class DaemonSeen(Value):
     version: str
     channels: tuple[ChannelSeen, ...] = ()
     sandbox: str = ""
+    watched: str | None = None
     troubles: tuple[Trouble, ...] | None = ()
     model: ModelSeen | None = None
     secrets: frozenset[str] = frozenset()

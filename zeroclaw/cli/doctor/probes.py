@@ -190,6 +190,7 @@ async def _daemon(data: Path) -> DaemonSeen | str:
             _channel(name, table(one)) for name, one in sorted(table(told.get("channels")).items())
         ),
         sandbox="" if more is None else str(more.get("sandbox", "")),
+        watched=_watched(more),
         troubles=None if more is None else tuple(_troubles(more.get("errors"))),
         model=None if more is None else _model(table(more.get("model"))),
         secrets=frozenset() if more is None else frozenset(texts(more.get("secrets"))),
@@ -306,6 +307,11 @@ async def _account(part: ChannelPart, checked: CheckedConfig) -> AccountSeen:
         line = said.line.removeprefix(f"`{part.name}`: ")  # which is told beside it
         return AccountSeen(channel=part.name, fault=checked.redactor.redact(line))
     return AccountSeen(channel=part.name, told=checked.redactor.redact(said))
+
+
+def _watched(more: Mapping[str, object] | None) -> str | None:
+    found = None if more is None else more.get("watched")
+    return found if isinstance(found, str) else None
 
 
 async def _sandbox(tools: ToolsSettings) -> str | None:

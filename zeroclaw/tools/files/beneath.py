@@ -92,6 +92,21 @@ def resolve(workspace: Path, parts: Parts) -> Path:
     return workspace.joinpath(*parts)
 
 
+def missing_parts(workspace: Path, parts: Parts) -> tuple[Parts, os.stat_result | None]:
+    """Return the names of a path that do not exist yet, and what stands at its end.
+
+    Only an estimate of what making the path costs: whoever makes it looks again, name by name.
+    """
+    for depth in range(1, len(parts) + 1):
+        try:
+            seen = workspace.joinpath(*parts[:depth]).lstat()
+        except OSError:
+            return parts[depth - 1 :], None
+        if depth == len(parts):
+            return (), seen
+    return (), None
+
+
 @contextmanager
 def opened_directory(workspace: Path, parts: Parts, *, make: bool = False) -> Generator[int]:
     """Open a directory; the descriptor closes with the block.

@@ -7,11 +7,13 @@ from pydantic import Field
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import is_masked, is_read_only
+from zeroclaw.host.usage import MOST_DEPTH
 from zeroclaw.redact import holds_marker
 from zeroclaw.tool import ToolOutput
 from zeroclaw.tools import ToolArguments, counted, described, is_binary, quoted, readable
 from zeroclaw.tools.files.beneath import (
     Parts,
+    missing_parts,
     open_at,
     opened_directory,
     opened_file,
@@ -70,6 +72,8 @@ def write_file(arguments: WriteArguments, place: Place) -> ToolOutput:
     parts = writable_parts(arguments.path, place)
     _refuse_markers(arguments.content)
     data = _encoded(arguments.content, place)
+    missing, replaced = missing_parts(place.workspace, parts)
+    _demand_room(place, data, replaced, new_entries=len(missing))
     with opened_directory(place.workspace, parts[:-1], make=True) as directory:
         before = stat_at(directory, parts)
         if before is not None:
@@ -97,6 +101,7 @@ def edit_file(arguments: EditArguments, place: Place) -> ToolOutput:
         if found != 1:
             raise _not_once(found, text, arguments, parts)
         new = _encoded(text.replace(arguments.old_text, arguments.new_text), place)
+        _demand_room(place, new, before, new_entries=0)
         place.go_on()
         replace_at(directory, parts, new, replaces=before)
     line = text[: text.index(arguments.old_text)].count("\n") + 1
@@ -121,6 +126,9 @@ def writable_parts(path: str, place: Place) -> Parts:
         raise ToolFailed(message)
     if is_read_only(parts, place.rules):
         message = f"{shown(parts)} is protected and can't be changed"
+        raise ToolFailed(message)
+    if len(parts) > MOST_DEPTH:
+        message = f"the path goes through more than {MOST_DEPTH} directories: give a shorter one"
         raise ToolFailed(message)
     return parts
 
@@ -178,6 +186,17 @@ def _encoded(text: str, place: Place) -> bytes:
         message = f"the file would have {len(data):,} bytes, at most {most:,} can be written"
         raise ToolFailed(message)
     return data
+
+
+def _demand_room(
+    place: Place, data: bytes, replaced: os.stat_result | None, *, new_entries: int
+) -> None:
+    """Refuse what the workspace has no room for; what shrinks it never is."""
+    # Of a file with a second name, the old content stays.
+    freed = replaced.st_size if replaced is not None and replaced.st_nlink == 1 else 0
+    place.settings.quota.spend(
+        place.workspace, new_bytes=len(data) - freed, new_entries=new_entries
+    )
 
 
 def _decoded(data: bytes, parts: Parts) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.protected import Protected, Rule
+from zeroclaw.host.usage import Quota
 from zeroclaw.value import Value, field
 
 
@@ -23,6 +24,7 @@ class FilesSettings(Value):
         max_searched_file_bytes: Larger files are passed over by a search, and counted.
         protected: What can't be changed or seen.
         share: The places for all of this, one a conversation.
+        quota: What a workspace may hold.
     """
 
     max_read_bytes: int = 262_144
@@ -34,6 +36,7 @@ class FilesSettings(Value):
     max_searched_file_bytes: int = 4_194_304
     protected: Protected = field(default_factory=Protected)
     share: FairShare = field(default_factory=lambda: FairShare("calls on files", at_once=4))
+    quota: Quota = field(default_factory=Quota)
 
 
 class Place(Value):

@@ -1,0 +1,266 @@
+"""Cgroups of commands, on a tree that imitates a delegated one: the kernel's own is not here to have.
+
+What the kernel makes of it was tried on Linux 6.1 with systemd, beside the limits and the watch.
+"""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from zeroclaw.errors import ToolFailed
+from zeroclaw.host import cgroups, processes, sandbox
+from zeroclaw.host.cgroups import AROUND, DAEMON, RUN, Closed, Group, NoSubtree, Subtree
+from zeroclaw.host.processes import OutputCaps
+from zeroclaw.host.sandbox import Limits
+from zeroclaw.tool import Spawned
+
+FILES = {
+    "cgroup.procs": "",
+    "cgroup.controllers": "cpu memory pids",
+    "cgroup.subtree_control": "",
+    "cgroup.kill": "",
+    "cgroup.events": "populated 0\nfrozen 0\n",
+    "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n",
+    "memory.swap.max": "max",
+}
+
+
+def fill(place: Path, **files: str) -> Path:
+    for name, content in {**FILES, **files}.items():
+        (place / name).write_text(content)
+    return place
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cgroup that this process was started in: directories come and go with their files."""
+    make = Path.mkdir
+
+    def made(
+        place: Path, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False
+    ) -> None:
+        make(place, mode, parents, exist_ok)
+        if place.is_relative_to(tmp_path):
+            fill(place)
+
+    monkeypatch.setattr(Path, "mkdir", made)
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
+    (tmp_path / "cgroup").write_text("1:pids:/\n0::/system.slice/zeroclaw.service\n")
+    (tmp_path / "mountinfo").write_text(
+        "25 1 0:22 / /proc rw - proc proc rw\n"
+        f"26 1 0:23 / {tmp_path}/fs rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+    )
+    monkeypatch.setattr(cgroups, "_OWN", tmp_path / "cgroup")
+    monkeypatch.setattr(cgroups, "_MOUNTS", tmp_path / "mountinfo")
+    place = tmp_path / "fs/system.slice/zeroclaw.service"
+    place.mkdir(parents=True)
+    (place / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    return place
+
+
+def groups(own: Path) -> list[Path]:
+    return list(own.glob(f"{RUN}*"))
+
+
+def read(place: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in place.iterdir() if file.is_file()}
+
+
+def test_a_delegated_subtree_is_made_ready(own: Path) -> None:
+    """The daemon moves to a leaf of its own, for a group with inner groups may hold no process."""
+    assert cgroups.take_over() == Subtree(place=own)
+    assert (own / DAEMON / "cgroup.procs").read_text() == str(os.getpid())
+    assert (own / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert [place.name for place in own.iterdir() if place.is_dir()] == [DAEMON]  # no trial is left
+
+
+def test_a_subtree_that_was_taken_over_is_taken_over_again(own: Path, tmp_path: Path) -> None:
+    """Whoever looks twice finds the same."""
+    cgroups.take_over()
+    (tmp_path / "cgroup").write_text(f"0::/system.slice/zeroclaw.service/{DAEMON}\n")
+    assert cgroups.take_over() == Subtree(place=own)
+
+
+def test_what_an_earlier_life_left_is_killed_and_removed(own: Path) -> None:
+    """A command that a crash left runs on in its group, and is found by that."""
+    left = own / f"{RUN}0a"
+    left.mkdir()
+    killed: list[str] = []
+    write = Path.write_text
+
+    def wrote(place: Path, text: str, encoding: str | None = None) -> int:
+        if place.name == "cgroup.kill":
+            killed.append(place.parent.name)
+        return write(place, text, encoding)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "write_text", wrote)
+        cgroups.take_over()
+    assert left.name in killed
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"cgroup.procs": f"{os.getpid()}\n1\n"}, "other programs share its cgroup"),
+        ({"cgroup.procs": ""}, "other programs share its cgroup"),
+        ({"cgroup.controllers": "cpu pids"}, "its cgroup has no controller for memory"),
+        ({"cgroup.controllers": ""}, "its cgroup has no controller for memory and pids"),
+    ],
+)
+def test_a_cgroup_that_is_not_ours_alone_is_left_as_it_is(
+    own: Path, files: dict[str, str], reason: str
+) -> None:
+    fill(own, **{"cgroup.procs": f"{os.getpid()}\n", **files})
+    before = read(own)
+    assert cgroups.take_over() == NoSubtree(reason=reason)
+    assert read(own) == before
+    assert not (own / DAEMON).exists()
+
+
+def test_a_kernel_that_can_not_kill_a_group_is_not_trusted_with_one(own: Path) -> None:
+    (own / "cgroup.kill").unlink()
+    found = cgroups.take_over()
+    assert isinstance(found, NoSubtree)
+    assert "older than 5.14" in found.reason
+    assert not (own / DAEMON).exists()
+
+
+def test_a_refusal_half_way_leaves_the_daemon_where_it_was(own: Path) -> None:
+    """A group that we may not hand controllers down in is nobody's to use."""
+    write = Path.write_text
+
+    def wrote(place: Path, text: str, encoding: str | None = None) -> int:
+        if text == "+memory +pids":
+            raise PermissionError(13, "Permission denied")
+        return write(place, text, encoding)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "write_text", wrote)
+        found = cgroups.take_over()
+    assert found == NoSubtree(reason="its cgroup was not delegated to it (permission denied)")
+    assert (own / "cgroup.procs").read_text() == str(os.getpid())
+    assert not (own / DAEMON).exists()
+
+
+@pytest.mark.parametrize("missing", ["cgroup", "mountinfo"])
+def test_a_machine_without_cgroups_of_version_2_says_so(
+    own: Path, tmp_path: Path, missing: str
+) -> None:
+    (tmp_path / missing).write_text("4:memory:/x\n" if missing == "cgroup" else "")
+    assert cgroups.take_over() == NoSubtree(reason="this machine has no cgroups of version 2")
+    (tmp_path / missing).unlink()
+    assert cgroups.take_over() == NoSubtree(reason="this machine has no cgroups of version 2")
+    assert own.exists()
+
+
+def test_a_command_gets_a_group_with_its_bounds(own: Path) -> None:
+    """All of them are there before anything enters, and nothing of its memory is swapped out."""
+    group = cgroups.open_group(Subtree(place=own), memory_bytes=1_000, processes=64)
+    group.enter(123)
+    found = read(group.place)
+    assert group.place.name.startswith(RUN)
+    assert {name: found[name] for name in ("memory.max", "memory.swap.max", "pids.max")} == {
+        "memory.max": "1000",
+        "memory.swap.max": "0",
+        "pids.max": str(64 + AROUND),
+    }
+    assert (found["memory.oom.group"], found["cgroup.procs"]) == ("1", "123")
+
+
+@pytest.mark.parametrize(
+    ("events", "excess"),
+    [
+        (FILES["memory.events"], ""),
+        ("oom 1\noom_kill 4\n", "its processes together used more than 1,000 bytes of memory"),
+        (
+            "oom 0\noom_kill 1\n",
+            "the daemon and its commands together used more memory than there is for them",
+        ),
+    ],
+)
+def test_a_closed_group_says_what_the_kernel_ended_it_for(
+    own: Path, events: str, excess: str
+) -> None:
+    group = cgroups.open_group(Subtree(place=own), memory_bytes=1_000, processes=1)
+    (group.place / "memory.events").write_text(events)
+    assert group.close() == Closed(excess=excess)
+    assert not group.place.exists()
+    assert group.close() == Closed()  # safe twice
+
+
+def test_a_group_that_can_not_be_removed_is_told(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something of it lives: what was recorded of it stays."""
+
+    def refuse(_: Path) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    group = cgroups.open_group(Subtree(place=own), memory_bytes=1_000, processes=1)
+    monkeypatch.setattr(Path, "rmdir", refuse)
+    assert group.close() == Closed(all_gone=False)
+
+
+# --- a command in one ----------------------------------------------------------------------------
+
+
+async def run(own: Path, command: str, *, subtree: Path | None = None) -> processes.Ended:
+    async def spawned(group: Spawned | None) -> None:
+        """Look, once, who is where before the program starts."""
+        if group is not None:
+            [place] = await asyncio.to_thread(groups, own)
+            inside = await asyncio.to_thread(read, place)
+            entered.append(inside["cgroup.procs"] == str(group.pgid))
+
+    entered: list[bool] = []
+    ended = await sandbox.run_bare(
+        None,
+        Limits(),
+        command,
+        workspace=own,
+        timeout_s=20,
+        caps=OutputCaps(),
+        spawned=spawned,
+        subtree=Subtree(place=subtree or own),
+    )
+    assert entered == [True]
+    return ended
+
+
+async def test_a_command_is_in_its_group_before_it_starts(own: Path) -> None:
+    """Nothing of it ever runs outside, and the group goes with it."""
+    ended = await run(own, "echo up")
+    assert (ended.ending, ended.output.head, ended.all_gone) == ("exited", b"up\n", True)
+    assert groups(own) == []
+
+
+async def test_a_command_that_the_kernel_ended_is_told_why(own: Path) -> None:
+    """As from the watch: the same words, and no exit code of nobody's."""
+    ended = await run(own, f"cd {own}/{RUN}*; printf 'oom 1\\noom_kill 9\\n' > memory.events")
+    assert ended.ending == "over_bounds"
+    assert ended.why == "its processes together used more than 2,147,483,648 bytes of memory"
+
+
+async def test_a_command_that_gets_no_group_does_not_run(own: Path) -> None:
+    """It would have no bounds, as nobody watches its memory where the kernel should."""
+    with pytest.raises(ToolFailed, match="can't have a cgroup: no such file"):
+        await run(own, "touch ran", subtree=own / "gone")
+    assert not (own / "ran").exists()
+
+
+async def test_a_group_that_can_not_be_entered_ends_the_command(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Group, pid: int) -> None:
+        raise OSError(pid, "Operation not supported")
+
+    monkeypatch.setattr(Group, "enter", refuse)
+    with pytest.raises(ToolFailed, match="could not be put in a cgroup"):
+        await run(own, "touch ran")
+    assert not (own / "ran").exists()
+    assert groups(own) == []
