@@ -6,9 +6,10 @@ cuts the oldest one that has brought nothing useful yet; a connection is proven 
 
 import errno
 import socket
-from collections.abc import Callable
+from collections import Counter
 from typing import Generic, Protocol, TypeVar
 
+from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import PortInUse
 from zeroclaw.value import Value
 
@@ -59,20 +60,37 @@ class Connection(Protocol):
 One = TypeVar("One", bound=Connection)
 
 
+class Refusals(Counter[str]):
+    """Counts what a listener refuses, by the reason; of a flood it logs the first, second, fourth."""
+
+    def __init__(self, log: ChannelLog, event: str) -> None:
+        """Log each as `event`."""
+        super().__init__()
+        self._log = log
+        self._event = event
+
+    def note(self, why: str) -> None:
+        """Count one."""
+        self[why] += 1
+        count = self[why]
+        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
+            self._log(self._event, why=why, count=count)
+
+
 class ConnectionPool(Generic[One]):
     """The connections that a listener has open."""
 
-    def __init__(self, most: int, refuse: Callable[[str], None]) -> None:
-        """Hold at most so many; `refuse` counts what is cut, with the reason."""
+    def __init__(self, most: int, refusals: Refusals) -> None:
+        """Hold at most so many; what is cut is a refusal."""
         self._most = most
-        self._refuse = refuse
+        self._refusals = refusals
         self._open: set[One] = set()
         self._unproven: dict[One, None] = {}
 
     def enter(self, one: One) -> bool:
         """Take a connection in; False, and cut, when there is no room and none can be made."""
         if len(self._open) >= self._most and not self._makes_room():
-            self._refuse("crowded")
+            self._refusals.note("crowded")
             one.cut()
             return False
         self._open.add(one)
@@ -97,7 +115,7 @@ class ConnectionPool(Generic[One]):
         oldest = next((one for one in self._unproven if not one.is_heard), None)
         if oldest is None:
             return False
-        self._refuse("crowded")
+        self._refusals.note("crowded")
         self.leave(oldest)
         oldest.cut()
         return True

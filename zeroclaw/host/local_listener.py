@@ -14,7 +14,6 @@ import asyncio
 import os
 import re
 import socket
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.errors import Refused, StoreUnusable
 from zeroclaw.host import guard
-from zeroclaw.host.connections import PROVE, Bounds, bind
+from zeroclaw.host.connections import PROVE, Bounds, Refusals, bind
 from zeroclaw.host.login import (
     SESSION_KEPT,
     Logins,
@@ -64,7 +63,7 @@ Header = tuple[bytes, bytes]
 class _Server(Protocol):
     """What is used of the web server."""
 
-    async def run_bound(self, bound: socket.socket) -> None:
+    async def run_bound(self, bound: socket.socket, stopping: asyncio.Event) -> None:
         """Answer until told to stop, then end every request and connection."""
         ...
 
@@ -94,7 +93,6 @@ class Listener:
         self._ids = ids
         self._log = log
         self._bounds = bounds
-        self._cut: Counter[str] = Counter()
         self._streams: dict[asyncio.Timeout, guard.Asked] = {}
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
@@ -148,7 +146,7 @@ class Listener:
         self._stopped.clear()
         try:
             server = await asyncio.to_thread(self._open_server)
-            await server.run_bound(self._socket)
+            await server.run_bound(self._socket, self._stopping)
         finally:
             self._socket.close()
             self._stopped.set()
@@ -178,13 +176,7 @@ class Listener:
     def _open_server(self) -> "_Server":
         from zeroclaw.host.web_server import Server
 
-        return Server(self._answer, self._stopping, self._bounds, self._refuse)
-
-    def _refuse(self, why: str) -> None:
-        self._cut[why] += 1
-        count = self._cut[why]
-        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
-            self._log("local_refused", why=why, count=count)
+        return Server(self._answer, self._bounds, Refusals(self._log, "local_refused"))
 
     # --- one request -----------------------------------------------------------------------------
 

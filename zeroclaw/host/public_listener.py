@@ -12,7 +12,6 @@ import asyncio
 import re
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import responses
@@ -23,7 +22,7 @@ import h11
 from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import ConfigError, ZeroclawError
 from zeroclaw.foreign import Raised, call
-from zeroclaw.host.connections import Bounds, ConnectionPool, bind
+from zeroclaw.host.connections import Bounds, ConnectionPool, Refusals, bind
 from zeroclaw.mount import Hook, HookAnswer
 
 DEFAULT_BOUNDS = Bounds()
@@ -224,8 +223,8 @@ class PublicListener:
         self._bounds = bounds
         self._log = log
         self._hooks: dict[str, Hook] = {}
-        self._crowd = ConnectionPool[HttpConnection](bounds.connections, self._refuse)
-        self.refused: Counter[str] = Counter()
+        self.refused = Refusals(log, "public_refused")
+        self._pool = ConnectionPool[HttpConnection](bounds.connections, self.refused)
 
     @property
     def port(self) -> int:
@@ -273,7 +272,7 @@ class PublicListener:
             try:
                 accepted, _ = await loop.sock_accept(self._socket)
             except ConnectionError:
-                self._refuse("cut")  # gone before it was its turn
+                self.refused.note("cut")  # gone before it was its turn
             except OSError as error:  # no descriptor is left, or no memory
                 self._log("not_accepted", why=str(error.strerror).lower(), level="error")
                 await asyncio.sleep(self._bounds.full_s)
@@ -283,7 +282,7 @@ class PublicListener:
     # --- one connection --------------------------------------------------------------------------
 
     async def _connection(self, connection: HttpConnection) -> None:
-        if not self._crowd.enter(connection):
+        if not self._pool.enter(connection):
             await connection.aclose()
             return
         try:
@@ -291,27 +290,27 @@ class PublicListener:
             if isinstance(ended, Raised):
                 self._broke(connection, ended)
         finally:
-            self._crowd.leave(connection)
+            self._pool.leave(connection)
             await connection.aclose()
 
     async def _talk(self, connection: HttpConnection) -> None:
         await connection.open(self._tls)
         while await self._request(connection):
-            self._crowd.prove(connection)
+            self._pool.prove(connection)
 
     def _broke(self, connection: HttpConnection, ended: Raised) -> None:
         connection.cut()
         if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
             # A fault in here ends this connection, never the daemon.
             self._log("connection_failed", why=ended.line, level="error")
-        elif not self._crowd.is_proven(connection):
-            self._refuse("garbled or slow")
+        elif not self._pool.is_proven(connection):
+            self.refused.note("garbled or slow")
 
     async def _request(self, connection: HttpConnection) -> bool:
         """Answer one request; False when the connection ends with it."""
         bounds = self._bounds
         async with asyncio.timeout(
-            bounds.keep_s if self._crowd.is_proven(connection) else bounds.head_s
+            bounds.keep_s if self._pool.is_proven(connection) else bounds.head_s
         ):
             head = await connection.next()
         if not isinstance(head, h11.Request):
@@ -319,7 +318,7 @@ class PublicListener:
         path, _, _ = head.target.decode("ascii", "replace").partition("?")
         hook = self._hooks.get(path) if head.method == b"POST" else None
         if hook is None:
-            self._refuse("elsewhere")
+            self.refused.note("elsewhere")
             await connection.answer(HookAnswer(status=404))
             return False
         answer = await self._asked(hook, Request(connection, head))
@@ -341,19 +340,13 @@ class PublicListener:
             return answer
         match answer.error:
             case NotRead() as error:
-                self._refuse(str(error))
+                self.refused.note(str(error))
                 return HookAnswer(status=error.status) if error.status else None
             case ZeroclawError():
                 return HookAnswer(status=503)
             case _:
                 self._log("hook_failed", why=answer.line, level="error")
                 return HookAnswer(status=500)
-
-    def _refuse(self, why: str) -> None:
-        self.refused[why] += 1
-        count = self.refused[why]
-        if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
-            self._log("public_refused", why=why, count=count)
 
 
 # --- opening -------------------------------------------------------------------------------------

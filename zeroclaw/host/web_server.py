@@ -5,13 +5,13 @@ keeps a place. Here a connection is cut when a stage takes longer than its bound
 
     head ── (body) ── the application's turn, without a bound ── head of the next request ── …
 
-Imported when serving begins, in a thread, because loading the library takes a moment.
+There is no setting for these bounds, so the protocol is derived from uvicorn's. Imported when
+serving begins, in a thread, because loading the library takes a moment.
 """
 
 import asyncio
 import socket
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -21,7 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from zeroclaw.host.connections import PROVE, Bounds, ConnectionPool
+from zeroclaw.host.connections import PROVE, Bounds, ConnectionPool, Refusals
 from zeroclaw.host.local_listener import ASGIApp, Receive, Scope, Send
 
 GRACE_S = 1
@@ -29,68 +29,54 @@ GRACE_S = 1
 CLOSE_S = 5.0
 
 
-class Server(uvicorn.Server):
-    """Stops when told, without polling; uvicorn's own loop wakes ten times a second."""
+class Server:
+    """Runs uvicorn by its `startup` and `shutdown`.
 
-    def __init__(
-        self,
-        application: ASGIApp,
-        stopping: asyncio.Event,
-        bounds: Bounds,
-        refuse: Callable[[str], None],
-    ) -> None:
-        """Serve an application within bounds; `refuse` counts connections that are cut."""
-        self._stopping = stopping
-        crowd = ConnectionPool["_Connection"](bounds.connections, refuse)
-        super().__init__(
-            uvicorn.Config(
-                application,
-                interface="asgi3",
-                lifespan="off",
-                http=cast("type[asyncio.Protocol]", partial(_Connection, crowd, bounds)),
-                ws="none",
-                loop="none",
-                log_config=None,
-                log_level="error",  # else each line of nonsense that somebody sends is one of ours
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=GRACE_S,
-            )
+    Its `serve` takes the process's signals, and looks ten times a second whether it is to end.
+    """
+
+    def __init__(self, application: ASGIApp, bounds: Bounds, refusals: Refusals) -> None:
+        """Serve an application within bounds; a connection that is cut is a refusal."""
+        pool = ConnectionPool["_Connection"](bounds.connections, refusals)
+        self._config = uvicorn.Config(
+            application,
+            interface="asgi3",
+            lifespan="off",
+            http=cast("type[asyncio.Protocol]", partial(_Connection, pool, bounds)),
+            ws="none",
+            loop="none",
+            log_config=None,
+            log_level="error",  # else each line of nonsense that somebody sends is one of ours
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_S,
         )
+        self._config.load()
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave signals alone."""
-        yield
-
-    async def main_loop(self) -> None:
-        """Wait to be told."""
-        await self.on_tick(0)
-        await self._stopping.wait()
-
-    async def run_bound(self, bound: socket.socket) -> None:
+    async def run_bound(self, bound: socket.socket, stopping: asyncio.Event) -> None:
         """Answer until told to stop, then end every request and connection."""
+        server = uvicorn.Server(self._config)
+        server.lifespan = self._config.lifespan_class(self._config)
         try:
-            await self.serve(sockets=[bound])
-        except asyncio.CancelledError:
-            if self.started:  # cancelled in its main loop, so it has not shut down
-                async with asyncio.timeout(CLOSE_S):
-                    await self.shutdown(sockets=[bound])
-            raise
+            await server.startup(sockets=[bound])
+            await stopping.wait()
         finally:
-            requests = set(self.server_state.tasks)
+            if server.started:
+                async with asyncio.timeout(CLOSE_S):
+                    await server.shutdown(sockets=[bound])
+            requests = set(server.server_state.tasks)
             if requests:
                 await asyncio.wait(requests, timeout=CLOSE_S)
 
 
 class _Connection(H11Protocol):
-    """One connection, with a place in the crowd and a bound for its stage."""
+    """One connection, with a place in the pool and a bound for its stage."""
 
     def __init__(
         self,
-        crowd: ConnectionPool["_Connection"],
+        pool: ConnectionPool["_Connection"],
         bounds: Bounds,
         config: Config,
         server_state: ServerState,
@@ -98,11 +84,11 @@ class _Connection(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._crowd = crowd
+        self._pool = pool
         self._bounds = bounds
         self._stage: tuple[object, bool] | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self.app = partial(_provable, self.app, partial(crowd.prove, self))
+        self.app = partial(_provable, self.app, partial(pool.prove, self))
 
     @property
     def is_heard(self) -> bool:
@@ -116,12 +102,12 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place, or be cut."""
         super().connection_made(cast("asyncio.Transport", transport))
-        if self._crowd.enter(self):
+        if self._pool.enter(self):
             self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give the place back."""
-        self._crowd.leave(self)
+        self._pool.leave(self)
         self._stage = None
         self._unset_deadline()
         super().connection_lost(exc)
@@ -155,7 +141,7 @@ class _Connection(H11Protocol):
         self._deadline = self.loop.call_later(bound_s, self.cut)
 
     def _head_s(self) -> float:
-        is_proven = self._crowd.is_proven(self)
+        is_proven = self._pool.is_proven(self)
         return self._bounds.keep_s if is_proven else self._bounds.head_s
 
     def _unset_deadline(self) -> None:
