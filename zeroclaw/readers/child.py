@@ -14,11 +14,9 @@ import os
 import resource
 import sys
 
-from zeroclaw.readers.pdf import read_pdf
-from zeroclaw.readers.picture import read_picture
+from zeroclaw.readers.documents import read_pdf, read_picture
 from zeroclaw.readers.replies import Asked, Reply, read_asked, reply_line
-from zeroclaw.readers.table import read_table
-from zeroclaw.readers.text import read_text
+from zeroclaw.readers.text import read_table, read_text
 
 OPEN_FILES = 64
 # Of linux/sched.h; see unshare(2).

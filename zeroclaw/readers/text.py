@@ -1,6 +1,10 @@
-"""Makes text of bytes whose encoding nobody says, and cuts a piece of it (pure)."""
+"""Makes text of bytes whose encoding nobody says, and of a table in it, and cuts a piece (pure)."""
 
 import codecs
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
 
 from zeroclaw.readers.replies import Asked, Reply
 from zeroclaw.value import Value
@@ -49,3 +53,91 @@ def read_text(data: bytes, asked: Asked) -> Reply:
     more = f"; read on with offset {end}" if end < total else "; this is the end"
     about = f"{made.encoding}; characters {asked.offset} to {end} of {total}{more}"
     return Reply(about=about, text=made.text[asked.offset : end])
+
+
+# --- tables, however their columns are parted ----------------------------------------------------
+
+
+DELIMITERS = (",", ";", "\t", "|")
+CELL_CHARS = 300
+MOST_COLUMNS = 200
+_SAMPLE_CHARS = 16_384
+_SAMPLE_ROWS = 64
+# The library's own bound, which it raises an error at; what is read has fewer characters anyway.
+_LONGEST_FIELD = 2**31 - 1
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def delimiter_of(text: str) -> str:
+    """Return what parts the columns: what cuts most of the first rows into equally many, above one.
+
+    `csv.Sniffer` is not used: its expressions take seconds on text that was made for that.
+    """
+    sample = text[:_SAMPLE_CHARS]
+    if len(text) > _SAMPLE_CHARS:
+        sample = sample[: sample.rfind("\n") + 1] or sample
+    return max(DELIMITERS, key=lambda delimiter: _fit(sample, delimiter))
+
+
+def _fit(sample: str, delimiter: str) -> tuple[float, int]:
+    widths = Counter[int]()
+    for row, _ in zip(_rows(sample, delimiter), range(_SAMPLE_ROWS), strict=False):
+        widths[len(row)] += 1
+    found = [(count / widths.total(), width) for width, count in widths.items() if width > 1]
+    return max(found, default=(0.0, 1))
+
+
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    """Yield the rows that hold something."""
+    csv.field_size_limit(_LONGEST_FIELD)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    return (row for row in reader if row)
+
+
+def read_table(data: bytes, asked: Asked) -> Reply:
+    """Return rows of a table below its first, and how to read on."""
+    made = decoded(data)
+    delimiter = delimiter_of(made.text)
+    first: list[str] | None = None
+    lines: list[str] = []
+    total = widest = shown = 0
+    left = asked.limit
+    is_full = False
+    for row in _rows(made.text, delimiter):
+        widest = max(widest, len(row))
+        if first is None:
+            first = row
+            left -= len(_line(row))
+            continue
+        total += 1
+        if total <= asked.offset or is_full:
+            continue
+        line = f"{total} | {_line(row)}"
+        left -= len(line) + 1
+        # One row is shown however long it is, so that every call gets somewhere.
+        is_full = shown == asked.rows or (bool(lines) and left < 0)
+        if not is_full:
+            lines.append(line)
+            shown += 1
+    if asked.offset and not lines:
+        return Reply(failed=f"offset: there are no rows behind {asked.offset}, only {total:,}")
+    end = asked.offset + shown
+    more = f"; read on with offset {end}" if end < total else "; this is the end"
+    piece = f"rows {asked.offset + 1} to {end}" if shown else "no rows"
+    about = (
+        f"{made.encoding}, {widest} columns parted by {_NAMES[delimiter]}, {total} rows below the "
+        f"first; the first, and {piece}{more}"
+    )
+    return Reply(about=about, text="\n".join([f"row | {_line(first or [])}", *lines]))
+
+
+def _line(row: list[str]) -> str:
+    cells = [_cell(cell) for cell in row[:MOST_COLUMNS]]
+    if len(row) > MOST_COLUMNS:
+        cells.append(f"[{len(row) - MOST_COLUMNS} more columns]")
+    return " | ".join(cells)
+
+
+def _cell(cell: str) -> str:
+    line = " ".join(cell[: CELL_CHARS + 1].split())
+    return line if len(cell) <= CELL_CHARS else f"{line[:CELL_CHARS]}…"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.readers.replies import Asked
-from zeroclaw.readers.table import CELL_CHARS, MOST_COLUMNS, delimiter_of, read_table
+from zeroclaw.readers.text import CELL_CHARS, MOST_COLUMNS, delimiter_of, read_table
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host.usage import Quota
 from zeroclaw.redact import MARKER
 from zeroclaw.tools.files import FilesSettings
-from zeroclaw.tools.files.place import Place
+from zeroclaw.tools.files.workspace import Place
 from zeroclaw.value import replace
 
 # --- reading -------------------------------------------------------------------------------------

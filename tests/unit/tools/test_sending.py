@@ -10,7 +10,7 @@ from tests.unit.tools.file_calls import SETTINGS
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.tool import Tool, ToolOutput
 from zeroclaw.tools.files import tools
-from zeroclaw.tools.files.handing import media_type
+from zeroclaw.tools.files.content import media_type
 from zeroclaw.value import replace
 
 

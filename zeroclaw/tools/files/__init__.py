@@ -17,18 +17,19 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Localized
 from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec, below
 from zeroclaw.tools import Model, dump, parse, quoted, schema
-from zeroclaw.tools.files.beneath import parts_of, resolve
 from zeroclaw.tools.files.content import (
     EditArguments,
     ReadArguments,
+    SendArguments,
     WriteArguments,
     edit_file,
     read_file,
+    send_file,
+    send_line,
     write_file,
 )
-from zeroclaw.tools.files.handing import SendArguments, send_file, send_line
-from zeroclaw.tools.files.place import FilesSettings, Place
 from zeroclaw.tools.files.tree import ListArguments, SearchArguments, list_files, search_files
+from zeroclaw.tools.files.workspace import FilesSettings, Place, parts_of, resolve
 from zeroclaw.value import Value
 
 __all__ = ["FilesSettings", "tools"]

@@ -13,18 +13,18 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import is_masked
 from zeroclaw.tool import BELOW, ToolOutput
 from zeroclaw.tools import ToolArguments, counted, is_binary, quoted, without_controls
-from zeroclaw.tools.files.beneath import (
+from zeroclaw.tools.files.content import readable_parts
+from zeroclaw.tools.files.pattern import FoundLine, Pattern, PatternInvalid
+from zeroclaw.tools.files.workspace import (
     Kind,
     Parts,
+    Place,
     kind_of,
     open_at,
     opened_directory,
     shown,
     stat_at,
 )
-from zeroclaw.tools.files.content import readable_parts
-from zeroclaw.tools.files.pattern import FoundLine, Pattern, PatternInvalid
-from zeroclaw.tools.files.place import Place
 from zeroclaw.value import Value
 
 # Of one name's line, so that a minified file doesn't fill the answer.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import ToolFailed
-from zeroclaw.tools.files import beneath
+from zeroclaw.tools.files import workspace as opening
 
 
 @pytest.fixture
@@ -17,23 +17,23 @@ def directory(tmp_path: Path) -> Path:
 
 def test_a_file_that_changed_meanwhile_is_not_replaced(directory: Path) -> None:
     """An edit is based on what was read; when that is gone, nothing is written or left."""
-    with beneath.opened_directory(directory, ()) as here:
-        before = beneath.stat_at(here, ("a",))
+    with opening.opened_directory(directory, ()) as here:
+        before = opening.stat_at(here, ("a",))
         (directory / "a").write_text("newer", encoding="utf-8")
         with pytest.raises(ToolFailed, match="`a` was changed by somebody else meanwhile"):
-            beneath.replace_at(here, ("a",), b"mine", replaces=before)
+            opening.replace_at(here, ("a",), b"mine", replaces=before)
         with pytest.raises(ToolFailed, match="`a` was changed by somebody else meanwhile"):
-            beneath.replace_at(here, ("a",), b"mine", replaces=None)
+            opening.replace_at(here, ("a",), b"mine", replaces=None)
     assert [(place.name, place.read_text()) for place in directory.iterdir()] == [("a", "newer")]
 
 
 def test_a_file_that_may_not_be_opened_is_refused_in_words(directory: Path) -> None:
     """What the operating system says when the file turns into a link after it was looked at."""
     error = OSError(40, "Too many levels of symbolic links")
-    assert str(beneath.failure(error, ("a",), "open")) == (
+    assert str(opening.failure(error, ("a",), "open")) == (
         "`a` is a symbolic link, and links are not followed"
     )
-    assert str(beneath.failure(PermissionError(13, "Permission denied"), ("a",), "open")) == (
+    assert str(opening.failure(PermissionError(13, "Permission denied"), ("a",), "open")) == (
         "can't open `a`: permission denied"
     )
     assert directory.exists()
@@ -44,11 +44,11 @@ def test_no_descriptor_stays_open(directory: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     (directory / "d" / "e").mkdir(parents=True)
     (directory / "d" / "link").symlink_to("e")
-    with beneath.opened_directory(directory, ("d", "e")):
+    with opening.opened_directory(directory, ("d", "e")):
         pass
     for parts in (("d", "link", "x"), ("d", "no"), ("a", "x"), ("d", "e"), ("d", "link")):
-        with pytest.raises(ToolFailed), beneath.opened_file(directory, parts):
+        with pytest.raises(ToolFailed), opening.opened_file(directory, parts):
             pass
-    with beneath.opened_file(directory, ("a",)) as file:
+    with opening.opened_file(directory, ("a",)) as file:
         assert os.read(file, 10) == b"old"
     assert len(list(Path("/proc/self/fd").iterdir())) == before
