@@ -16,6 +16,7 @@ from zeroclaw.store import (
     LogKind,
     Put,
     PutBlob,
+    Query,
     RowKind,
     Store,
     Write,
@@ -51,4 +52,4 @@ def claim(*keys: str) -> Claim:
 
 
 async def keys(store: Store, kind: RowKind = RowKind.COUNTER) -> list[str]:
-    return [row.key for row in await store.find(kind)]
+    return [row.key for row in await store.select(Query(kind=kind))]

@@ -254,7 +254,7 @@ async def test_rows_are_found_by_every_filter_in_order_of_their_keys(
     async with kept.opened(tmp_path, ManualClock()) as store:
         await put_outbox(store)
 
-        found = await store.find(RowKind.OUTBOX, **filters)
+        found = await store.select(Query(kind=RowKind.OUTBOX, **filters))
 
     assert "".join(row.key for row in found) == expected
 

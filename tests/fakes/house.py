@@ -67,7 +67,7 @@ from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.retention.tables import TABLES
-from zeroclaw.store import Commit, DurablePoint, LogKind, Row, RowKind
+from zeroclaw.store import Commit, DurablePoint, LogKind, Query, Row, RowKind
 from zeroclaw.tool import Tool
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Obeyed, item_of
@@ -358,7 +358,7 @@ class House:
 
     async def states(self, *kinds: str) -> list[str]:
         """The states of what starts and steers turns, in order of admission."""
-        rows = await self.world.store.find(RowKind.INBOX)
+        rows = await self.world.store.select(Query(kind=RowKind.INBOX))
         kept = [row for row in rows if not isinstance(item_of(row).content, Obeyed)]
         return [row.state for row in kept if not kinds or row.state in kinds]
 
@@ -387,7 +387,7 @@ class House:
         return tuple(sorted(given.number for one in read for given in one.numbers))
 
     async def rows(self, kind: RowKind, state: str | None = None) -> tuple[Row, ...]:
-        return await self.world.store.find(kind, state=state)
+        return await self.world.store.select(Query(kind=kind, state=state))
 
     async def journal(self) -> list[entries.Entry]:
         """All entries of all conversations, in the order of their making."""

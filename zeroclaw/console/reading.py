@@ -13,18 +13,23 @@ from zeroclaw.console.frame import Standing
 from zeroclaw.console.grants import Held
 from zeroclaw.console.people import Faces
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit
 from zeroclaw.gate import grant as grants
+from zeroclaw.gate.approval import APPROVALS
+from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.anchors import STREAM
 from zeroclaw.inbound.conversations import CONVERSATIONS, Conversation
 from zeroclaw.inbound.identity import People
+from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import LogKind, Row, RowKind, Store
-from zeroclaw.turn.inbox import Again, Ask, UseTool, item_of
+from zeroclaw.turn.inbox import INBOX, Again, Ask, UseTool, item_of
+from zeroclaw.turn.open_turns import TURNS
 from zeroclaw.value import Value, replace
 
 MOST_OPEN = 500
@@ -82,8 +87,8 @@ class Look:
 
     async def standing(self, told: str) -> Standing:
         """Return what every page shows; `told` is what the last form came to."""
-        find = self._store.find
-        asked = await find(RowKind.APPROVAL, state="pending", limit=MOST_COUNTED)
+        pending = APPROVALS.where(state="pending", limit=MOST_COUNTED)
+        asked = await self._store.select(pending)
         strangers = await self._strangers()
         waiting = {"approvals": len(asked), "people": len(strangers)}
         return Standing(waiting=waiting, halted=self._halted(), told=told)
@@ -92,7 +97,7 @@ class Look:
 
     async def waiting(self) -> tuple[Asked, ...]:
         """Return the open questions, the one that ends next first."""
-        found = await self._store.find(RowKind.APPROVAL, state="pending", limit=MOST_OPEN)
+        found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
         read = [approvals.decode(row.body) for row in found]
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
@@ -105,8 +110,8 @@ class Look:
         keys: dict[str, None] = {}
         before = ""
         for _ in range(LOOKED_BACK):
-            page = await self._store.find(
-                RowKind.OUTBOX, after=before, newest_first=True, limit=OUTBOX_PAGE
+            page = await self._store.select(
+                OUTBOX.where(after=before, newest_first=True, limit=OUTBOX_PAGE)
             )
             for row in page:
                 item = rows.read(row)
@@ -138,7 +143,7 @@ class Look:
     async def grants(self) -> tuple[Held, ...]:
         """Return what is granted and holds, the one that ends next first."""
         now = self._clock.now()
-        found = await self._store.find(RowKind.GRANT, limit=MOST_OPEN)
+        found = await self._store.select(GRANTS.where(limit=MOST_OPEN))
         read = [grants.decode(row.body) for row in found]
         holding = sorted((one for one in read if now < one.until), key=lambda one: one.until)
         return tuple(
@@ -165,7 +170,7 @@ class Look:
 
     async def _strangers(self) -> tuple[pairing.Stranger, ...]:
         now = self._clock.now()
-        found = await self._store.find(RowKind.STRANGER, state="waiting", limit=MOST_COUNTED)
+        found = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
         read = (pairing.of_row(row) for row in found)
         is_open = (one for one in read if pairing.is_open(one, now))
         return tuple(sorted(is_open, key=lambda one: one.asked_at))
@@ -174,14 +179,14 @@ class Look:
 
     async def at_work(self) -> tuple[Told, ...]:
         """Return the conversations that have a turn under way, as many as a page holds."""
-        turns = await self._store.find(RowKind.TURN, state="open", newest_first=True, limit=A_PAGE)
+        turns = await self._store.select(TURNS.where(state="open", newest_first=True, limit=A_PAGE))
         found = [await self.told(row.conversation) for row in turns if row.conversation is not None]
         return tuple(one for one in found if one is not None)
 
     async def conversations(self, after: str) -> Page:
         """Return a page of all, the newest first, those after an id."""
-        found = await self._store.find(
-            RowKind.CONVERSATION, after=after, newest_first=True, limit=A_PAGE + 1
+        found = await self._store.select(
+            CONVERSATIONS.where(after=after, newest_first=True, limit=A_PAGE + 1)
         )
         shown = found[:A_PAGE]
         told = [await self._told(CONVERSATIONS.of(row)) for row in shown]
@@ -203,10 +208,10 @@ class Look:
 
     async def _told(self, one: Conversation) -> Told:
         store, here = self._store, one.id
-        inbox = await store.find(RowKind.INBOX, conversation=here, newest_first=True, limit=LATELY)
-        outbox = await store.find(RowKind.OUTBOX, conversation=here, newest_first=True, limit=1)
-        queued = await store.find(
-            RowKind.INBOX, conversation=here, state="queued", limit=MOST_COUNTED
+        inbox = await store.select(INBOX.where(conversation=here, newest_first=True, limit=LATELY))
+        outbox = await store.select(OUTBOX.where(conversation=here, newest_first=True, limit=1))
+        queued = await store.select(
+            INBOX.where(conversation=here, state="queued", limit=MOST_COUNTED)
         )
         journal = await store.last(LogKind.JOURNAL, here)
         audited = await store.last(LogKind.AUDIT, here)
@@ -226,9 +231,9 @@ class Look:
         )
 
     async def _state(self, here: ConversationId, inbox: Iterable[Row], *, is_queued: bool) -> State:
-        if await self._store.find(RowKind.APPROVAL, conversation=here, state="pending", limit=1):
+        if await self._store.select(APPROVALS.where(conversation=here, state="pending", limit=1)):
             return "waiting for approval"
-        if await self._store.find(RowKind.TURN, conversation=here, state="open", limit=1):
+        if await self._store.select(TURNS.where(conversation=here, state="open", limit=1)):
             return "running"
         if is_queued:
             return "queued"

@@ -19,7 +19,7 @@ from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
 from zeroclaw.mount import Hook, LineStream
-from zeroclaw.store import RowKind, find_all
+from zeroclaw.store import scan
 
 CALLS_AT_ONCE = 32
 """Calls to one platform under way at once; each is a request of its own."""
@@ -43,7 +43,7 @@ class ChannelHost:
         `menu` makes the menu of commands of a channel, by its name.
         """
         foundation = self._foundation
-        positions = [row async for row in find_all(foundation.store, RowKind.POSITION)]
+        positions = [row async for row in scan(foundation.store, POSITIONS.where())]
         data, channels = foundation.start.places.data, foundation.start.checked.channels
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels

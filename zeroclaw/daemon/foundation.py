@@ -25,7 +25,7 @@ from zeroclaw.host.logs import EventLog
 from zeroclaw.host.protected import Protected as Shielded
 from zeroclaw.mount import Hook
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
-from zeroclaw.store import RowKind, Store
+from zeroclaw.store import Query, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tool import Tool
 from zeroclaw.value import Value, field
@@ -230,7 +230,7 @@ def warn_of(checked: CheckedConfig, log: ChannelLog) -> None:
 async def _follow(ids: SystemIds, store: Store) -> None:
     """Let what is made from now on sort behind what waits, though the clock was set back."""
     for kind in (RowKind.INBOX, RowKind.OUTBOX):
-        for row in await store.find(kind, newest_first=True, limit=1):
+        for row in await store.select(Query(kind=kind, newest_first=True, limit=1)):
             ids.follow(row.key)
 
 

@@ -29,7 +29,7 @@ from zeroclaw.host.watchdog import LoopWatch
 from zeroclaw.inbound.commands.halt import Halt, halt_put, read_halt
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Commit, Delete, DurablePoint, Put, RowKind, find_all
+from zeroclaw.store import Commit, Delete, DurablePoint, Put, Query, RowKind, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.calls import PROCESSES
 from zeroclaw.value import Value, field, replace
@@ -192,7 +192,7 @@ class Daemon:
         waiting = {
             row.conversation: None
             for kind, state in BUSY
-            async for row in find_all(store, kind, state=state)
+            async for row in scan(store, Query(kind=kind, state=state))
             if row.conversation is not None
         }
         for conversation in (*waiting, *(one for one in unsaid if one not in waiting)):
@@ -354,10 +354,10 @@ def _stop_at_the_end(lifeline: int, stop: asyncio.Event) -> None:
 
 async def _clean_up(foundation: Foundation) -> None:
     """End what tools of an earlier life left running."""
-    async for row in find_all(foundation.store, RowKind.PROCESS):
+    async for row in scan(foundation.store, PROCESSES.where()):
         ended = await reap(PROCESSES.of(row))
         foundation.log("process_group_reaped", action=row.key, ended=ended)
-        forget = Delete(kind=RowKind.PROCESS, key=row.key)
+        forget = PROCESSES.delete(row.key)
         await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))
 
 

@@ -11,12 +11,12 @@ from zeroclaw.envelope import ConversationId, Reader
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.context import InboundContext
-from zeroclaw.inbound.identity import People, chosen_of, known_of
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People, chosen_of, known_of
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.questions import Questions
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
-from zeroclaw.store import Put, RowKind, Rows, Write, find_all
+from zeroclaw.store import Put, RowKind, Rows, Write, scan
 from zeroclaw.turn.numbers import Numbers
 
 
@@ -79,7 +79,7 @@ class Membership:
     async def remember(self) -> None:
         """Take up what is stored, before anybody is let in; once, at a start."""
         await learn_stored(self._foundation.store, self._people)
-        async for row in find_all(self._foundation.store, RowKind.LANGUAGE):
+        async for row in scan(self._foundation.store, LANGUAGE_CHOICES.where()):
             self._people.chose(chosen_of(row))
         self._policy.revoke(self._people.revoked)
         await self.revocation.sweep()
@@ -110,7 +110,7 @@ class Membership:
 
 async def learn_stored(rows: Rows, people: People) -> None:
     """Take up who was let in and put out since."""
-    async for row in find_all(rows, RowKind.PERSON):
+    async for row in scan(rows, PEOPLE.where()):
         people.learn(known_of(row))
 
 

@@ -21,10 +21,20 @@ from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.doubt import certain
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.posting import LaterError, Posting
-from zeroclaw.delivery.rows import Ask, Item, Left, State, Text
+from zeroclaw.delivery.rows import OUTBOX, Ask, Item, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
-from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Store, Write, find_all
+from zeroclaw.store import (
+    Commit,
+    DurablePoint,
+    Fence,
+    Put,
+    Row,
+    RowKind,
+    Store,
+    Write,
+    scan,
+)
 from zeroclaw.value import replace
 
 FIRST_WAIT_S = 1.0
@@ -123,7 +133,7 @@ class Outbox:
         """
         left: dict[str, str] = {}
         for state in rows.OPEN_STATES:
-            async for row in find_all(self._store, RowKind.OUTBOX, state=state):
+            async for row in scan(self._store, OUTBOX.where(state=state)):
                 if row.key not in self._known:
                     self._found.add(row.key)
                     if row.conversation is not None and rows.is_final(row):
@@ -200,7 +210,7 @@ class Outbox:
     async def silent(self, conversation: ConversationId) -> None:
         """Wait until all is over that was committed to be said for a conversation by now."""
         for state in rows.OPEN_STATES:
-            unsaid = find_all(self._store, RowKind.OUTBOX, conversation=conversation, state=state)
+            unsaid = scan(self._store, OUTBOX.where(conversation=conversation, state=state))
             async for row in unsaid:
                 await self.ended(row.key)
 
@@ -292,10 +302,10 @@ class Outbox:
         Those of any thread, because threads of a chat are numbered together.
         """
         found = [
-            *await self._store.find(
-                RowKind.OUTBOX, place=to.key(), newest_first=True, limit=NEIGHBOURS
+            *await self._store.select(
+                OUTBOX.where(place=to.key(), newest_first=True, limit=NEIGHBOURS)
             ),
-            *await self._store.find(RowKind.OUTBOX, newest_first=True, limit=NEIGHBOURS),
+            *await self._store.select(OUTBOX.where(newest_first=True, limit=NEIGHBOURS)),
         ]
         refs = [ref for row in found for ref in rows.messages(rows.read(row))]
         refs += await self._drafts()

@@ -3,12 +3,15 @@
 from typing import Protocol
 
 from zeroclaw.codec import decode
+from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.conversations import Conversation
 from zeroclaw.retention.export import Found
-from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all, read_all
+from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all, scan
 from zeroclaw.turn import entries
-from zeroclaw.turn.inbox import Item, Opening, item_of
+from zeroclaw.turn.attached import ATTACHMENTS
+from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
 
 
 class Kept(Rows, Logs, Protocol):
@@ -43,7 +46,7 @@ async def conversations_of(kept: Kept, person: str) -> tuple[tuple[ConversationI
         person: A principal's id.
     """
     found: dict[ConversationId, bool] = {}
-    async for row in find_all(kept, RowKind.INBOX):
+    async for row in scan(kept, INBOX.where()):
         item = item_of(row)
         here = item.conversation
         if item.principal.id == person and not found.get(here):
@@ -82,10 +85,10 @@ async def _is_direct(kept: Kept, here: ConversationId) -> bool:
 async def _found(kept: Kept, here: ConversationId, only: str) -> Found:
     return Found(
         conversation=here,
-        inbox=tuple([row async for row in find_all(kept, RowKind.INBOX, conversation=here)]),
-        outbox=tuple([row async for row in find_all(kept, RowKind.OUTBOX, conversation=here)]),
-        approvals=tuple([row async for row in find_all(kept, RowKind.APPROVAL, conversation=here)]),
-        files=tuple([row async for row in find_all(kept, RowKind.ATTACHMENT, conversation=here)]),
+        inbox=tuple([row async for row in scan(kept, INBOX.where(conversation=here))]),
+        outbox=tuple([row async for row in scan(kept, OUTBOX.where(conversation=here))]),
+        approvals=tuple([row async for row in scan(kept, APPROVALS.where(conversation=here))]),
+        files=tuple([row async for row in scan(kept, ATTACHMENTS.where(conversation=here))]),
         journal=tuple(
             [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
         ),

@@ -6,12 +6,13 @@ from typing import Protocol
 
 from zeroclaw.clock import made_at
 from zeroclaw.codec import decode
-from zeroclaw.delivery.rows import OPEN_STATES
+from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
-from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.inbound.commands.halt import Halt, read_halt
-from zeroclaw.store import LogKind, Logs, RowKind, Rows, find_all
+from zeroclaw.store import LogKind, Logs, Query, RowKind, Rows, scan
 from zeroclaw.turn import entries
+from zeroclaw.turn.inbox import INBOX
 from zeroclaw.value import Value
 
 AGAIN = 3
@@ -82,15 +83,13 @@ async def health(kept: Kept, now: datetime) -> Health:
     Raises:
         StoreUnusable: A row can't be read.
     """
-    approvals = [row async for row in find_all(kept, RowKind.APPROVAL, state="pending")]
+    approvals = [row async for row in scan(kept, APPROVALS.where(state="pending"))]
     asked = _times(decode(Approval, row.body).action for row in approvals)
     deadlines = [row.due_at for row in approvals if row.due_at is not None]
-    unsent = [
-        row for state in OPEN_STATES async for row in find_all(kept, RowKind.OUTBOX, state=state)
-    ]
-    newest = [await kept.find(kind, newest_first=True, limit=1) for kind in _TIMED]
-    refused = await kept.find(
-        RowKind.OUTBOX, state="refused", newest_first=True, limit=_MOST_FAILED
+    unsent = [row for state in OPEN_STATES async for row in scan(kept, OUTBOX.where(state=state))]
+    newest = [await kept.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
+    refused = await kept.select(
+        OUTBOX.where(state="refused", newest_first=True, limit=_MOST_FAILED)
     )
     return Health(
         newest_at=max(
@@ -100,7 +99,7 @@ async def health(kept: Kept, now: datetime) -> Health:
         pending=len(approvals),
         oldest_at=min(asked, default=None),
         next_deadline_at=min(deadlines, default=None),
-        queued=len([row.key async for row in find_all(kept, RowKind.INBOX, state="queued")]),
+        queued=len([row.key async for row in scan(kept, INBOX.where(state="queued"))]),
         stuck=sum(at < now - STUCK for at in _times(row.key for row in unsent)),
         refused=sum(at > now - LATELY for at in _times(row.key for row in refused)),
         failing=await _failing(kept),
@@ -108,12 +107,12 @@ async def health(kept: Kept, now: datetime) -> Health:
 
 
 async def _failing(kept: Kept) -> tuple[Failing, ...]:
-    failed = await kept.find(RowKind.INBOX, state="failed", newest_first=True, limit=_MOST_FAILED)
+    failed = await kept.select(INBOX.where(state="failed", newest_first=True, limit=_MOST_FAILED))
     newest = {row.conversation: row for row in reversed(failed) if row.conversation is not None}
     found: list[Failing] = []
     for conversation, row in newest.items():
-        latest = await kept.find(
-            RowKind.INBOX, conversation=conversation, newest_first=True, limit=_LOOKED_BACK
+        latest = await kept.select(
+            INBOX.where(conversation=conversation, newest_first=True, limit=_LOOKED_BACK)
         )
         times = _in_a_row(one.state for one in latest)
         if times >= AGAIN:

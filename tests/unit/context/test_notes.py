@@ -10,7 +10,7 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.context.notes import Notes
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Conflict, ToolFailed
-from zeroclaw.store import Commit, RowKind
+from zeroclaw.store import Commit, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.tools.notes import Kept, Note
 
@@ -32,14 +32,14 @@ async def test_a_note_is_there_after_a_restart(tmp_path: Path) -> None:
         assert await notes.add("of:ada", NOTE, most=2) == Kept(note=FIRST, is_new=False)
         assert await notes.forget("of:ada", 1) == FIRST
         assert await notes.forget("of:ada", 1) is None
-        assert await store.find(RowKind.NOTE, conversation=NOTE.conversation) == ()
+        assert await store.select(Query(kind=RowKind.NOTE, conversation=NOTE.conversation)) == ()
 
 
 async def test_a_note_is_found_by_its_conversation_too() -> None:
     """So that whatever of a conversation is exported or removed can be found."""
     store = MemoryStore()
     await Notes(store).add("of:ada", NOTE, most=2)
-    rows = await store.find(RowKind.NOTE, conversation=NOTE.conversation)
+    rows = await store.select(Query(kind=RowKind.NOTE, conversation=NOTE.conversation))
     assert [row.key for row in rows] == ["of:ada#0000000001"]
 
 

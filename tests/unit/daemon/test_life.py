@@ -26,7 +26,7 @@ from zeroclaw.errors import ConfigError, StoreUnusable
 from zeroclaw.events import Event
 from zeroclaw.host.control import connect
 from zeroclaw.host.hangup import Hangup
-from zeroclaw.store import Commit, DurablePoint, LogKind, Put, RowKind, Store
+from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Query, RowKind, Store
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.text import catalogue
 from zeroclaw.tool import Spawned
@@ -266,7 +266,7 @@ async def test_what_tools_of_an_earlier_life_left_running_is_forgotten(world: Wo
     stop.set()
     await daemon.serve(start, Hooks(on_ready=lambda _facts: None, stop=stop), Openers())
     store = await open_store(start.places.data, clock=world.clock, log=world.facts)
-    assert await store.find(RowKind.PROCESS) == ()
+    assert await store.select(Query(kind=RowKind.PROCESS)) == ()
     await store.aclose()
 
 

@@ -7,7 +7,7 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, RowKind
+from zeroclaw.store import Commit, DurablePoint, Fence, LogKind, Query, RowKind
 
 EMPTY = Commit(point=DurablePoint.HOUSEKEEPING, writes=())
 HERE = ConversationId("here")
@@ -49,7 +49,7 @@ async def test_in_all_else_it_is_the_store_behind_it() -> None:
     assert (behind.commits, told) == ([EMPTY], ["written"])
     assert (await store.lease(HERE)).token == 1
     assert await store.get(RowKind.SWITCH, "x") is None
-    assert await store.find(RowKind.SWITCH) == ()
+    assert await store.select(Query(kind=RowKind.SWITCH)) == ()
     assert await store.read(LogKind.AUDIT, "x") == ()
     assert await store.last(LogKind.AUDIT, "x") is None
     assert await store.streams(LogKind.AUDIT) == ()

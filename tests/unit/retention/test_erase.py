@@ -10,7 +10,7 @@ from zeroclaw.gate import audit
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.message import UserMessage
 from zeroclaw.retention.erase import AGAIN_S
-from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, RowKind, Write
+from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, Query, RowKind, Write
 from zeroclaw.tool import ToolContext, ToolOutput
 from zeroclaw.turn.kept import KeptResult
 
@@ -39,7 +39,7 @@ async def settled(house: House) -> None:
 async def kept(world: World) -> str:
     """Everything that is kept but the audit, as one text."""
     store = world.store
-    rows = [row.body for kind in RowKind for row in await store.find(kind)]
+    rows = [row.body for kind in RowKind for row in await store.select(Query(kind=kind))]
     for stream in await store.streams(LogKind.JOURNAL):
         rows += [one.body for one in await store.read(LogKind.JOURNAL, stream)]
     return b"\n".join(rows).decode(errors="replace")
@@ -117,7 +117,7 @@ async def test_a_wish_outlives_restarts(world: World) -> None:
         world.store.cut_after(DurablePoint.HOUSEKEEPING)
         await house.say(f"/forget {code}", "ben")
     cuts = 0
-    while await world.store.find(RowKind.FORGETTING):
+    while await world.store.select(Query(kind=RowKind.FORGETTING)):
         world.store.heal()
         world.store.cut_after(DurablePoint.HOUSEKEEPING)
         async with world.running() as house:

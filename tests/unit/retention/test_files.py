@@ -10,7 +10,7 @@ from tests.unit.retention.test_erase import forget
 from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
-from zeroclaw.store import RowKind
+from zeroclaw.store import Query, RowKind
 from zeroclaw.turn.attached import attached_of
 from zeroclaw.value import replace
 
@@ -26,7 +26,7 @@ async def send(house: House, name: str, content: bytes, who: str = "ada", room: 
 
 async def digests(world: World) -> list[str]:
     """The blobs that the rows of files name."""
-    found = await world.store.find(RowKind.ATTACHMENT)
+    found = await world.store.select(Query(kind=RowKind.ATTACHMENT))
     return [attached_of(row).digest for row in found]
 
 

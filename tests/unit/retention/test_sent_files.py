@@ -14,7 +14,7 @@ from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.retention.policy import horizons, may_go
-from zeroclaw.store import Row, RowKind
+from zeroclaw.store import Query, Row, RowKind
 from zeroclaw.tools import files
 from zeroclaw.value import replace
 
@@ -39,7 +39,7 @@ async def send(house: House, content: str, who: str = "ada", room: str = "") -> 
 
 
 async def sent(world: World) -> list[tuple[Row, rows.File]]:
-    read = [(row, rows.read(row)) for row in await world.store.find(RowKind.OUTBOX)]
+    read = [(row, rows.read(row)) for row in await world.store.select(Query(kind=RowKind.OUTBOX))]
     return [(row, item) for row, item in read if isinstance(item, rows.File)]
 
 

@@ -17,7 +17,7 @@ from zeroclaw.gate.action import freeze, propose, to_put
 from zeroclaw.inbound.anchors import STREAM, Anchors, verified
 from zeroclaw.message import AssistantMessage, UserMessage
 from zeroclaw.retention.sweep import Sweep
-from zeroclaw.store import Claim, DurablePoint, LogKind, Put, PutBlob, RowKind, Write
+from zeroclaw.store import Claim, DurablePoint, LogKind, Put, PutBlob, Query, RowKind, Write
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.store import SqliteStore
 from zeroclaw.turn import entries
@@ -167,4 +167,4 @@ async def test_the_file_has_a_bound_under_steady_traffic(tmp_path: Path) -> None
             turns = len(history.messages) / 2
             assert 5 * TURNS_A_DAY <= turns <= 8 * TURNS_A_DAY
         for kind in (RowKind.INBOX, RowKind.TURN, RowKind.OUTBOX, RowKind.ACTION):
-            assert len(await store.find(kind)) <= 8 * TURNS_A_DAY * len(HERE)
+            assert len(await store.select(Query(kind=kind))) <= 8 * TURNS_A_DAY * len(HERE)

@@ -21,6 +21,7 @@ from zeroclaw.store import (
     LogKind,
     Put,
     PutBlob,
+    Query,
     RowKind,
     Store,
     Write,
@@ -42,7 +43,7 @@ GONE = (
 
 async def counts(store: Store) -> dict[str, int]:
     """How many rows there are of what may go."""
-    return {str(kind): len(await store.find(kind)) for kind in GONE}
+    return {str(kind): len(await store.select(Query(kind=kind))) for kind in GONE}
 
 
 async def chore(world: World, *writes: Write) -> None:

@@ -16,6 +16,7 @@ from zeroclaw.store import (
     Commit,
     DurablePoint,
     Put,
+    Query,
     RowKind,
     Write,
 )
@@ -106,4 +107,4 @@ def names(directory: Path) -> list[str]:
 async def everything(directory: Path) -> dict[str, bytes]:
     """The counters that are on disk."""
     async with aclosing(await open_store(directory, clock=ManualClock())) as store:
-        return {row.key: row.body for row in await store.find(RowKind.COUNTER)}
+        return {row.key: row.body for row in await store.select(Query(kind=RowKind.COUNTER))}

@@ -14,7 +14,7 @@ from tests.fakes.manual_clock import ManualClock
 from tests.unit.stores.sqlite import committing_child
 from tests.unit.stores.sqlite.committing_child import named
 from zeroclaw.errors import AlreadyClaimed
-from zeroclaw.store import LogKind, RowKind
+from zeroclaw.store import LogKind, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.opening import FILE_NAME
 
@@ -28,7 +28,7 @@ async def whole_commits(directory: Path) -> set[str]:
     """The names that were committed; fails where one was committed in part."""
     async with aclosing(await open_store(directory, clock=ManualClock())) as store:
         assert await store.check() is None
-        names = {row.key for row in await store.find(RowKind.COUNTER, limit=100_000)}
+        names = {row.key for row in await store.select(Query(kind=RowKind.COUNTER, limit=100_000))}
         logged: list[str] = []
         for stream in await store.streams(LogKind.JOURNAL):
             entries = await store.read(LogKind.JOURNAL, stream)

@@ -27,6 +27,7 @@ from zeroclaw.store import (
     Delete,
     DurablePoint,
     LogKind,
+    Query,
     RowKind,
     Write,
 )
@@ -117,7 +118,7 @@ async def test_damage_is_told_when_it_is_read(tmp_path: Path) -> None:
 
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         with pytest.raises(StoreUnusable, match="is damaged"):
-            await store.find(RowKind.COUNTER)
+            await store.select(Query(kind=RowKind.COUNTER))
         assert await store.check() is not None
 
 
