@@ -18,7 +18,7 @@ from typing import Self
 
 ROOT = Path(__file__).parents[2] / "zeroclaw"
 ROOMS = ("daemon", "inbound", "turn", "gate", "delivery", "context", "host")
-THE_STORE = "daemon/watched.py"
+THE_STORE = "daemon/store_watch.py"
 """Stands before the store, which each room reads for itself."""
 
 

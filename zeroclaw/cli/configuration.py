@@ -3,9 +3,10 @@
 It loads the configuration's models, so commands import it late.
 """
 
+import asyncio
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -15,9 +16,10 @@ from pydantic import BaseModel, ValidationError
 from zeroclaw.cli.options import config_place
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import config_of, faults_of, parse
-from zeroclaw.daemon.config_check import check
+from zeroclaw.daemon.config_check import ChannelPart, check
 from zeroclaw.daemon.foundation import Fresh, Start
-from zeroclaw.errors import ConfigError
+from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.foreign import Raised, call
 from zeroclaw.host import plugins
 from zeroclaw.host.places import Places, places_of, read_config
 from zeroclaw.manifest import ChannelManifest
@@ -180,3 +182,20 @@ def channel_models() -> Mapping[str, type[BaseModel]]:
         if isinstance(model, type) and issubclass(model, BaseModel):
             models[kind] = model
     return models
+
+
+async def ask_platform(part: ChannelPart, *, within_s: float) -> str | Raised:
+    """Ask a channel's platform whether its settings are right, as the manifest's `check` does.
+
+    Raises:
+        ConfigError: The check can't be loaded.
+    """
+    target = await asyncio.to_thread(
+        plugins.resolve, part.manifest.check, key=f"channels.{part.name}"
+    )
+    ask = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
+    try:
+        async with asyncio.timeout(within_s):
+            return await call(lambda: ask(part.settings, part.secrets))
+    except TimeoutError:
+        return Raised(error=ZeroclawError(f"no answer within {within_s:g} s"))

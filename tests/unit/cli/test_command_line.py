@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -159,3 +160,45 @@ def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
         1,
         f"zeroclaw: `{tmp_path / 'file'}` can't be used: file exists; name another data directory\n",
     )
+
+
+def commands(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and every group of them, with the words that call it."""
+    context = click.Context(group, info_name="zeroclaw")
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, *path, name)
+
+
+EVERY = dict(commands(root))
+
+
+@pytest.mark.parametrize("words", EVERY)
+def test_every_command_teaches_what_it_does_and_what_each_option_is_for(
+    words: tuple[str, ...],
+) -> None:
+    """A sentence that ends, and a word on every option; P10 begins at the help."""
+    command = EVERY[words]
+    code, out, _ = run(*words, "--help")
+    first, *_ = (command.help or "").splitlines() or [""]
+    assert (code, first[-1:]) == (0, ".")
+    assert first in " ".join(out.split())
+    silent = [
+        one.name
+        for one in command.params
+        if isinstance(one, click.Option) and not one.hidden and not one.help
+    ]
+    assert silent == []
+
+
+def test_everything_that_can_be_called_is_listed_where_it_is_looked_for() -> None:
+    """A group names its commands, each with a line of its own."""
+    for words, group in EVERY.items():
+        if isinstance(group, click.Group):
+            _, out, _ = run(*words, "--help")
+            assert [
+                name for name in group.list_commands(click.Context(group)) if name not in out
+            ] == []

@@ -7,16 +7,14 @@ import shutil
 import sqlite3
 import stat
 import tomllib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
-from pydantic import BaseModel
-
 from zeroclaw.cli.client import DaemonRefused, answer, table, texts, time
-from zeroclaw.cli.configuration import Loaded, faults_in, load, start_of
+from zeroclaw.cli.configuration import Loaded, ask_platform, faults_in, load, start_of
 from zeroclaw.cli.doctor.facts import (
     AccountSeen,
     ChannelSeen,
@@ -36,8 +34,7 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.daemon.config_check import ChannelPart, CheckedConfig, missing_secrets
 from zeroclaw.daemon.foundation import Start, open_provider
 from zeroclaw.errors import ConfigError, StoreUnusable, ZeroclawError
-from zeroclaw.foreign import Raised, call
-from zeroclaw.host import plugins
+from zeroclaw.foreign import Raised
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import FILE as SOCKET
 from zeroclaw.host.control import Unreachable
@@ -293,16 +290,9 @@ async def _accounts(checked: CheckedConfig, missing: Mapping[str, str]) -> tuple
 
 async def _account(part: ChannelPart, checked: CheckedConfig) -> AccountSeen:
     try:
-        target = await asyncio.to_thread(
-            plugins.resolve, part.manifest.check, key=f"channels.{part.name}"
-        )
-        check = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
-        async with asyncio.timeout(_PLATFORM_S):
-            said = await call(lambda: check(part.settings, part.secrets))
+        said = await ask_platform(part, within_s=_PLATFORM_S)
     except ConfigError as error:
         return AccountSeen(channel=part.name, fault="; ".join(error.faults))
-    except TimeoutError:
-        return AccountSeen(channel=part.name, fault=f"no answer within {_PLATFORM_S:g} s")
     if isinstance(said, Raised):
         line = said.line.removeprefix(f"`{part.name}`: ")  # which is told beside it
         return AccountSeen(channel=part.name, fault=checked.redactor.redact(line))

@@ -1,22 +1,18 @@
 """Tries the answers of `zeroclaw init` before they are written: the model, and each channel."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
-from pydantic import BaseModel
-
-from zeroclaw.cli.configuration import Loaded
+from zeroclaw.cli.configuration import Loaded, ask_platform
 from zeroclaw.cli.init.template import ChosenChannel
 from zeroclaw.cli.models.provider import open_model
 from zeroclaw.cli.models.trial import try_briefly_and_close
 from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
 from zeroclaw.daemon.config_check import check
 from zeroclaw.errors import ConfigError, ZeroclawError
-from zeroclaw.foreign import Raised, call
+from zeroclaw.foreign import Raised
 from zeroclaw.host.places import places_of
-from zeroclaw.host.plugins import resolve
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.value import Value
 
@@ -63,21 +59,11 @@ def channel_seen(
         if not manifest.check:
             return Seen(is_well=True, line=f"{channel.kind}: its settings are well-formed")
         (part,) = checked.channels
-        target = resolve(manifest.check, key=f"channels.{channel.kind}")
+        said = asyncio.run(ask_platform(part, within_s=CHECK_S))
     except ConfigError as error:
         return Seen(is_well=False, line="; ".join(error.faults))
-    ask = cast("Callable[[BaseModel, Mapping[str, str]], Awaitable[str]]", target)
-    said = asyncio.run(_within_time(lambda: ask(part.settings, part.secrets)))
     line = said.line if isinstance(said, Raised) else said
     return Seen(
         is_well=not isinstance(said, Raised),
         line=f"{channel.kind}: {' '.join(checked.redactor.redact(line).split())}",
     )
-
-
-async def _within_time(ask: Callable[[], Awaitable[str]]) -> str | Raised:
-    try:
-        async with asyncio.timeout(CHECK_S):
-            return await call(ask)
-    except TimeoutError:
-        return Raised(error=ZeroclawError(f"no answer within {CHECK_S:.0f} s"))
