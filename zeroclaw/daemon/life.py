@@ -211,7 +211,7 @@ class Daemon:
                 case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
                     services.conversations.forget(write.key)
                 case Put(kind=RowKind.FORGETTING):
-                    services.forgetting.learn(plan.writes)
+                    services.erasure.learn(plan.writes)
                 case Put(kind=kind) | Delete(kind=kind) if kind in PEOPLE:
                     people = True
                 case _:
@@ -245,7 +245,7 @@ class Daemon:
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
         report = await self.services.status.report()
-        return {**report.as_json(), "login_url": self.services.serving.login_url()}
+        return {**report.as_json(), "login_url": self.services.channels.login_url()}
 
     async def _errors(self, _asked: Mapping[str, object]) -> dict[str, object]:
         told = [
@@ -283,11 +283,11 @@ class Daemon:
         return {"halted": on}
 
     async def _log_out(self, _asked: Mapping[str, object]) -> dict[str, object]:
-        return {"sessions": await self.services.serving.log_out()}
+        return {"sessions": await self.services.channels.log_out()}
 
     async def _reload(self, _asked: Mapping[str, object]) -> dict[str, object]:
         try:
-            done = await self.services.reloading.again()
+            done = await self.services.reloader.again()
         except ConfigError as error:
             return {"faults": list(error.faults)}
         file = str(self._foundation.start.places.config)
@@ -305,7 +305,7 @@ class Daemon:
             await wish.wait()
             wish.clear()
             with suppress(ConfigError, Refused):
-                await self.services.reloading.again()
+                await self.services.reloader.again()
 
     async def _receipts(self, asked: Mapping[str, object]) -> dict[str, object]:
         text = asked.get("text")

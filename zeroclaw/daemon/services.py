@@ -62,7 +62,7 @@ class Services:
         self.foundation = foundation
         self._group = group
         config, checked = foundation.start.config, foundation.start.checked
-        self.serving = ChannelHost(foundation, group)
+        self.channels = ChannelHost(foundation, group)
         settings = foundation.settings
         self.policy = LivePolicy(settings)
         self.people = people_of(
@@ -70,11 +70,11 @@ class Services:
         )
         self.operators = Operators(
             self.people,
-            self.serving.channel_of,
+            self.channels.channel_of,
             settings=lambda: settings.config.approvals,
         )
         leases = Leases(foundation.store)
-        self.live = Live(account_of=self.serving.shows_drafts, group=group)
+        self.live = Live(account_of=self.channels.shows_drafts, group=group)
         turn_log = EventLog("turn")
         self.bus = Bus(
             lambda raised: turn_log("subscriber_failed", why=raised.line, level="warning")
@@ -91,7 +91,7 @@ class Services:
         rooms = turn_rooms(
             foundation,
             group,
-            serving=self.serving,
+            serving=self.channels,
             leases=leases,
             live=self.live,
             policy=self.policy,
@@ -168,7 +168,7 @@ class Services:
             ids=foundation.ids,
             numbers=rooms.numbers,
         )
-        self.reloading = Reloader(
+        self.reloader = Reloader(
             foundation,
             policy=self.policy,
             people=self.people,
@@ -182,7 +182,7 @@ class Services:
             channels=lambda: self.supervisor.states,
             busy=lambda: len(self.mailboxes),
             halted=lambda: self.policy.halted_by,
-            waiting_keys=lambda: self.reloading.waiting,
+            waiting_keys=lambda: self.reloader.waiting,
             dropped=lambda: self.ingress.dropped,
             refused=lambda: self.rate_limiter.refused,
         )
@@ -218,7 +218,7 @@ class Services:
             announce=announce,
         )
         self.supervisor = Supervisor(
-            admit=self.serving.noting(self.ingress.admit),
+            admit=self.channels.noting(self.ingress.admit),
             clock=foundation.clock,
             tell_operators=lambda name, says: self.notices.tell(says, but_channel=name),
             log=EventLog("channels"),
@@ -236,7 +236,7 @@ class Services:
             settings=lambda: settings.config.retention,
             log=EventLog("retention"),
         )
-        self.forgetting = Erasure(
+        self.erasure = Erasure(
             store=foundation.store,
             leases=leases,
             mailboxes=self.mailboxes,
@@ -266,9 +266,9 @@ class Services:
         self._group.create_task(self.membership.questions.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
-        self._group.create_task(self.forgetting.keep(), name="forgetting")
-        self._group.create_task(self.mailboxes.keep(), name="desks")
-        await self.serving.start(self.supervisor, self.transcript, self._menu)
+        self._group.create_task(self.erasure.keep(), name="erasure")
+        self._group.create_task(self.mailboxes.keep(), name="mailboxes")
+        await self.channels.start(self.supervisor, self.transcript, self._menu)
         # Last, because what is wrong with a model is told by the channels.
         if isinstance(foundation.provider, Preloading):
             self._group.create_task(self._preload(foundation.provider), name="model")
@@ -281,7 +281,7 @@ class Services:
         return ReadyFacts(
             model=facts.model,
             note=facts.note,
-            web_url=self.serving.login_url(),
+            web_url=self.channels.login_url(),
             channels=tuple(part.name for part in foundation.start.checked.channels),
             shell=foundation.shell_note,
             is_root=os.geteuid() == 0,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from zeroclaw.cli.doctor.checks import Line, exit_code, in_words, judge
+from zeroclaw.cli.doctor.checks import Line, exit_code, in_words, run_checks
 from zeroclaw.cli.doctor.facts import (
     AccountSeen,
     ChannelSeen,
@@ -44,7 +44,7 @@ WELL = Facts(
 
 def told(check: str, facts: Facts) -> list[tuple[Verdict, str]]:
     """The verdicts and whole sentences of one check."""
-    return [(line.verdict, _sentence(line)) for line in judge(facts) if line.check == check]
+    return [(line.verdict, _sentence(line)) for line in run_checks(facts) if line.check == check]
 
 
 def _sentence(line: Line) -> str:
@@ -72,7 +72,7 @@ def failing(number: int, place: str = "chat:1") -> Failing:
 
 def test_where_all_is_well_every_check_says_so() -> None:
     """One line each, and the exit code is 0."""
-    lines = judge(WELL)
+    lines = run_checks(WELL)
     assert [line.check for line in lines] == [
         "configuration",
         "daemon",

@@ -199,7 +199,7 @@ async def test_what_will_not_help_is_not_tried_again(world: World, fault: Fault,
 async def test_a_channel_that_is_not_up_yet_is_waited_for(world: World) -> None:
     """After a restart the inbox may be faster than its platform."""
     async with world.running() as house:
-        accounts = cast("dict[str, Account]", vars(house.services.serving)["_accounts"])
+        accounts = cast("dict[str, Account]", vars(house.services.channels)["_accounts"])
         account = accounts.pop("chat")
         await send(house, "look", file(world, "a.txt"))
         assert told_nothing(world)

@@ -22,10 +22,10 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     and without a running daemon. Asks a model server for its list of models, never for an answer;
     changes nothing. Exits with 1 when a check fails.
     """
-    from zeroclaw.cli.doctor.checks import exit_code, in_words, judge
-    from zeroclaw.cli.doctor.probes import look
+    from zeroclaw.cli.doctor.checks import exit_code, in_words, run_checks
+    from zeroclaw.cli.doctor.probes import probe
 
-    lines = judge(look(config, data_dir, os.environ))
+    lines = run_checks(probe(config, data_dir, os.environ))
     if as_json:
         checks = [
             {

@@ -51,7 +51,7 @@ class Line(Value):
     remedy: str = ""
 
 
-def judge(facts: Facts) -> tuple[Line, ...]:
+def run_checks(facts: Facts) -> tuple[Line, ...]:
     """Return the lines, in the order in which trouble is best looked for."""
     return (
         *_configuration(facts.configured),

@@ -59,7 +59,7 @@ _NONE: Mapping[str, str] = {}
 _NOT_ASKED = "not asked, as its secret is not known in this shell"
 
 
-def look(config: Path | None, data_dir: Path | None, environment: Mapping[str, str]) -> Facts:
+def probe(config: Path | None, data_dir: Path | None, environment: Mapping[str, str]) -> Facts:
     """Look at everything; blocks for seconds at most, and runs loops of its own.
 
     Args:
@@ -81,11 +81,11 @@ def look(config: Path | None, data_dir: Path | None, environment: Mapping[str, s
         sqlite_fault=has_wal_reset_bug(sqlite3.sqlite_version_info[:3]),
     )
     return asyncio.run(
-        _look(configured, start, data, missing=missing, secrets=secrets, versions=versions)
+        _probe(configured, start, data, missing=missing, secrets=secrets, versions=versions)
     )
 
 
-async def _look(
+async def _probe(
     configured: Configured,
     start: Start | None,
     data: Path | None,
