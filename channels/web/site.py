@@ -1,6 +1,6 @@
 """The pages and doors of the web chat: an ASGI application over a feed and a door for events."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from importlib.resources import files
 from urllib.parse import quote
@@ -11,27 +11,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from channels._local.adapter import LocalChannel
+from channels._local.decode import Unreadable
+from channels._local.feed import Subscription
 from channels.web import decode, uploads
-from channels.web.feed import Feed, Subscription
-from channels.web.render import (
-    PING,
-    frame,
-    is_news,
-    person,
-    snapshot_frame,
-    standing,
-    trouble_frame,
-)
-from zeroclaw import (
-    Admission,
-    Answered,
-    ChannelContext,
-    Command,
-    Envelope,
-    Ignored,
-    Said,
-    ZeroclawError,
-)
+from channels.web.render import PING, frame, snapshot_frame, trouble_frame
+from zeroclaw import Answered, Envelope, Ignored
 
 # The machine's own table of kinds is read from files, and differs from machine to machine.
 KINDS = {
@@ -63,10 +48,8 @@ class Site:
 
     def __init__(
         self,
+        channel: LocalChannel,
         *,
-        context: ChannelContext,
-        feed: Feed,
-        admit: Callable[[Envelope], Awaitable[Admission]],
         page: Mapping[str, bytes],
         title: str,
         uploads: uploads.Uploads,
@@ -74,16 +57,12 @@ class Site:
         """Hold what is needed.
 
         Args:
-            context: For the transcript, the clock and the log.
-            feed: Where live events come from.
-            admit: The door; raises `ZeroclawError` when an event could not be stored.
+            channel: Whose pages they are.
             page: The files, by name.
             title: Stands over the page.
             uploads: Keeps files until they are fetched.
         """
-        self._context = context
-        self._feed = feed
-        self._admit = admit
+        self._channel = channel
         self._page = page
         self._title = title
         self._uploads = uploads
@@ -110,9 +89,9 @@ class Site:
         return Response(self._page[name], media_type=_kind(name))
 
     async def _follow(self, _request: Request) -> Response:
-        if not self._feed.has_room():
+        if not self._channel.feed.has_room():
             return JSONResponse({"error": "too many pages are open"}, status_code=NOT_NOW)
-        return _Events(self._context, self._feed, self._title)
+        return _Events(self._channel, self._title)
 
     async def _take_message(self, request: Request) -> Response:
         return await self._take(request, decode.message)
@@ -130,8 +109,8 @@ class Site:
 
     async def _give_file(self, request: Request) -> Response:
         """Hand out a file of the bot's: to be kept, never to be shown as a page of ours."""
-        here = decode.address(self._context.name)
-        file = await self._context.sent_file(here, str(request.path_params["key"]))
+        channel, key = self._channel, str(request.path_params["key"])
+        file = await channel.context.sent_file(channel.here, key)
         if file is None:
             return PlainTextResponse("this file is no longer kept\n", status_code=404)
         # The listener forbids browsers to guess what it is.
@@ -143,28 +122,21 @@ class Site:
         )
 
     async def _take(
-        self, request: Request, read: Callable[[str, bytes], Envelope | decode.Unreadable]
+        self, request: Request, read: Callable[[str, bytes], Envelope | Unreadable]
     ) -> Response:
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_MESSAGE_BYTES:
                 return JSONResponse({"error": "it is too long"}, status_code=TOO_LARGE)
-        event = read(self._context.name, bytes(body))
-        if isinstance(event, decode.Unreadable):
+        event = read(self._channel.name, bytes(body))
+        if isinstance(event, Unreadable):
             return JSONResponse({"error": event.why}, status_code=UNREADABLE)
-        try:
-            admission = await self._admit(event)
-        except ZeroclawError as error:
-            self._context.log("event_not_stored", why=str(error), level="warning")
+        admission = await self._channel.take(event)
+        if admission is None:
             return JSONResponse({"error": "it could not be stored yet"}, status_code=NOT_NOW)
         if isinstance(admission, Ignored):
             return JSONResponse({"status": "ignored"})
-        if isinstance(event.body, Said | Command):
-            # For the other pages of the same person; the one that posted knows it by its id.
-            now = self._context.clock.now()
-            files = tuple(one.name for one in event.attachments)
-            self._feed.publish(person(event.message, decode.typed(event.body), now, files))
         toast = admission.text if isinstance(admission, Answered) else ""
         return JSONResponse({"status": "accepted", "toast": toast})
 
@@ -177,32 +149,27 @@ async def _gone(_request: Request, _error: Exception) -> Response:
 class _Events(StreamingResponse):
     """One page's stream; its subscription ends with it, however it ends."""
 
-    def __init__(self, context: ChannelContext, feed: Feed, title: str) -> None:
+    def __init__(self, channel: LocalChannel, title: str) -> None:
         super().__init__((), media_type="text/event-stream")
-        self._context = context
-        self._feed = feed
+        self._channel = channel
         self._title = title
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._feed.subscribe() as subscription:
+        with self._channel.feed.subscribe() as subscription:
             async with aclosing(self._frames(subscription)) as frames:
                 self.body_iterator = frames
                 await super().__call__(scope, receive, send)
 
     async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
         """Yield the snapshot, then what it lacks of what came meanwhile, then what comes."""
-        try:
-            items = await self._context.transcript(decode.address(self._context.name), "")
-        except ZeroclawError as error:
-            self._context.log("transcript_not_read", why=str(error), level="warning")
+        stood = await self._channel.snapshot()
+        if stood is None:
             yield trouble_frame("the conversation can't be read right now")
             return
-        read_at = self._feed.number
-        known = standing(items)
-        yield snapshot_frame(self._title, known.values(), read_at)
+        yield snapshot_frame(self._title, stood.items.values(), stood.number)
         while (taken := await subscription.take()) is not None:
             if not taken:
                 yield PING
             for one in taken:
-                if one.number > read_at or is_news(one.event, known):
+                if stood.lacks(one):
                     yield frame(one.event, one.number)

@@ -10,6 +10,7 @@ from typing import Literal, cast, get_args
 
 import pytest
 
+from channels._local import render as local
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
@@ -104,21 +105,21 @@ def on_telegram(outcome: Outcome) -> str:
 
 def on_the_page(outcome: Outcome) -> str:
     """All that the page has to show; its own script holds no words, see below."""
-    sent = web.frame(web.card("m", outcome, AT), 1).decode()
+    sent = web.frame(local.card("m", outcome, AT), 1).decode()
     (data,) = [line[6:] for line in sent.split("\n") if line.startswith("data: ")]
     return "\n".join(texts(cast("Mapping[str, object]", json.loads(data))["card"]))
 
 
 def on_a_terminals_line(outcome: Outcome) -> str:
-    line = terminal.line(terminal.card("m", outcome, AT), 1)
+    line = terminal.line(local.card("m", outcome, AT), 1)
     return "\n".join(texts(line["card"]))
 
 
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, before and after its endings."""
     screen = Cards(Ink(moves=False, colours=False))
-    before = terminal.line(terminal.card("m", Outcome(card=outcome.card, endings=()), AT), 1)
-    return screen.take(before) + screen.take(terminal.line(terminal.card("m", outcome, AT), 2))
+    before = terminal.line(local.card("m", Outcome(card=outcome.card, endings=()), AT), 1)
+    return screen.take(before) + screen.take(terminal.line(local.card("m", outcome, AT), 2))
 
 
 def english_on(card: str) -> set[str]:

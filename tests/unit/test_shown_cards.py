@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from channels._local import render as local
 from channels.telegram import cards as telegram
 from channels.terminal import render as terminal
 from channels.web import render as web
@@ -32,18 +33,18 @@ def on_telegram(outcome: Outcome) -> str:
 
 
 def on_a_terminals_line(outcome: Outcome) -> str:
-    return arguments_of(terminal.line(terminal.card("m", outcome, AT), 1))
+    return arguments_of(terminal.line(local.card("m", outcome, AT), 1))
 
 
 def on_the_page(outcome: Outcome) -> str:
-    sent = web.frame(web.card("m", outcome, AT), 1).decode()
+    sent = web.frame(local.card("m", outcome, AT), 1).decode()
     (data,) = [line[6:] for line in sent.split("\n") if line.startswith("data: ")]
     return arguments_of(json.loads(data))
 
 
 def on_a_screen(outcome: Outcome) -> str:
     """As a person sees it in a terminal, the frame taken away."""
-    item = terminal.line(terminal.card("m", outcome, AT), 1)
+    item = terminal.line(local.card("m", outcome, AT), 1)
     lines = Cards(Ink(moves=False, colours=False)).take(item).split("\n")
     edge = "│    "
     return "\n".join(line.removeprefix(edge) for line in lines[3:-2])

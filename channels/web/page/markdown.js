@@ -124,8 +124,8 @@ function oneLiner(line) {
     /^ {0,3}([-*+]|1[.)])\s/.test(line);
 }
 
-/* Build one block; `marks` turns plain text into nodes, for what a caller wants to show its way. */
-export function block(made, marks = plain, depth = 0) {
+/* Build one block. */
+export function block(made, depth = 0) {
   switch (made.kind) {
     case "code": {
       const code = element("code", {}, made.text);
@@ -135,39 +135,39 @@ export function block(made, marks = plain, depth = 0) {
     }
     case "heading":
       // The page has one h1 already.
-      return element(`h${Math.min(made.level + 1, 6)}`, {}, ...inline(made.text, marks));
+      return element(`h${Math.min(made.level + 1, 6)}`, {}, ...inline(made.text));
     case "rule":
       return element("hr");
     case "quote":
-      return element("blockquote", {}, ...inside(made.text, marks, depth));
+      return element("blockquote", {}, ...inside(made.text, depth));
     case "list": {
       const list = element(made.isOrdered ? "ol" : "ul");
       if (made.isOrdered) list.start = made.start;
-      for (const item of made.items) list.append(listItem(item, marks, depth));
+      for (const item of made.items) list.append(listItem(item, depth));
       return list;
     }
     case "table": {
       const [head, ...rows] = made.rows;
       const row = (name) => (cells) =>
-        element("tr", {}, ...cells.map((cell) => element(name, {}, ...inline(cell, marks))));
+        element("tr", {}, ...cells.map((cell) => element(name, {}, ...inline(cell))));
       const table = element("table", {}, element("thead", {}, row("th")(head)),
         element("tbody", {}, ...rows.map(row("td"))));
       return element("div", { className: "wide", tabIndex: 0 }, table);
     }
     default:
-      return element("p", {}, ...inline(made.text, marks));
+      return element("p", {}, ...inline(made.text));
   }
 }
 
-function listItem(text, marks, depth) {
-  const parts = inside(text, marks, depth);
+function listItem(text, depth) {
+  const parts = inside(text, depth);
   const isTight = !/\n\s*\n/.test(text) && parts[0]?.tagName === "P";
   return element("li", {}, ...(isTight ? [...parts[0].childNodes, ...parts.slice(1)] : parts));
 }
 
-function inside(text, marks, depth) {
-  if (depth >= DEEPEST) return inline(text, marks);
-  return blocks(text).map((made) => block(made, marks, depth + 1));
+function inside(text, depth) {
+  if (depth >= DEEPEST) return inline(text);
+  return blocks(text).map((made) => block(made, depth + 1));
 }
 
 /* --- within a line ---------------------------------------------------------------------------- */
@@ -187,21 +187,21 @@ const INLINE = new RegExp(
 );
 
 /* Build what stands within a line. */
-export function inline(text, marks = plain, depth = 0) {
+export function inline(text, depth = 0) {
   const nodes = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
-    if (found.index > at) nodes.push(...broken(text.slice(at, found.index), marks));
-    nodes.push(...matched(found, marks, depth));
+    if (found.index > at) nodes.push(...broken(text.slice(at, found.index)));
+    nodes.push(...matched(found, depth));
     at = found.index + found[0].length;
   }
-  if (at < text.length) nodes.push(...broken(text.slice(at), marks));
+  if (at < text.length) nodes.push(...broken(text.slice(at)));
   return nodes;
 }
 
-function matched(found, marks, depth) {
+function matched(found, depth) {
   const groups = found.groups;
-  const within = (part) => (depth < DEEPEST ? inline(part, marks, depth + 1) : marks(part));
+  const within = (part) => (depth < DEEPEST ? inline(part, depth + 1) : [part]);
   if (groups.escape) return [groups.escape[1]];
   if (groups.code !== undefined) {
     const code = groups.code;
@@ -232,16 +232,12 @@ function linked(target, label, source) {
   return [element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, ...label)];
 }
 
-function broken(text, marks) {
+function broken(text) {
   return text.split("\n").flatMap((line, index, lines) => {
     const isLast = index === lines.length - 1;
     const shown = isLast ? line : line.trimEnd().replace(/\\$/, "");
-    return index ? [document.createElement("br"), ...marks(shown)] : marks(shown);
+    return index ? [document.createElement("br"), shown] : [shown];
   });
-}
-
-function plain(text) {
-  return [text];
 }
 
 /* Show what stands in backticks as code, and all else of a line as it is. An odd backtick belongs to

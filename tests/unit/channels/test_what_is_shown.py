@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._local import render as local
 from channels.telegram import render as telegram
 from channels.telegram.styled import from_outgoing
 from channels.terminal import render as terminal
@@ -93,7 +94,7 @@ def page() -> Iterator[Callable[[Outgoing], str]]:
         assert answered is not None
 
         def shown(outgoing: Outgoing) -> str:
-            item = web.bot("m", outgoing, EPOCH)
+            item = local.bot("m", outgoing, EPOCH)
             asked.write(json.dumps({"text": item.text, "plain": item.plain}) + "\n")
             asked.flush()
             return str(json.loads(answered.readline()))
@@ -107,7 +108,7 @@ def in_telegram(outgoing: Outgoing) -> str:
 
 
 def in_a_terminal(outgoing: Outgoing) -> str:
-    return terminal.bot("m", outgoing, EPOCH).text
+    return local.bot("m", outgoing, EPOCH).text
 
 
 FORGED = {

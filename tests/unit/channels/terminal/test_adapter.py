@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from channels._local.feed import MOST_READERS, MOST_WAITING
 from channels.terminal import TerminalSettings
 from channels.terminal.adapter import TerminalChannel, open_channel
-from channels.terminal.feed import MOST_CLIENTS, MOST_WAITING
 from tests.contract.loopback_harness import NoMount
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -354,7 +354,7 @@ async def test_a_client_that_goes_is_forgotten() -> None:
 
 async def test_one_client_too_many_is_told_so() -> None:
     place = Place()
-    channel, sockets = place.channel(), [Socket() for _ in range(MOST_CLIENTS + 1)]
+    channel, sockets = place.channel(), [Socket() for _ in range(MOST_READERS + 1)]
     async with receiving(channel, place, Door(), *sockets):
         assert "too many clients" in str((await sockets[-1].next("trouble"))["why"])
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from channels.terminal.decode import Event, Hello, Unreadable, line, said_or_command
+from channels._local.decode import Unreadable
+from channels.terminal.decode import Event, Hello, line
 from zeroclaw import (
     Address,
     ApprovalId,
-    Command,
     Envelope,
     MessageRef,
     Pressed,
@@ -23,7 +23,6 @@ def test_a_message_keeps_its_text_and_its_id() -> None:
     """The client's id is the dedup key, so that a line that is written again counts once."""
     assert line("terminal", {"type": "say", "id": KEY, "text": " hi\nyou "}) == Event(
         id=KEY,
-        text=" hi\nyou ",
         envelope=Envelope(
             address=HERE,
             sender=ME,
@@ -32,22 +31,6 @@ def test_a_message_keeps_its_text_and_its_id() -> None:
             message=KEY,
         ),
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("/stop", Command(name="stop")),
-        (" /Deny 1  because no\n", Command(name="deny", rest="1  because no")),
-        ('/tool shell {"command": "ls"}', Command(name="tool", rest='shell {"command": "ls"}')),
-        ("/etc/passwd is a file", Said(text="/etc/passwd is a file")),
-        ("/ stop", Said(text="/ stop")),
-        ("say /stop", Said(text="say /stop")),
-    ],
-)
-def test_a_slash_and_a_word_make_a_command(text: str, expected: Said | Command) -> None:
-    """Only at the beginning, and a path is no command."""
-    assert said_or_command(text) == expected
 
 
 def test_an_answer_names_the_card_that_was_pressed() -> None:

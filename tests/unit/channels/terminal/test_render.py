@@ -7,24 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._local.render import Gone, Item, Received, Refused, Typing, bot, card
 from channels.terminal import CAPABILITIES
-from channels.terminal.render import (
-    MOST_CHARS,
-    Gone,
-    Item,
-    Received,
-    Refused,
-    Typing,
-    bot,
-    card,
-    is_news,
-    line,
-    markdown,
-    person,
-    slot,
-    stored,
-    visible,
-)
+from channels.terminal.render import MOST_CHARS, line, markdown, stored, visible
 from zeroclaw import (
     ApprovalId,
     Card,
@@ -172,49 +157,7 @@ def test_small_things_are_told_in_small_lines() -> None:
     }
 
 
-def test_what_is_stored_has_the_ids_of_live_events() -> None:
-    """So that a client that saw a message knows it in the snapshot of its next connection."""
-    bare = TranscriptItem(cursor="c", kind="person", key="", ref="", text="hi", at=NOW)
-    mine = TranscriptItem(cursor="c", kind="person", key="", ref="m1", text="hi", at=NOW)
-    sent = TranscriptItem(cursor="c", kind="bot", key="k1", ref="k1", text="hi", at=NOW)
-    unsent = TranscriptItem(cursor="c", kind="note", key="k1", ref="", text="hi", at=NOW)
-    lone = TranscriptItem(cursor="c", kind="note", key="", ref="", text="hi", at=NOW)
-    assert [stored(item).id for item in (bare, mine, sent, unsent, lone)] == [
-        "person/c",
-        person("m1", "hi", NOW).id,
-        "k1",
-        "k1",
-        "c",
-    ]
-
-
-def text_item(text: str, *, draft: bool = False) -> Item:
-    return Item(id="k1", kind="bot", text=text, at=NOW, draft=draft)
-
-
-@pytest.mark.parametrize(
-    ("event", "known", "expected"),
-    [
-        (Typing(), text_item("a"), True),
-        (Item(id="k2", kind="bot", text="b", at=NOW), text_item("a"), True),
-        (text_item("ab", draft=True), text_item("abc", draft=True), False),
-        (text_item("abc", draft=True), text_item("ab", draft=True), True),
-        (text_item("ab", draft=True), text_item("ab and more"), False),
-        (text_item("ab"), text_item("ab", draft=True), True),
-        (text_item("ab"), text_item("ab"), False),
-        (text_item("a␛"), text_item("a\x1b"), False),
-        (card("k1", outcome(), NOW), card("k1", outcome(ENDED), NOW), False),
-        (card("k1", outcome(ENDED), NOW), card("k1", outcome(), NOW), True),
-    ],
-)
-def test_only_what_a_snapshot_lacks_follows_it(
-    event: Item | Typing, known: Item, expected: bool
-) -> None:
-    """What came while the transcript was read is neither lost nor shown backwards."""
-    assert is_news(event, {known.id: known}) is expected
-
-
-def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:
-    assert slot(text_item("a")) == slot(Gone(id="k1"))
-    assert slot(Received(id="k1")) == slot(Refused(id="k1", why=""))
-    assert len({slot(text_item("a")), slot(Received(id="k1")), slot(Typing())}) == 3
+def test_what_is_stored_is_compared_as_it_would_be_shown() -> None:
+    """The store keeps what was written; a live event has nothing left that a terminal obeys."""
+    kept = TranscriptItem(cursor="c", kind="bot", key="k1", ref="k1", text="a\x1b", at=NOW)
+    assert stored(kept) == Item(id="k1", kind="bot", text="a␛", at=NOW, cursor="c")

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from channels._local.decode import Unreadable
 from channels.web import decode
-from channels.web.decode import Unreadable
-from zeroclaw import Address, ApprovalId, Command, Envelope, MessageRef, Pressed, Said, Sender
+from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
 HERE = Address(channel="web", account="local", chat="operator", direct=True)
 ME = Sender(id="operator", verified=True, display="operator")
@@ -46,38 +46,6 @@ def test_an_answer_may_be_given_without_reason_and_card() -> None:
     read = decode.answer("web", body(approval="a", choice="once"))
     assert isinstance(read, Envelope)
     assert read.body == Pressed(approval=ApprovalId("a"), choice="once")
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("/stop", Command(name="stop")),
-        ("  /Stop  ", Command(name="stop")),
-        ("/deny 2 because  of that", Command(name="deny", rest="2 because  of that")),
-        ('/tool shell {"a":\n "/b"}', Command(name="tool", rest='shell {"a":\n "/b"}')),
-        ("/tool\nshell {}", Command(name="tool", rest="shell {}")),
-        ("hello", Said(text="hello")),
-        ("see /stop", Said(text="see /stop")),
-        ("/usr/bin/env", Said(text="/usr/bin/env")),
-        ("/ stop", Said(text="/ stop")),
-        ("/", Said(text="/")),
-        ("//comment", Said(text="//comment")),
-    ],
-)
-def test_a_slash_and_a_word_is_a_command(text: str, read: Said | Command) -> None:
-    assert decode.said_or_command(text) == read
-
-
-@pytest.mark.parametrize(
-    ("read", "text"),
-    [
-        (Said(text=" as is "), " as is "),
-        (Command(name="stop"), "/stop"),
-        (Command(name="deny", rest="2 no"), "/deny 2 no"),
-    ],
-)
-def test_other_pages_are_shown_what_was_typed(read: Said | Command, text: str) -> None:
-    assert decode.typed(read) == text
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels._local.render import (
+    Event,
+    Gone,
+    Item,
+    Received,
+    Typing,
+    file,
+    is_news,
+    person,
+    stored,
+)
 from channels.web import render
-from channels.web.render import Event, Gone, Item, Typing, frame, is_news, stored
+from channels.web.render import frame
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import (
     ApprovalId,
@@ -17,7 +28,6 @@ from zeroclaw import (
     CardWords,
     Ending,
     Outcome,
-    Outgoing,
     OutgoingFile,
     SentFile,
     TranscriptItem,
@@ -43,85 +53,12 @@ ENDED = Outcome(
 FINAL = Item(id="m", kind="bot", text="hello there", at=EPOCH)
 DRAFT = replace(FINAL, draft=True)
 ASKED = Item(id="c", kind="card", text="", at=EPOCH, outcome=OPEN)
-MINE = render.person("p", "hi", EPOCH)
+MINE = person("p", "hi", EPOCH)
 
 
 @given(st.text())
 def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
     assert render.markdown(text).body == text
-
-
-@pytest.mark.parametrize(
-    ("kept", "shown"),
-    [
-        (TranscriptItem(cursor="1", kind="person", key="", ref="p", text="hi", at=EPOCH), MINE),
-        (TranscriptItem(cursor="1", kind="person", key="p", ref="", text="hi", at=EPOCH), MINE),
-        (
-            TranscriptItem(cursor="1", kind="person", key="", ref="", text="hi", at=EPOCH),
-            replace(MINE, id="person/1"),
-        ),
-        (
-            TranscriptItem(cursor="1", kind="bot", key="m", ref="", text="hello there", at=EPOCH),
-            FINAL,
-        ),
-        (
-            TranscriptItem(cursor="1", kind="note", key="k", ref="m", text="hello there", at=EPOCH),
-            FINAL,
-        ),
-        (
-            TranscriptItem(
-                cursor="1", kind="bot", key="m", ref="m", text="hello there", at=EPOCH, draft=True
-            ),
-            DRAFT,
-        ),
-        (
-            TranscriptItem(
-                cursor="1", kind="card", key="c", ref="", text="", at=EPOCH, outcome=OPEN
-            ),
-            ASKED,
-        ),
-    ],
-)
-def test_a_stored_item_has_the_id_of_its_live_events(kept: TranscriptItem, shown: Item) -> None:
-    """Snapshot and live events name the same message alike, so that neither doubles the other."""
-    assert stored(kept) == shown
-
-
-def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
-    """The final text is stored before its draft is closed."""
-    ended = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
-    draft = replace(ended, text="hello", draft=True)
-    assert render.standing([ended, draft]) == {"m": FINAL}
-    assert render.standing([draft, ended]) == {"m": FINAL}
-
-
-@pytest.mark.parametrize(
-    ("known", "event", "news"),
-    [
-        (FINAL, FINAL, False),
-        (FINAL, replace(FINAL, text="changed"), True),
-        (FINAL, replace(DRAFT, text="hello"), False),
-        (FINAL, replace(FINAL, id="other"), True),
-        (FINAL, Gone(id="m"), True),
-        (FINAL, Typing(), True),
-        (DRAFT, FINAL, True),
-        (DRAFT, replace(DRAFT, text="hello"), False),
-        (DRAFT, DRAFT, False),
-        (DRAFT, replace(DRAFT, text="hello there you"), True),
-        (ASKED, ASKED, False),
-        (ASKED, replace(ASKED, outcome=ENDED), True),
-        (replace(ASKED, outcome=ENDED), ASKED, False),
-        (replace(ASKED, outcome=ENDED), replace(ASKED, outcome=ENDED), False),
-        (MINE, replace(MINE, at=EPOCH + timedelta(seconds=1)), False),
-    ],
-)
-def test_only_what_a_snapshot_lacks_is_news(known: Item, event: Event, *, news: bool) -> None:
-    assert is_news(event, {known.id: known}) is news
-
-
-def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
-    outgoing = Outgoing(rendered=replace(render.markdown("*a*"), plain="a"), key="m", plain=True)
-    assert render.bot("m", outgoing, EPOCH).text == "a"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +123,12 @@ def test_an_event_of_the_stream_holds_the_whole_item(
     assert b"\nid: 7\n" in frame(event, 7)
 
 
+def test_what_is_for_one_client_is_no_event_of_the_stream() -> None:
+    """The page's own posts are answered where they were posted."""
+    with pytest.raises(TypeError):
+        frame(Received(id="m"), 1)
+
+
 def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
     """What is approved is what was read: signs that can't be seen stand as numbers (P5)."""
     sly = "a\u202eb\x1b\u200b"
@@ -222,7 +165,7 @@ def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
     out = OutgoingFile(
         name="a.csv", media_type="text/csv", content=b"milk", key="k", caption="here"
     )
-    live = render.file("k", out, EPOCH)
+    live = file("k", out, EPOCH)
     kept = TranscriptItem(
         cursor="k",
         kind="bot",

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from channels.web import WebSettings
+from channels._local.adapter import LocalChannel
+from channels.web import CAPABILITIES, WebSettings
 from channels.web.adapter import open_channel
-from channels.web.feed import Feed
 from channels.web.site import Site
 from channels.web.uploads import KEPT, KEPT_AFTER, Refused, Uploads
 from tests.contract.channel_suite import Desk, receiving
@@ -177,7 +177,8 @@ async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, 
         positions={},
         transcript=Transcript(),
     )
-    site = Site(context=context, feed=Feed(), admit=desk.admit, page={}, title="", uploads=uploads)
+    channel = LocalChannel(context, CAPABILITIES)
+    site = Site(channel, page={}, title="", uploads=uploads)
     asked = {"type": "http", "method": "POST", "path": path, "headers": (), "query_string": b""}
     came: list[dict[str, object]] = [
         {"type": "http.disconnect"},
@@ -190,7 +191,8 @@ async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, 
     async def send(_: object) -> None:
         pass
 
-    await site.application()(asked, receive, send)
+    with channel.serving(desk.admit):
+        await site.application()(asked, receive, send)
     assert await uploads.content("made-by-page", 9) is None
     assert desk.arrived == []
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from channels.web.feed import MOST_PAGES, MOST_WAITING, Feed, Numbered
-from channels.web.render import Gone, Item, Typing
+from channels._local.feed import MOST_READERS, MOST_WAITING, Feed, Numbered
+from channels._local.render import Gone, Item, Typing
 from tests.fakes.manual_clock import EPOCH
 
 
@@ -65,7 +65,7 @@ async def test_a_closed_feed_ends_every_page_that_is_open_or_comes() -> None:
 
 async def test_only_so_many_pages_are_served() -> None:
     feed = Feed()
-    pages = [feed.subscribe() for _ in range(MOST_PAGES)]
+    pages = [feed.subscribe() for _ in range(MOST_READERS)]
     for page in pages:
         page.__enter__()
     assert not feed.has_room()
