@@ -18,8 +18,7 @@ from tests.contract.tool_implementations import IMPLEMENTATIONS
 from tests.fakes.german import english_in
 from zeroclaw.card_words import NAMELESS
 from zeroclaw.channel import Ending, Outcome
-from zeroclaw.cli.talking.cards import Cards
-from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.cli.chat.screen import Cards, Ink
 from zeroclaw.envelope import (
     ActionId,
     ApprovalId,

@@ -14,8 +14,7 @@ from channels.terminal import render as terminal
 from channels.web import render as web
 from tests.unit.gate.test_card_arguments import TEXTS, TREES, shown
 from zeroclaw.channel import Card, CardCall, Outcome
-from zeroclaw.cli.talking.cards import Cards
-from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.cli.chat.screen import Cards, Ink
 from zeroclaw.envelope import ApprovalId
 from zeroclaw.gate.action import canonical_json
 from zeroclaw.text.language import LANGUAGES, Language

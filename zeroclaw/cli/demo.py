@@ -42,9 +42,8 @@ def command(*, auto: bool) -> None:
 
 
 async def _demo(*, auto: bool) -> None:
-    from zeroclaw.cli.talking.child import with_own_daemon
-    from zeroclaw.cli.talking.session import Unanswered
-    from zeroclaw.cli.talking.sitting import sit
+    from zeroclaw.cli.chat.own_daemon import with_own_daemon
+    from zeroclaw.cli.chat.session import Unanswered, sit
 
     with tempfile.TemporaryDirectory(prefix="zeroclaw-demo-") as folder:
         place = Path(folder)

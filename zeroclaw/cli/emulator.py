@@ -128,7 +128,7 @@ def _explained(emulated: Emulated) -> str:
 
 async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
     """Run a daemon on a directory of its own until it is interrupted."""
-    from zeroclaw.cli.talking.child import with_own_daemon
+    from zeroclaw.cli.chat.own_daemon import with_own_daemon
 
     async def sit() -> None:
         told = _ending()

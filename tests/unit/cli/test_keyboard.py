@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Lines, Typed, typed
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Lines, Typed, typed
 
 
 @pytest.mark.parametrize(

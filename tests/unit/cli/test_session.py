@@ -27,12 +27,11 @@ from zeroclaw import (
     Pressed,
     Said,
 )
-from zeroclaw.cli.talking import link as link_room
-from zeroclaw.cli.talking.ink import Ink
-from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Typed
-from zeroclaw.cli.talking.link import Link, NoTerminal
-from zeroclaw.cli.talking.session import Session, Unanswered
-from zeroclaw.cli.talking.view import View
+from zeroclaw.cli.chat import connection as link_room
+from zeroclaw.cli.chat.connection import Link, NoTerminal
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
+from zeroclaw.cli.chat.screen import Ink, View
+from zeroclaw.cli.chat.session import Session, Unanswered
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.control import Unreachable

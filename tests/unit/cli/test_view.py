@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.cli.talking.ink import Ink
-from zeroclaw.cli.talking.view import View
+from zeroclaw.cli.chat.screen import Ink, View
 
 Line = Mapping[str, object]
 

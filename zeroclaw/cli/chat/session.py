@@ -6,16 +6,22 @@ card that is open when nothing more can be typed, or a daemon that stays away, e
 """
 
 import asyncio
+import os
+import secrets
+import shutil
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
 
-from zeroclaw.cli.talking.cards import KEYS
-from zeroclaw.cli.talking.ink import Ink
-from zeroclaw.cli.talking.keyboard import Ended, Event, Interrupted, Typed
-from zeroclaw.cli.talking.link import Line, Link
-from zeroclaw.cli.talking.view import View
+from zeroclaw.cli.chat.connection import Line, Link
+from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
+from zeroclaw.cli.chat.screen import KEYS, Ink, View
+from zeroclaw.cli.client import answer
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError
+from zeroclaw.host.clock import SystemClock
 
+HISTORY = 10
 POLL_S = 0.1
 _IDLE_POLLS = 10
 """A daemon with nothing to do for so long has nothing more to say."""
@@ -216,3 +222,55 @@ class Session:
 def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
     error = errors.exceptions[0]
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+async def sit(
+    place: Path,
+    *,
+    first: tuple[str, ...] = (),
+    approves: bool = False,
+    history: int = HISTORY,
+) -> None:
+    """Talk until the person leaves.
+
+    Args:
+        place: The data directory of the daemon.
+        first: Said before anything is typed.
+        approves: Every call is approved once, and the session ends with the last answer.
+        history: How many earlier messages are shown on a terminal.
+
+    Raises:
+        Unreachable: No daemon runs there.
+        NoTerminal: It has no terminal channel.
+    """
+    ink = ink_of_stdout()
+    clock = SystemClock()
+    session = Session(
+        link=Link(place, clock=clock, token=lambda: secrets.token_hex(12)),
+        view=View(ink, history=history if ink.moves else 0),
+        ink=ink,
+        write=_write,
+        status=lambda: answer(place, {"call": "status"}),
+        clock=clock,
+        approves=approves,
+    )
+    await session.run(typed(sys.stdin.fileno()), first)
+
+
+def ink_of_stdout() -> Ink:
+    """Look at what stdout is; an input that is no terminal makes a script of it all."""
+    is_screen = (
+        sys.stdout.isatty() and sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    )
+    size = shutil.get_terminal_size()
+    return Ink(
+        moves=is_screen,
+        colours=is_screen and not os.environ.get("NO_COLOR"),
+        columns=size.columns,
+        rows=size.lines,
+    )
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,20 +1,209 @@
-"""Turns the daemon's lines into text for a screen that can only be written at its end.
+"""What stands on a screen that can only be written at its end: messages, cards, a prompt.
 
-On a terminal an answer is shown while it grows: what is new is appended, and when the text so far
-has changed it is taken away and written anew. Into a pipe only whole messages go, once each.
+`Ink` says how text looks there and what can be taken away again, `Cards` knows the approval cards
+and which calls still wait, and `View` turns each line of the daemon into the text that it adds. On
+a terminal an answer is shown while it grows: what is new is appended, and when the text so far has
+changed it is taken away and written anew. Into a pipe only whole messages go, once each.
 """
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import cast
 
-from zeroclaw.cli.talking.cards import Cards, OpenCall, has_open_calls
-from zeroclaw.cli.talking.ink import Ink
+from zeroclaw.card_words import CardWords
+from zeroclaw.text.language import ENGLISH
+from zeroclaw.value import Value
+
+Line = Mapping[str, object]
+"""What the daemon sends, or a table within it."""
+
+KEYS: Mapping[str, str] = {"a": "once", "t": "for_a_time", "d": "deny"}
+"""What a single letter answers when exactly one call waits."""
+_ENDINGS = {"approved": "✓", "denied": "✗", "expired": "✗", "stopped": "■"}
 
 BOT = "● "
 PROMPT = "» "
 _AT_WORK = "…"
 
-Line = Mapping[str, object]
+_WIDE = frozenset("WF")
+
+
+class Ink(Value):
+    """What the screen can do.
+
+    Attributes:
+        moves: The cursor can be moved; without it text is only ever appended.
+        colours: Colours are wanted; see no-color.org.
+        columns: Width in cells.
+        rows: Height.
+    """
+
+    moves: bool
+    colours: bool
+    columns: int = 80
+    rows: int = 24
+
+    def dim(self, text: str) -> str:
+        """Return a text in the background."""
+        return f"\x1b[2m{text}\x1b[22m" if self.colours else text
+
+    def bold(self, text: str) -> str:
+        """Return a text that stands out."""
+        return f"\x1b[1m{text}\x1b[22m" if self.colours else text
+
+    def badge(self, text: str) -> str:
+        """Return a text in inverted colours, which no text of a model has."""
+        return f"\x1b[7m {text} \x1b[27m" if self.colours else text
+
+    def warm(self, text: str) -> str:
+        """Return a text that asks for something."""
+        return f"\x1b[33m{text}\x1b[39m" if self.colours else text
+
+    def clear_line(self) -> str:
+        """Return what takes the line of the cursor away."""
+        return "\r\x1b[K" if self.moves else ""
+
+    def erase(self, text: str) -> str | None:
+        """Return what takes a text away that ends at the cursor; None when it is out of reach."""
+        up = self._rows_of(text) - 1
+        if not self.moves or up >= self.rows - 1:
+            return None
+        return f"\r\x1b[{up}A\x1b[J" if up else "\r\x1b[J"
+
+    def _rows_of(self, text: str) -> int:
+        return sum(self._rows_of_line(line) for line in text.split("\n"))
+
+    def _rows_of_line(self, line: str) -> int:
+        cells = sum(_cells(sign) for sign in line.expandtabs())
+        return max(1, -(-cells // self.columns))
+
+
+def _cells(sign: str) -> int:
+    if unicodedata.combining(sign):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in _WIDE else 1
+
+
+class OpenCall(Value):
+    """A call that waits for an answer.
+
+    Attributes:
+        card: The id of the card that shows it.
+        choices: What may be answered.
+    """
+
+    approval: str
+    number: int
+    card: str
+    choices: tuple[str, ...]
+
+
+class Cards:
+    """The cards of a conversation."""
+
+    def __init__(self, ink: Ink) -> None:
+        """Begin without any."""
+        self._ink = ink
+        self._open: dict[str, OpenCall] = {}
+        self._shown: set[str] = set()
+        self._ended: set[str] = set()
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """Those that wait for an answer, oldest first."""
+        return tuple(self._open.values())
+
+    def take(self, item: Line) -> str:
+        """Return what an item of kind card adds to the screen: the card, or new endings."""
+        key, card = str(item["id"]), _table(item.get("card"))
+        calls = [_table(call) for call in _list(card.get("calls"))]
+        choices = tuple(str(choice) for choice in _list(card.get("choices")))
+        for call in calls:
+            self._note(key, call, choices)
+        if key in self._shown:
+            lines = self._endings(calls)
+        elif any(call.get("ending") is None for call in calls):
+            lines = (*self._card(card, calls, choices), *self._endings(calls))
+        else:
+            lines = self._endings(calls)
+        self._shown.add(key)
+        return "".join(f"{line}\n" for line in lines)
+
+    def _note(self, card: str, call: Line, choices: tuple[str, ...]) -> None:
+        approval = str(call["approval"])
+        if call.get("ending") is not None:
+            self._open.pop(approval, None)
+        elif approval not in self._ended:
+            number = call.get("number")
+            self._open[approval] = OpenCall(
+                approval=approval,
+                number=number if isinstance(number, int) else 0,
+                card=card,
+                choices=choices,
+            )
+
+    def _card(self, card: Line, calls: list[Line], choices: tuple[str, ...]) -> Iterator[str]:
+        until = datetime.fromisoformat(str(card["deadline_at"])).astimezone()
+        words = _words(card)
+        head = words["head"].format_map({"who": card["asked_by"], "at": f"{until:%H:%M:%S}"})
+        yield self._ink.warm(f"┌ {head}")
+        for call in calls:
+            name = self._ink.bold(f"{call['number']}  {call['tool']}")
+            mark = self._ink.dim(f"#{call['hash8']}")
+            yield f"│ {name}  {call['summary']}  {mark}"
+            yield f"│    {self._ink.dim(str(call['why']))}"
+            for line in str(call["arguments"]).splitlines():
+                yield f"│    {line}"
+            if scope := str(call.get("scope", "")):
+                yield f"│    {self._ink.dim(scope)}"
+        yield self._ink.warm(f"└ {self._how(words, calls, choices)}")
+
+    def _how(self, words: Mapping[str, str], calls: list[Line], choices: tuple[str, ...]) -> str:
+        numbers = " ".join(str(call["number"]) for call in calls)
+        if len(self._open) != 1:
+            return f"/approve {numbers} · /deny {calls[0]['number']} {words['because']}"
+        offered = [(key, choice) for key, choice in KEYS.items() if choice in choices]
+        keys = " · ".join(f"{key} = {words[choice]}" for key, choice in offered)
+        return f"{keys} · /deny {numbers} {words['because']}"
+
+    def _endings(self, calls: list[Line]) -> tuple[str, ...]:
+        lines: list[str] = []
+        for call in calls:
+            approval, ending = str(call["approval"]), call.get("ending")
+            if ending is None or approval in self._ended:
+                continue
+            self._ended.add(approval)
+            lines.append(self._ending(call, _table(ending)))
+        return tuple(lines)
+
+    def _ending(self, call: Line, ending: Line) -> str:
+        how = str(ending["how"])
+        said = ending.get("said", how)
+        reason = f": {ending['reason']}" if ending.get("reason") else ""
+        sign = _ENDINGS.get(how, "·")
+        return self._ink.dim(f"{sign} {call['number']}  {call['tool']} {said}{reason}")
+
+
+def _words(card: Line) -> Mapping[str, str]:
+    """Return the card's fixed words; English ones where an older daemon has sent none."""
+    sent = {name: str(word) for name, word in _table(card.get("words")).items()}
+    return {**CardWords(ENGLISH).by_name(len(_list(card.get("calls")))), **sent}
+
+
+def has_open_calls(item: Line) -> bool:
+    """Whether an item is a card with a call that waits for an answer."""
+    calls = (_table(call) for call in _list(_table(item.get("card")).get("calls")))
+    return any(call.get("ending") is None for call in calls)
+
+
+def _table(value: object) -> Line:
+    # What comes over the socket is JSON, whose objects have text keys only.
+    return cast("Line", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 class View:
