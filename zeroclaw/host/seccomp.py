@@ -21,7 +21,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16  # struct seccomp_data
 ALLOW, KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000  # linux/seccomp.h
 DENY, MISSING = _ERRNO | errno.EPERM, _ERRNO | errno.ENOSYS
-NO_FAMILY = _ERRNO | errno.EAFNOSUPPORT
+NO_FAMILY, NO_ROOM_AHEAD = _ERRNO | errno.EAFNOSUPPORT, _ERRNO | errno.EOPNOTSUPP
 _X32 = 0x40000000  # a second table of x86_64, asm/unistd.h
 
 NEWEST = 466
@@ -156,6 +156,9 @@ LIMITED: dict[str, tuple[Numbers, _Bits | _Only]] = {
     "personality": ((135, 92), _Only(argument=0, values=(0, 0xFFFFFFFF))),
     # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others know no network namespace (vsock), or are rare.
     "socket": ((41, 198), _Only(argument=0, values=(1, 2, 10, 16), refusal=NO_FAMILY)),
+    # Punching holes gives room back; all else takes a whole disk in no time, before a watch looks.
+    # Programs write instead, where a file system has no such call.
+    "fallocate": ((285, 47), _Only(argument=1, values=(3,), refusal=NO_ROOM_AHEAD)),
 }
 """What a command may do with some arguments only; the low 32 bits of one are all that counts."""
 

@@ -12,6 +12,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from zeroclaw.errors import ToolFailed
@@ -158,26 +159,27 @@ class Meter:
 
     def __call__(self, pid: int) -> str:
         """Return what a command, by its first process, uses too much of; empty for nothing."""
-        if why := self._running(pid):
+        pids = processes.tree(pid)
+        if self._most_processes is not None:
+            # Who lost a parent stays in the group, and is the child of nobody here.
+            pids = tuple({*pids, *processes.living(pid)})
+        if why := self._running(pids):
             return why
         self._calls_to_look -= 1
         if self._calls_to_look > 0:
             return ""
         held = look_through(self._workspace)
+        held = replace(held, bytes_=held.bytes_ + nameless_bytes(pids, self._workspace))
         self._calls_to_look = 2 + held.entries // _ENTRIES_A_CALL
         return replace(held, is_disk_full=held.is_disk_full and not self._was_full).excess(
             *self._most
         )
 
-    def _running(self, pid: int) -> str:
+    def _running(self, pids: tuple[int, ...]) -> str:
         if self._memory_bytes is None:
             return ""
-        pids = processes.tree(pid)
-        if self._most_processes is not None:
-            # Who lost a parent stays in the group, and is the child of nobody here.
-            pids = tuple({*pids, *processes.living(pid)})
-            if len(pids) > self._most_processes:
-                return f"more than {self._most_processes} of its processes ran at once"
+        if self._most_processes is not None and len(pids) > self._most_processes:
+            return f"more than {self._most_processes} of its processes ran at once"
         if memory_bytes(pids) > self._memory_bytes:
             return f"its processes together used more than {self._memory_bytes:,} bytes of memory"
         return ""
@@ -196,6 +198,26 @@ def memory_bytes(pids: tuple[int, ...]) -> int:
         for piece, size in _shared(pid):
             shared[piece] = max(size, shared.get(piece, 0))
     return own + sum(shared.values())
+
+
+def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
+    """Return what files take on a workspace's disk that lost their names and are still held open.
+
+    Of one that is only mapped, what is mapped counts, for how large it is nobody is told.
+    """
+    try:
+        device = workspace.stat().st_dev
+    except OSError:
+        return 0  # whoever counts the workspace says that it is gone
+    found: dict[int, int] = {}
+    for pid in pids:
+        for inode, size in _mapped_nameless(pid, device):
+            found[inode] = max(size, found.get(inode, 0))
+    for pid in pids:
+        for seen in _opened_by(pid):
+            if seen.st_nlink == 0 and seen.st_dev == device and stat.S_ISREG(seen.st_mode):
+                found[seen.st_ino] = seen.st_blocks * _BLOCK
+    return sum(found.values())
 
 
 def look_through(
@@ -348,6 +370,27 @@ def _opened(name: str, directory: int | None) -> int | None:
         return None  # somebody else's, so no command of ours put anything there
     finally:
         os.close(place)
+
+
+def _opened_by(pid: int) -> Iterator[os.stat_result]:
+    try:
+        opened = tuple((processes.PROC / str(pid) / "fd").iterdir())
+    except OSError:
+        return  # it ended while we looked
+    for one in opened:
+        with suppress(OSError):
+            yield one.stat()
+
+
+def _mapped_nameless(pid: int, device: int) -> Iterator[tuple[int, int]]:
+    named = f"{os.major(device):02x}:{os.minor(device):02x}"
+    for line in _read(pid, "maps"):
+        if not line.endswith(" (deleted)"):
+            continue
+        span, _, offset, of_device, inode, *_ = line.split()
+        if of_device == named:
+            start, end = (int(at, 16) for at in span.split("-"))
+            yield int(inode), int(offset, 16) + end - start
 
 
 def _own_bytes(pid: int) -> int:

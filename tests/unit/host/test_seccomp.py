@@ -20,6 +20,7 @@ from zeroclaw.host.seccomp import (
     MISSING,
     NEWEST,
     NO_FAMILY,
+    NO_ROOM_AHEAD,
     program,
 )
 
@@ -132,6 +133,9 @@ def test_no_file_is_opened_into_being_with_them(
         ("socket", (10,), ALLOW),
         ("socket", (40,), NO_FAMILY),
         ("socket", (38,), NO_FAMILY),
+        ("fallocate", (0, 0), NO_ROOM_AHEAD),
+        ("fallocate", (0, 1), NO_ROOM_AHEAD),
+        ("fallocate", (0, 3), ALLOW),
     ],
 )
 def test_some_calls_are_denied_by_their_arguments(

@@ -1,5 +1,6 @@
 """What a command uses: counted where it can't hide, and given away where it has to be."""
 
+import mmap
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -170,6 +171,25 @@ def test_what_is_ours_goes_to_whom_commands_run_as(tmp_path: Path, names: set[st
     assert set(owners.values()) == {65_533}
     assert workspace.stat().st_uid == 65_533
     assert outside.stat().st_uid == 0
+
+
+def test_what_has_lost_its_name_counts_as_long_as_it_is_held(tmp_path: Path) -> None:
+    """Open or mapped, once for all who hold it; a file of another disk does not."""
+    us = (os.getpid(), os.getpid(), 999_999_999)
+    before = usage.nameless_bytes(us, tmp_path)
+    with (tmp_path / "a").open("w+b") as held, (tmp_path / "b").open("w+b") as mapped:
+        for file in (held, mapped):
+            file.write(b"x" * 100_000)
+            file.flush()
+        assert usage.nameless_bytes(us, tmp_path) == before
+        (tmp_path / "a").unlink()
+        with mmap.mmap(mapped.fileno(), 0):
+            mapped.close()
+            (tmp_path / "b").unlink()
+            assert 200_000 <= usage.nameless_bytes(us, tmp_path) - before <= 220_000
+            assert usage.nameless_bytes(us, Path("/proc")) == 0
+    assert usage.nameless_bytes(us, tmp_path) == before
+    assert usage.nameless_bytes(us, tmp_path / "gone") == 0
 
 
 # --- what tools write ----------------------------------------------------------------------------

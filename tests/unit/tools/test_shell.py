@@ -604,6 +604,8 @@ SMALL_LIMITS = Limits(memory_bytes=300_000_000, workspace_bytes=20_000_000)
 SPREAD = (
     "import os, time\nfor _ in range(6): os.fork() or (x := b'x' * 90_000_000, time.sleep(20))\n"
 )
+# It takes room as long as it is open, and no walk finds it.
+NAMELESS = "exec 3>x$n; rm x$n; head -c 8000000 /dev/zero >&3; sleep 20"
 # What one writes stays when it ends, as somebody else still holds the piece.
 LENT = (
     "import mmap, os, time\nfor _ in range(6):\n m = mmap.mmap(-1, 60_000_000)\n"
@@ -637,6 +639,7 @@ async def test_memory_is_bounded_for_all_processes_together(workspace: Path, pro
             "more than its 20,000,000",
         ),
         ("for n in $(seq 70); do mkdir d; cd d; done", "directories nested deeper than 64"),
+        (f"for n in $(seq 4); do ({NAMELESS}) & done", "more than its 20,000,000"),
     ],
 )
 async def test_a_workspace_has_a_quota_while_a_command_runs(
@@ -669,6 +672,15 @@ async def test_in_a_full_workspace_files_can_only_be_removed(workspace: Path) ->
     assert "only be removed" in removed.text
     again = await call(workspace, "truncate -s 15M holes; cat new; echo x", limits=SMALL_LIMITS)
     assert again.text == "exit code 0\nx\n"
+
+
+@boxed
+async def test_room_is_not_taken_ahead(workspace: Path) -> None:
+    """A file that is only reserved fills a disk between two looks; who needs room writes."""
+    reserve = "fallocate -l 8M x; fallocate --posix -l 8M y; stat -c %b x; stat -c %s y"
+    output = await call(workspace, reserve, limits=SMALL_LIMITS)
+    assert "not supported" in output.text.lower()
+    assert output.text.endswith("\n0\n8388608\n")
 
 
 @boxed
