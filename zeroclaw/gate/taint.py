@@ -5,11 +5,18 @@ an attachment, quoted or forwarded words, and whatever a turn that held such tex
 note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
 does its mark. The marks are kept whatever the autonomy is; what follows from them is the policy's.
 
-What a person wrote themselves is trusted, and so is what stands in its arguments to the letter. A
-command is more than its letters where a turn with untrusted text has changed the files that it
-may run: `make` in a message says nothing about a Makefile that a page dictated.
+What a person wrote themselves is trusted, and so is what stands in it whole, to the letter. What is
+cut out of it may say something else, so an argument is never a part of a code span or of a quotation,
+and a command, or anything else of several words, begins and ends where the person began and ended it:
+at a line, a bracket, the end of a clause. Words of prose may stand before it (`run ls -la`), for
+nothing tells those of all languages from commands.
+
+A command is more than its letters where a turn with untrusted text has changed the files that it may
+run: `make` in a message says nothing about a Makefile that a page dictated. That mark is the whole
+workspace's: a command reads and writes what it likes there, and no list of files would be complete.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, assert_never, cast
 
@@ -27,10 +34,24 @@ MOST_WORDS_CHARS = 16_000
 
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files"]
 
+MOST_PLACES = 200
+"""Of one message where an argument is looked at; a word that stands there more often is no command."""
+_LEAD_CHARS = 80
+
 _SPACE = frozenset(" \t\r\n")
 _OPENS = _SPACE | frozenset("\"'`([{<«»„“”")
 _CLOSES = _SPACE | frozenset("\"'`)]}>»«“”")
 _STOPS = frozenset(".,;:!?…")
+# Code as it is marked, and quotations of one line; what stands in one is taken whole.
+_SPANS = re.compile(
+    r"```[^\n`]*\n(?P<block>.*?)(?:```|\Z)|(?P<ticks>(?<!`)`++)(?P<code>.+?)(?P=ticks)(?!`)"
+    r'|"(?P<double>[^"\n]+)"|[„“](?P<low>[^„“”\n]+)[“”]|«(?P<angle>[^«»\n]+)»',
+    re.DOTALL,
+)
+# What may stand before a command on its line: nothing, or words of prose and a list's sign.
+_LEADS = re.compile(r"(?:.*\s)?(?:[^\W\d_]+[:,]?|[-*•>]|[0-9]{1,3}[.)])\s+|.*[(\[{<]|\s*")
+# Where a command ends: its line does, a bracket closes, or a clause is over.
+_ENDS = re.compile(r"[.,!?…]?(?:[ \t]*(?:[\r\n]|\Z)|[)\]}>](?![^\s.,!?…]))|[.,!?…]\s")
 
 
 class Source(Value):
@@ -88,8 +109,9 @@ class Taint(Value):
         if self.is_workspace_changed and "exec" in facts.effects:
             return False
         leaves = frozenset(_leaves(written, parameters))
+        is_exec = "exec" in facts.effects
         return bool(leaves) and all(
-            any(_stands_in(leaf, text) for text in self.words) for leaf in leaves
+            any(_stands_in(leaf, text, is_exec=is_exec) for text in self.words) for leaf in leaves
         )
 
 
@@ -194,18 +216,35 @@ def _texts(value: object) -> Iterator[str]:
         yield canonical_json(value)
 
 
-def _stands_in(leaf: str, text: str) -> bool:
-    """Tell whether a text stands in another whole, set off by spaces, quotes or a full stop."""
+def _stands_in(leaf: str, text: str, *, is_exec: bool) -> bool:
+    """Tell whether a text stands in another whole, as its writer set it off."""
     if not leaf:
         return False
     text = text[:MOST_WORDS_CHARS]
+    is_whole = is_exec or len(leaf.split()) > 1
+    spans = [one for one in _SPANS.finditer(text) if _content(one).strip()]
     at = text.find(leaf)
-    while at >= 0:
+    for _ in range(MOST_PLACES):
+        if at < 0:
+            break
         end = at + len(leaf)
-        if (at == 0 or text[at - 1] in _OPENS) and _ends(text, end):
-            return True
+        around = [one for one in spans if one.start() < end and at < one.end()]
+        if around:
+            if any(_content(one).strip() == leaf for one in around):
+                return True
+        elif (at == 0 or text[at - 1] in _OPENS) and _ends(text, end):
+            line = text[max(text.rfind("\n", 0, at) + 1, at - _LEAD_CHARS) : at]
+            if not is_whole or (_LEADS.fullmatch(line) and _ENDS.match(text, end)):
+                return True
         at = text.find(leaf, at + 1)
     return False
+
+
+def _content(span: re.Match[str]) -> str:
+    return next(span[name] for name in _CONTENTS if span[name] is not None)
+
+
+_CONTENTS = ("block", "code", "double", "low", "angle")
 
 
 def _ends(text: str, at: int) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.taint import (
+    MOST_PLACES,
     MOST_SOURCES,
     MOST_WORDS_CHARS,
     NAME_CHARS,
@@ -39,7 +40,8 @@ def facts(*effects: Effect) -> ToolFacts:
 def stands(
     written: Mapping[str, object], *words: str, parameters: Mapping[str, object] = SHELL
 ) -> bool:
-    return Taint(words=words).is_in_message(written, parameters, facts("exec"))
+    about = facts("exec" if parameters is SHELL else "network")
+    return Taint(words=words).is_in_message(written, parameters, about)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +66,44 @@ def stands(
         ("aaaa", "a", False),
         ("aa a", "a", True),
         ("x" * MOST_WORDS_CHARS + " ls", "ls", False),
+        # what they wrote went on, or had begun before
+        ("run `rm -rf /tmp/x` now", "rm -rf /tmp/x", True),
+        ("run `rm -rf /tmp/x` now", "rm -rf", False),
+        ("run `rm -rf /tmp/x` now", "rm", False),
+        ("run `rm -rf / tmp` now", "rm -rf /", False),
+        ("run rm -rf / tmp/x", "rm -rf /", False),
+        ("run rm -rf /tmp/x", "rm -rf /", False),
+        ("run `git log -p file`", "git log", False),
+        ("run `echo rm -rf x`", "rm -rf x", False),
+        ("what does `a; rm -rf x` do, rm -rf x or more?", "rm -rf x", False),
+        ("what does ls do", "ls", False),
+        ("do cd /tmp; rm -rf x", "rm -rf x", False),
+        ("do cd /tmp && rm -rf x", "rm -rf x", False),
+        ("cat a | sh", "sh", False),
+        ("cat a | sh", "cat a", False),
+        ("ls > a", "ls", False),
+        ("ls # not rm -rf x", "ls", False),
+        ("A=1 make", "make", False),
+        ("find -name x -delete", "find -name x", False),
+        ("```sh\ncd build\nrm -rf x\n```", "rm -rf x", False),
+        ("```sh\ncd build\nrm -rf x\n```", "cd build\nrm -rf x", True),
+        ("```\nls", "ls", True),
+        ("``ls `a` ``", "ls `a`", True),
+        ('say "rm -rf x is bad"', "rm -rf x", False),
+        ('run "ls -la"', "ls -la", True),
+        ("run „ls -la“, bitte", "ls -la", True),
+        ("«ls -la»", "ls -la", True),
+        ("- ls -la\n- make", "ls -la", True),
+        ("1. ls -la", "ls -la", True),
+        ("führe aus: ls -la", "ls -la", True),
+        ("запусти ls -la.", "ls -la", True),
+        ("run (ls -la)x", "ls -la", False),
+        ("a` ls `", "ls", True),
+        ("a; " * MOST_PLACES + "\na", "a", False),
     ],
 )
 def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs: bool) -> None:
-    """Set off by spaces, quotes or a full stop, to the letter."""
+    """As its writer set it off, to the letter; no part of what they wrote says the same."""
     assert stands({"command": command}, message) is is_theirs
 
 
@@ -122,6 +158,34 @@ def test_what_a_person_types_as_a_call_is_theirs() -> None:
     """`/tool`: no model wrote it."""
     taint = Taint(sources=(PAGE,), typed=True, is_workspace_changed=True)
     assert taint.is_in_message({"command": "make"}, SHELL, facts("exec"))
+
+
+@given(before=WORDS, after=WORDS, command=st.sampled_from(["rm -rf x", "ls", "a b"]))
+def test_no_part_of_a_code_span_is_theirs(before: str, after: str, command: str) -> None:
+    """Whatever stands beside it in the span makes another command of it."""
+    before, after = before.replace("`", "b").replace("\n", ""), after.replace("`", "b")
+    span = f"{before}{command}{after}"
+    is_all = span.strip() == command
+    assert stands({"command": command}, f"run `{span}` please") is is_all
+
+
+@given(
+    message=st.lists(
+        st.sampled_from(["rm", "-rf", "/tmp/x", ";", "&&", "|", "#", "run"]), max_size=6
+    ),
+    start=st.integers(0, 5),
+    end=st.integers(1, 6),
+)
+def test_nothing_that_a_command_went_on_with_is_left_out(
+    message: list[str], start: int, end: int
+) -> None:
+    """Cut at any word, it ends where they ended it and begins after words alone."""
+    command = " ".join(message[start:end])
+    if command and stands({"command": command}, " ".join(message)):
+        text = " ".join(message)
+        assert text.endswith(command)
+        led = text[: -len(command)].split()
+        assert not led or led[-1] in {"rm", "run"}
 
 
 @given(message=WORDS, command=WORDS)
