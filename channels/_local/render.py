@@ -7,7 +7,7 @@ approved is what was read; its fixed words and its endings come in the card's la
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from zeroclaw import (
     CardCall,
@@ -150,6 +150,8 @@ def slot(event: Event) -> str:
             return f"answer/{event.id}"
         case Typing():
             return "typing"
+        case _:
+            assert_never(event)
 
 
 def is_news(event: Event, snapshot: Mapping[str, Item]) -> bool:
