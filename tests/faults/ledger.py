@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from zeroclaw.store import LogKind, RowKind
-from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite.files import FILE_NAME
 
 
 class Ledger:

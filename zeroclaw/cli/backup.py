@@ -21,7 +21,7 @@ def command(path: Path, config: Path | None, data_dir: Path | None) -> None:
     the workspaces are not in it.
     """
     from zeroclaw.gate.receipt_keys import FILE
-    from zeroclaw.stores.sqlite.copies import back_up
+    from zeroclaw.stores.sqlite.backup import back_up
 
     shown = -1
 
@@ -49,7 +49,7 @@ def restore(path: Path, config: Path | None, data_dir: Path | None, *, force: bo
     stays as it is. Messages that platforms deliver again since then are answered again.
     """
     from zeroclaw.gate.receipt_keys import FILE
-    from zeroclaw.stores.sqlite.copies import restore as put_back
+    from zeroclaw.stores.sqlite.backup import restore as put_back
 
     place = data_place(config, data_dir)
     put_back(path, place, files=(FILE,), overwrite=force)

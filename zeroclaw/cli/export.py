@@ -57,7 +57,7 @@ async def _exported(
     from zeroclaw.retention.collect import collect
     from zeroclaw.retention.export import lines
     from zeroclaw.retention.page import page
-    from zeroclaw.stores.sqlite.reading import open_for_looking
+    from zeroclaw.stores.sqlite.reader import open_for_looking
     from zeroclaw.value import replace
 
     start = await asyncio.to_thread(

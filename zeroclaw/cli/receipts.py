@@ -88,7 +88,7 @@ async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
     from zeroclaw.gate.receipt import Key
     from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
     from zeroclaw.inbound.receipts import Receipts
-    from zeroclaw.stores.sqlite.opening import FILE_NAME
+    from zeroclaw.stores.sqlite.files import FILE_NAME
 
     if not await asyncio.to_thread((place / FILE_NAME).is_file):
         message = f"`{place}` holds no data yet; start zeroclaw with `zeroclaw run`"

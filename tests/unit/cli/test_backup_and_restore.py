@@ -5,7 +5,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from zeroclaw.cli import root
-from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:

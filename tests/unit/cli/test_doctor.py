@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.emulators.pages import Page, Pages
 from zeroclaw.cli import root
 from zeroclaw.host.control import Control
-from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
 SCRIPT = 'kind = "scripted"\nscript = "{script}"\n'
 Told = dict[str, tuple[str, str]]

@@ -14,7 +14,7 @@ from zeroclaw.cli import root
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.store import Commit, DurablePoint
 from zeroclaw.stores.sqlite import open_store
-from zeroclaw.stores.sqlite.opening import open_for_writing
+from zeroclaw.stores.sqlite.files import open_for_writing
 from zeroclaw.turn.inbox import Ask, Item, item_put
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")

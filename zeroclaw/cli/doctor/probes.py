@@ -47,8 +47,8 @@ from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
 from zeroclaw.retention.health import Health, health
-from zeroclaw.stores.sqlite.opening import FILE_NAME, has_wal_reset_bug
-from zeroclaw.stores.sqlite.reading import open_for_looking
+from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
+from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tools.attachments import try_reader
 
 _ANSWER_S = 5.0

@@ -21,8 +21,8 @@ from zeroclaw.host.protected import Protected
 from zeroclaw.inbound.commands.explain import Explained, Explainer
 from zeroclaw.inbound.commands.halt import read_halt
 from zeroclaw.inbound.identity import People
-from zeroclaw.stores.sqlite.opening import FILE_NAME
-from zeroclaw.stores.sqlite.reading import open_for_looking
+from zeroclaw.stores.sqlite.files import FILE_NAME
+from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, notes
 from zeroclaw.value import replace

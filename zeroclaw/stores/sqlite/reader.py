@@ -1,23 +1,30 @@
-"""The thread that reads, one query after the other, on a connection that can't write."""
+"""The reads of a store: of the daemon's own, or of one that is only looked at.
+
+One thread runs them, one after the other, on a connection that can't write. Whoever only looks may
+do so while a daemon runs: nothing is written and no log is folded in.
+"""
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
+from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreRefused, StoreUnusable, ZeroclawError
-from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_reading
-from zeroclaw.stores.sqlite.troubles import unusable
+from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
+from zeroclaw.stores.sqlite import statements
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_reading, unusable
 
 T = TypeVar("T")
 Read = Callable[[sqlite3.Connection], T]
 
 
-class Reader:
+class ReaderThread:
     """Owns the reading connection; bounded by the store, which lets in only so many at once."""
 
     def __init__(self, directory: Path) -> None:
@@ -114,3 +121,117 @@ def _succeed(done: asyncio.Future[T], value: T) -> None:
 def _fail(done: asyncio.Future[T], error: ZeroclawError) -> None:
     if not done.done():
         done.set_exception(error)
+
+
+T = TypeVar("T")
+
+
+class StoreReads:
+    """`Rows`, `Logs` and `Blobs` over a reader's thread."""
+
+    def __init__(self, reader: ReaderThread) -> None:
+        """Hold the reader, which somebody else starts and stops."""
+        self._reader = reader
+
+    async def get(self, kind: RowKind, key: str) -> Row | None:
+        """Read one row, see `Rows.get`."""
+        return await self._read(lambda connection: statements.get(connection, kind, key))
+
+    async def find(
+        self,
+        kind: RowKind,
+        *,
+        conversation: ConversationId | None = None,
+        state: str | None = None,
+        place: str | None = None,
+        due_before: datetime | None = None,
+        after: str = "",
+        newest_first: bool = False,
+        limit: int = 1000,
+    ) -> tuple[Row, ...]:
+        """Do what `select` does; new code calls that one."""
+        return await self.select(
+            Query(
+                kind=kind,
+                conversation=conversation,
+                state=state,
+                place=place,
+                due_before=due_before,
+                after=after,
+                newest_first=newest_first,
+                limit=limit,
+            )
+        )
+
+    async def select(self, query: Query) -> tuple[Row, ...]:
+        """Read the rows that fit, see `Rows.select`."""
+        return await self._read(lambda connection: statements.select(connection, query))
+
+    async def count(self, query: Query) -> int:
+        """Count the rows that fit, see `Rows.count`."""
+        return await self._read(lambda connection: statements.count(connection, query))
+
+    async def read(
+        self, log: LogKind, stream: str, *, after: int = 0, limit: int = 100_000
+    ) -> tuple[LogEntry, ...]:
+        """Read a log, see `Logs.read`."""
+        return await self._read(
+            lambda connection: statements.read_log(
+                connection, log, stream, after=after, limit=limit
+            )
+        )
+
+    async def last(self, log: LogKind, stream: str) -> LogEntry | None:
+        """Read the newest entry, see `Logs.last`."""
+        return await self._read(lambda connection: statements.last_entry(connection, log, stream))
+
+    async def streams(self, log: LogKind, *, last: int = 0, before: str = "") -> tuple[str, ...]:
+        """Read the names of a log's streams, see `Logs.streams`."""
+        if last:
+            return await self._read(
+                lambda connection: statements.last_streams(
+                    connection, log, last=last, before=before
+                )
+            )
+        return await self._read(lambda connection: statements.streams(connection, log))
+
+    async def blob(self, digest: str) -> bytes | None:
+        """Read a blob, see `Blobs.blob`."""
+        return await self._read(lambda connection: statements.blob(connection, digest))
+
+    async def blobs(
+        self, *, put_before: datetime, after: str = "", limit: int = 1000
+    ) -> tuple[str, ...]:
+        """Read the digests of older blobs, see `Blobs.blobs`."""
+        return await self._read(
+            lambda connection: statements.blobs(
+                connection, put_before=put_before, after=after, limit=limit
+            )
+        )
+
+    async def used_bytes(self) -> int:
+        """Return the bytes of the pages that hold something, see `Store.used_bytes`."""
+        return await self._read(statements.used_bytes)
+
+    async def _read(self, read: Read[T]) -> T:
+        return await self._reader.read(read)
+
+
+@asynccontextmanager
+async def open_for_looking(directory: Path) -> AsyncGenerator[StoreReads]:
+    """Read the store of a data directory, whether a daemon runs or not.
+
+    Raises:
+        StoreUnusable: There is none, or it can't be read.
+    """
+    if not await asyncio.to_thread((directory / FILE_NAME).is_file):
+        message = f"`{directory}` holds no data yet; start zeroclaw with `zeroclaw run`"
+        raise StoreUnusable(message)
+    reader = ReaderThread(directory)
+    reader.start()
+    try:
+        await reader.opened
+        yield StoreReads(reader)
+    finally:
+        reader.stop()
+        await asyncio.to_thread(reader.join)

@@ -12,16 +12,15 @@ from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Commit, Fence
-from zeroclaw.stores.sqlite import reads
-from zeroclaw.stores.sqlite.instants import to_microseconds
-from zeroclaw.stores.sqlite.opening import (
+from zeroclaw.stores.sqlite import statements
+from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
     Opened,
     has_wal_reset_bug,
     open_for_writing,
 )
-from zeroclaw.stores.sqlite.reader import Read, Reader
-from zeroclaw.stores.sqlite.reading import Reading
+from zeroclaw.stores.sqlite.reader import Read, ReaderThread, StoreReads
+from zeroclaw.stores.sqlite.statements import to_microseconds
 from zeroclaw.stores.sqlite.writer import CommitJob, Job, LeaseJob, Statistics, Writer
 
 T = TypeVar("T")
@@ -83,7 +82,7 @@ def _advice(version: tuple[int, ...]) -> Mapping[str, str]:
     return {"advice": "open this file with no other program while zeroclaw runs; 3.51.3 is mended"}
 
 
-class SqliteStore(Reading):
+class SqliteStore(StoreReads):
     """A `Store`; all of it is called on the event loop that it was opened on."""
 
     def __init__(
@@ -97,7 +96,7 @@ class SqliteStore(Reading):
         self._directory = directory
         self._clock = clock
         self._places = asyncio.Semaphore(_WAITING)
-        super().__init__(Reader(directory))
+        super().__init__(ReaderThread(directory))
         self._writer = Writer(
             directory,
             clock=clock,
@@ -140,7 +139,7 @@ class SqliteStore(Reading):
 
     async def check(self) -> str | None:
         """Look through the whole file for damage; None when there is none. Slow on large files."""
-        return await self._read(reads.check)
+        return await self._read(statements.check)
 
     def statistics(self) -> Statistics:
         """Return what was written since the store was opened."""

@@ -21,7 +21,7 @@ from zeroclaw.store import (
     Write,
 )
 from zeroclaw.stores.sqlite import SqliteStore, open_store
-from zeroclaw.stores.sqlite.opening import Opened, open_for_writing
+from zeroclaw.stores.sqlite.files import Opened, open_for_writing
 
 HERE = ConversationId("01HERE")
 

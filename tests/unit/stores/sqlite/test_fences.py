@@ -1,7 +1,7 @@
 """Fences are remembered for as long as they are worth anything."""
 
 from zeroclaw.envelope import ConversationId
-from zeroclaw.stores.sqlite.fences import Fences
+from zeroclaw.stores.sqlite.writer import Fences
 
 
 def test_only_fences_that_somebody_holds_are_remembered() -> None:

@@ -16,7 +16,7 @@ from tests.unit.stores.sqlite.committing_child import named
 from zeroclaw.errors import AlreadyClaimed
 from zeroclaw.store import LogKind, Query, RowKind
 from zeroclaw.stores.sqlite import open_store
-from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite.files import FILE_NAME
 
 KILLS = 12
 TEARS = 40

@@ -30,9 +30,9 @@ from zeroclaw.store import (
     RowKind,
 )
 from zeroclaw.stores.sqlite import Statistics, open_store
-from zeroclaw.stores.sqlite.instants import to_microseconds
-from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 from zeroclaw.stores.sqlite.schema import shipped
+from zeroclaw.stores.sqlite.statements import to_microseconds
 
 # --- groups ---------------------------------------------------------------------------------------
 

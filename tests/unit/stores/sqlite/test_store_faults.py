@@ -31,8 +31,8 @@ from zeroclaw.store import (
     RowKind,
     Write,
 )
-from zeroclaw.stores.sqlite import open_store, reads
-from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite import open_store, statements
+from zeroclaw.stores.sqlite.files import FILE_NAME
 
 # --- what a caller can get wrong ------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ async def test_a_fault_in_the_reader_is_told_to_everybody_who_waits(
         raise AssertionError
 
     monkeypatch.setattr(threading, "excepthook", show)
-    monkeypatch.setattr(reads, "check", faulty)
+    monkeypatch.setattr(statements, "check", faulty)
     async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
         with pytest.raises(StoreUnusable, match="stopped by a fault; restart zeroclaw"):
             await store.check()

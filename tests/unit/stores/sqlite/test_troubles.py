@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zeroclaw.stores.sqlite.troubles import unusable
+from zeroclaw.stores.sqlite.files import unusable
 
 PATH = Path("/data/zeroclaw.db")
 

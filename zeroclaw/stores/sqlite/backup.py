@@ -12,10 +12,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.stores.sqlite.lock import lock_directory
-from zeroclaw.stores.sqlite.opening import FILE_NAME
+from zeroclaw.stores.sqlite.files import FILE_NAME, lock_directory, unusable
 from zeroclaw.stores.sqlite.schema import schema_of, shipped
-from zeroclaw.stores.sqlite.troubles import unusable
 
 _PAGES_AT_ONCE = 1024  # so that progress is seen; the moment stays the same
 _BESIDE = ("-wal", "-shm", "-journal")

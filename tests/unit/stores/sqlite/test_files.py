@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.stores.sqlite.opening import (
+from zeroclaw.stores.sqlite.files import (
     FILE_NAME,
     Opened,
     has_wal_reset_bug,

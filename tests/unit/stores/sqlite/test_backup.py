@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.stores.sqlite.copies import back_up, restore
-from zeroclaw.stores.sqlite.opening import FILE_NAME, open_for_writing
+from zeroclaw.stores.sqlite.backup import back_up, restore
+from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_writing
 
 FILES = ("keys.json",)
 

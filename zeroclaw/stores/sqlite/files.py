@@ -1,10 +1,15 @@
-"""Opens the files of a store: directory, lock, database, schema.
+"""The files of a store: its directory and lock, its database, and what can be wrong with them.
 
 One connection writes and checkpoints, the other only reads. That is not only for speed: with two
 of them checkpointing, SQLite 3.7.0 to 3.51.2 can corrupt the file (sqlite.org/wal.html, "the
 WAL-reset bug", read 2026-11).
+
+The lock is `flock` on a file of its own: the kernel drops it when its holder dies, however it
+dies, and it works between two openings within one process as well.
 """
 
+import errno
+import fcntl
 import os
 import sqlite3
 import stat
@@ -12,10 +17,92 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.stores.sqlite.lock import lock_directory
 from zeroclaw.stores.sqlite.schema import Migration, migrate, schema_of, shipped
-from zeroclaw.stores.sqlite.troubles import unusable
 from zeroclaw.value import Value
+
+_PRIMARY_CODE = 0xFF  # the rest of an extended result code says where, sqlite.org/rescode.html
+
+_BY_CODE = {
+    sqlite3.SQLITE_FULL: "`{path}` can't grow: its disk is full, or the store is at its cap; "
+    "free space or raise the cap, nothing stored is damaged",
+    sqlite3.SQLITE_CORRUPT: "`{path}` is damaged; stop zeroclaw, keep a copy of the file, and put "
+    "a backup in its place",
+    sqlite3.SQLITE_NOTADB: "`{path}` is not an SQLite database; move it away, or name another data "
+    "directory",
+    sqlite3.SQLITE_READONLY: "`{path}` can't be written; give zeroclaw's user the right to write it",
+    sqlite3.SQLITE_PERM: "`{path}` can't be opened; give zeroclaw's user the right to write it",
+    sqlite3.SQLITE_CANTOPEN: "`{path}` can't be opened; check that its directory exists and that "
+    "zeroclaw's user may write there",
+    sqlite3.SQLITE_BUSY: "`{path}` is locked by another program; close what has it open",
+    sqlite3.SQLITE_LOCKED: "`{path}` is locked by another program; close what has it open",
+    sqlite3.SQLITE_IOERR: "the disk of `{path}` failed to read or write; check the disk and its "
+    "free space",
+}
+
+_BY_ERRNO = {
+    errno.ENOSPC: "the disk of `{path}` is full; free space",
+    errno.EDQUOT: "the disk quota for `{path}` is used up; free space or raise it",
+    errno.EACCES: "`{path}` can't be written; give zeroclaw's user the right to write it",
+    errno.EPERM: "`{path}` can't be written; give zeroclaw's user the right to write it",
+    errno.EROFS: "`{path}` is on a read-only file system; name another data directory",
+    errno.ENOTDIR: "`{path}` is not a directory; name another data directory",
+    errno.EEXIST: "`{path}` is not a directory; name another data directory",
+}
+
+
+def primary_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code, None for what the Python module raises by itself."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & _PRIMARY_CODE if isinstance(code, int) else None
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether there was no room, so that a smaller write may still fit."""
+    return primary_code(error) == sqlite3.SQLITE_FULL
+
+
+def unusable(error: sqlite3.Error | OSError, path: Path) -> StoreUnusable:
+    """Say what is wrong with `path` and what to do; SQLite's own words only where we have none."""
+    if isinstance(error, OSError):
+        known = _BY_ERRNO.get(error.errno) if error.errno is not None else None
+        own = (error.strerror or "unknown reason").lower()
+    else:
+        code = primary_code(error)
+        known = _BY_CODE.get(code) if code is not None else None
+        own = " ".join(str(error).split())
+    return StoreUnusable((known or f"`{{path}}` can't be used: {own}").format(path=path))
+
+
+LOCK_NAME = "lock"
+_PID_BYTES = 20
+
+
+def lock_directory(directory: Path) -> int:
+    """Lock the directory until the returned file descriptor is closed.
+
+    Raises:
+        StoreUnusable: Somebody else holds it, or it can't be locked.
+    """
+    path = directory / LOCK_NAME
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise unusable(error, path) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except BlockingIOError as error:
+        holder = os.pread(descriptor, _PID_BYTES, 0).decode("ascii", "replace").strip()
+        os.close(descriptor)
+        known = f" (pid {holder})" if holder.isdigit() else ""
+        message = f"another zeroclaw{known} runs on `{directory}`; stop it, or name another data directory"
+        raise StoreUnusable(message) from error
+    except OSError as error:
+        os.close(descriptor)
+        raise unusable(error, path) from error
+    return descriptor
+
 
 FILE_NAME = "zeroclaw.db"
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables

@@ -1,0 +1,351 @@
+"""The reads and writes of a store as SQL.
+
+Each read is one statement, so it sees one moment. The writes of a commit run inside a transaction;
+a refused one raises, and its caller undoes the whole commit. Instants are stored as microseconds
+since 1970, UTC, exactly.
+"""
+
+import hashlib
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from typing import assert_never
+
+from zeroclaw.envelope import ConversationId
+from zeroclaw.errors import AlreadyClaimed, Conflict, StoreRefused
+from zeroclaw.store import (
+    Append,
+    Claim,
+    Commit,
+    Delete,
+    DropBlob,
+    Expect,
+    LogEntry,
+    LogKind,
+    Put,
+    PutBlob,
+    Query,
+    Row,
+    RowKind,
+    Trim,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_microseconds(at: datetime) -> int:
+    """Encode an aware instant; a naive one is a fault of the caller (`TypeError`)."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(microseconds: int) -> datetime:
+    """Decode to UTC."""
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+_Columns = tuple[str, int, bytes, str | None, str, str, int | None]
+_SELECT = "SELECT key, version, body, conversation, state, place, due_at FROM stored_row WHERE "
+_BEYOND = "\U0010ffff"  # sorted behind every name
+_COUNT = "SELECT count(*) FROM stored_row WHERE "
+
+
+def get(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
+    """Read one row."""
+    found: list[_Columns] = connection.execute(
+        _SELECT + "kind = ? AND key = ?", (kind, key)
+    ).fetchall()
+    return _row(kind, found[0]) if found else None
+
+
+def select(connection: sqlite3.Connection, query: Query) -> tuple[Row, ...]:
+    """Read the rows that fit; `after` is a key, empty for the beginning."""
+    where, values = _filters(query)
+    if query.after:
+        where += " AND key < ?" if query.newest_first else " AND key > ?"
+        values.append(query.after)
+    order = " ORDER BY key DESC LIMIT ?" if query.newest_first else " ORDER BY key LIMIT ?"
+    values.append(max(query.limit, 0))  # SQLite takes a negative limit for none
+    found: list[_Columns] = connection.execute(_SELECT + where + order, values).fetchall()
+    return tuple(_row(query.kind, columns) for columns in found)
+
+
+def count(connection: sqlite3.Connection, query: Query) -> int:
+    """Count the rows that fit."""
+    where, values = _filters(query)
+    found: list[tuple[int]] = connection.execute(_COUNT + where, values).fetchall()
+    return found[0][0]
+
+
+def read_log(
+    connection: sqlite3.Connection, log: LogKind, stream: str, *, after: int, limit: int
+) -> tuple[LogEntry, ...]:
+    """Read a stream's entries in order."""
+    found: list[tuple[int, bytes]] = connection.execute(
+        "SELECT sequence, body FROM log_entry WHERE log = ? AND stream = ? AND sequence > ?"
+        " ORDER BY sequence LIMIT ?",
+        (log, stream, after, max(limit, 0)),
+    ).fetchall()
+    return tuple(LogEntry(sequence=sequence, body=body) for sequence, body in found)
+
+
+def last_entry(connection: sqlite3.Connection, log: LogKind, stream: str) -> LogEntry | None:
+    """Read a stream's newest entry."""
+    found: list[tuple[int, bytes]] = connection.execute(
+        "SELECT sequence, body FROM log_entry WHERE log = ? AND stream = ?"
+        " ORDER BY sequence DESC LIMIT 1",
+        (log, stream),
+    ).fetchall()
+    return LogEntry(sequence=found[0][0], body=found[0][1]) if found else None
+
+
+def streams(connection: sqlite3.Connection, log: LogKind) -> tuple[str, ...]:
+    """Read the names of a log's streams, jumping from one to the next over their entries."""
+    found: list[tuple[str]] = connection.execute(
+        "WITH RECURSIVE name (stream) AS ("
+        " SELECT min(stream) FROM log_entry WHERE log = ?"
+        " UNION ALL SELECT (SELECT min(stream) FROM log_entry WHERE log = ? AND"
+        " stream > name.stream) FROM name WHERE name.stream IS NOT NULL)"
+        " SELECT stream FROM name WHERE stream IS NOT NULL",
+        (log, log),
+    ).fetchall()
+    return tuple(stream for (stream,) in found)
+
+
+def last_streams(
+    connection: sqlite3.Connection, log: LogKind, *, last: int, before: str
+) -> tuple[str, ...]:
+    """Read so many of the last names, jumping backwards over their entries."""
+    found: list[tuple[str]] = connection.execute(
+        "WITH RECURSIVE name (stream) AS ("
+        " SELECT max(stream) FROM log_entry WHERE log = ? AND stream < ?"
+        " UNION ALL SELECT (SELECT max(stream) FROM log_entry WHERE log = ? AND"
+        " stream < name.stream) FROM name WHERE name.stream IS NOT NULL LIMIT ?)"
+        " SELECT stream FROM name WHERE stream IS NOT NULL",
+        (log, before or _BEYOND, log, last),
+    ).fetchall()
+    return tuple(stream for (stream,) in reversed(found))
+
+
+def blob(connection: sqlite3.Connection, digest: str) -> bytes | None:
+    """Read a blob's bytes."""
+    found: list[tuple[bytes]] = connection.execute(
+        "SELECT body FROM blob WHERE digest = ?", (digest,)
+    ).fetchall()
+    return found[0][0] if found else None
+
+
+def blobs(
+    connection: sqlite3.Connection, *, put_before: datetime, after: str, limit: int
+) -> tuple[str, ...]:
+    """Read the digests of blobs last put before an instant."""
+    found: list[tuple[str]] = connection.execute(
+        "SELECT digest FROM blob WHERE put_at < ? AND digest > ? ORDER BY digest LIMIT ?",
+        (to_microseconds(put_before), after, max(limit, 0)),
+    ).fetchall()
+    return tuple(digest for (digest,) in found)
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Read how much the pages take that are not free."""
+    found: list[tuple[int]] = connection.execute(
+        "SELECT (pages.page_count - free.freelist_count) * size.page_size"
+        " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS size"
+    ).fetchall()
+    return found[0][0]
+
+
+def check(connection: sqlite3.Connection) -> str | None:
+    """Look through the whole file for damage; None when there is none."""
+    found: list[tuple[str]] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    return None if found[0][0] == "ok" else found[0][0]
+
+
+def _filters(query: Query) -> tuple[str, list[str | int]]:
+    """Return the condition of a query, and its values."""
+    clauses = ["kind = ?"]
+    values: list[str | int] = [query.kind]
+    if query.conversation is not None:
+        clauses.append("conversation = ?")
+        values.append(query.conversation)
+    for column, wanted in (("state", query.state), ("place", query.place)):
+        if wanted is not None:
+            # The index holds only rows that have one; this tells SQLite that it will do.
+            clauses.append(f"{column} = ? AND {column} <> ''" if wanted else f"{column} = ?")
+            values.append(wanted)
+    if query.due_before is not None:
+        clauses.append("due_at < ?")
+        values.append(to_microseconds(query.due_before))
+    return " AND ".join(clauses), values
+
+
+def _row(kind: RowKind, columns: _Columns) -> Row:
+    key, version, body, conversation, state, place, due_us = columns
+    return Row(
+        kind=kind,
+        key=key,
+        version=version,
+        body=body,
+        conversation=None if conversation is None else ConversationId(conversation),
+        state=state,
+        place=place,
+        due_at=None if due_us is None else from_microseconds(due_us),
+    )
+
+
+_SPARE_PAGES = 256  # what comes next needs room again
+_RELEASE_AT_ONCE = 1024  # each page costs a write, and others wait meanwhile
+_PURGE_AT_ONCE = 512  # more than a full group usually claims, so that the table shrinks again
+
+# What sqlite3 raises for a value that can't be bound or breaks a column's type: the fault of one
+# commit, whose neighbours in the group must not suffer.
+_UNSTORABLE = (
+    OverflowError,
+    TypeError,
+    UnicodeEncodeError,
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+)
+
+
+def apply(
+    connection: sqlite3.Connection, commit: Commit, *, now_us: int, blob_cap_bytes: int
+) -> None:
+    """Run the writes in order, inside the transaction that is open.
+
+    Raises:
+        StoreRefused: Undo this commit, and only this one.
+        sqlite3.Error: Undo the transaction.
+    """
+    try:
+        for write in commit.writes:
+            match write:
+                case Claim():
+                    _claim(connection, write, now_us)
+                case Put():
+                    _put(connection, write)
+                case Delete() | Trim() | DropBlob():
+                    _remove(connection, write)
+                case Expect():
+                    _expect(connection, write.kind, write.key, write.version)
+                case Append():
+                    _append(connection, write)
+                case PutBlob():
+                    _put_blob(connection, write, now_us, blob_cap_bytes)
+                case _:
+                    assert_never(write)
+    except _UNSTORABLE as error:
+        message = f"a value of commit `{commit.point}` can't be stored"
+        raise StoreRefused(message) from error
+
+
+def purge_claims(connection: sqlite3.Connection, *, now_us: int) -> None:
+    """Forget some claims that have expired."""
+    connection.execute(
+        "DELETE FROM claim WHERE key IN (SELECT key FROM claim WHERE until <= ? LIMIT ?)",
+        (now_us, _PURGE_AT_ONCE),
+    )
+
+
+def release_pages(connection: sqlite3.Connection) -> None:
+    """Hand some free pages back to the disk, in a file that was made so that it can.
+
+    In an older file they are used again, and it stops growing. Called between transactions.
+    """
+    rows: list[tuple[int]] = connection.execute("PRAGMA freelist_count").fetchall()
+    surplus = min(rows[0][0] - _SPARE_PAGES, _RELEASE_AT_ONCE)
+    if surplus > 0:
+        # As a script, because a statement without rows is not run to its end.
+        connection.executescript(f"PRAGMA incremental_vacuum({surplus})")
+
+
+def _claim(connection: sqlite3.Connection, claim: Claim, now_us: int) -> None:
+    until_us = to_microseconds(claim.until)
+    for key in dict.fromkeys(claim.keys):  # a platform that names a key twice means one event
+        claimed = connection.execute(
+            "INSERT INTO claim (key, until) VALUES (?, ?) ON CONFLICT (key)"
+            " DO UPDATE SET until = excluded.until WHERE until <= ?",
+            (key, until_us, now_us),
+        )
+        if claimed.rowcount == 0:
+            raise AlreadyClaimed(key)
+
+
+def _put(connection: sqlite3.Connection, put: Put) -> None:
+    values = (
+        put.kind,
+        put.key,
+        put.conversation,
+        put.state,
+        put.place,
+        None if put.due_at is None else to_microseconds(put.due_at),
+        put.body,
+    )
+    if put.expect is not None:
+        _expect(connection, put.kind, put.key, put.expect)
+    connection.execute(
+        "INSERT INTO stored_row (kind, key, conversation, state, place, due_at, body, version)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (kind, key) DO UPDATE SET"
+        " version = version + 1, conversation = excluded.conversation, state = excluded.state,"
+        " place = excluded.place, due_at = excluded.due_at, body = excluded.body",
+        values,
+    )
+
+
+def _remove(connection: sqlite3.Connection, write: Delete | Trim | DropBlob) -> None:
+    match write:
+        case Delete():
+            connection.execute(
+                "DELETE FROM stored_row WHERE kind = ? AND key = ?", (write.kind, write.key)
+            )
+        case Trim():
+            connection.execute(
+                "DELETE FROM log_entry WHERE log = ? AND stream = ? AND sequence < ?",
+                (write.log, write.stream, write.before),
+            )
+        case DropBlob():
+            before = write.put_before
+            connection.execute(
+                "DELETE FROM blob WHERE digest = ? AND (? IS NULL OR put_at < ?)",
+                (write.digest, *[None if before is None else to_microseconds(before)] * 2),
+            )
+
+
+def _expect(connection: sqlite3.Connection, kind: RowKind, key: str, version: int) -> None:
+    rows: list[tuple[int]] = connection.execute(
+        "SELECT version FROM stored_row WHERE kind = ? AND key = ?", (kind, key)
+    ).fetchall()
+    found = rows[0][0] if rows else 0
+    if found != version:
+        message = f"{kind} `{key}` is at version {found}, not {version}"
+        raise Conflict(message)
+
+
+def _append(connection: sqlite3.Connection, append: Append) -> None:
+    rows: list[tuple[int | None]] = connection.execute(
+        "SELECT max(sequence) FROM log_entry WHERE log = ? AND stream = ?",
+        (append.log, append.stream),
+    ).fetchall()
+    last = rows[0][0] or 0
+    if append.after is not None and append.after != last:
+        message = f"{append.log} `{append.stream}` ends at {last}, not {append.after}"
+        raise Conflict(message)
+    connection.execute(
+        "INSERT INTO log_entry (log, stream, sequence, body) VALUES (?, ?, ?, ?)",
+        (append.log, append.stream, last + 1, append.body),
+    )
+
+
+def _put_blob(connection: sqlite3.Connection, blob: PutBlob, now_us: int, cap_bytes: int) -> None:
+    if len(blob.body) > cap_bytes:
+        message = f"a blob of {len(blob.body)} bytes is larger than the store's cap of {cap_bytes}"
+        raise StoreRefused(message)
+    if hashlib.sha256(blob.body).hexdigest() != blob.digest:
+        message = f"the blob named `{blob.digest}` has another SHA-256"
+        raise StoreRefused(message)
+    connection.execute(
+        "INSERT INTO blob (digest, body, put_at) VALUES (?, ?, ?) ON CONFLICT (digest)"
+        " DO UPDATE SET put_at = max(put_at, excluded.put_at)",
+        (blob.digest, blob.body, now_us),
+    )
