@@ -97,7 +97,7 @@ async def test_a_poll_whose_bot_hung_up_takes_nothing_along() -> None:
 
 
 async def test_updates_wait_while_no_bot_is_there_and_while_telegram_is_down() -> None:
-    """What happens meanwhile is delivered later, in order. S2-03."""
+    """What happens meanwhile is delivered later, in order."""
     async with telegram_and_bot() as (telegram, bot):
         ann = telegram.person("Ann")
         ann.says("one")

@@ -131,7 +131,7 @@ def test_explain_says_what_untrusted_text_would_change(tmp_path: Path) -> None:
 
 
 def test_explain_asks_the_tool_what_it_would_touch(config: str) -> None:
-    """Deny beats ask beats allow, with the statements that made it and all the others (S2-20)."""
+    """Deny beats ask beats allow, with the statements that made it and all the others (S2-08)."""
     told = explained(config, "--who", "person:ann", *WRITE)
     assert told["effect"] == "ask"
     assert told["statements"] == ["supervised.effects", "supervised.risk"]

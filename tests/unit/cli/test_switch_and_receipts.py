@@ -105,7 +105,7 @@ def test_without_a_daemon_sessions_end_in_their_file(tmp_path: Path) -> None:
 
 
 def test_without_a_daemon_the_switch_is_set_in_the_store(tmp_path: Path) -> None:
-    """The next daemon starts halted; `resume` takes it back. S2-21."""
+    """The next daemon starts halted; `resume` takes it back."""
     place = ("--data-dir", str(tmp_path))
     assert run("halt", *place)[:2] == (
         0,

@@ -338,7 +338,7 @@ async def test_a_long_chain_is_read_in_pages(world: World) -> None:
     ],
 )
 async def test_the_policy_explains_itself(world: World, query: str, said: str) -> None:
-    """As `zeroclaw policy explain`, with the policy that is in force (S2-20)."""
+    """As `zeroclaw policy explain`, with the policy that is in force (S2-08)."""
     async with visiting(world) as visitor:
         page = await visitor.page(f"policy?{query}")
         assert said in page.by_id("answer").words

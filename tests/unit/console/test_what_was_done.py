@@ -257,7 +257,7 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
 
 
 def test_an_answer_names_the_statements_that_made_it() -> None:
-    """Those that matched come first, the ones that decided are marked (S2-20)."""
+    """Those that matched come first, the ones that decided are marked (S2-08)."""
     typed = Typed(who=HOSTILE, action="read", arguments="\n</textarea>", resources="a")
     page = whole("policy", policy(PLACE, typed, NOBODY, explained("tool:read"), STATEMENTS))
     answer = page.by_id("answer")

@@ -265,7 +265,7 @@ async def test_what_piled_up_is_not_taken_for_the_rest(world: World) -> None:
 
 
 async def test_limits_count_one_message(world: World) -> None:
-    """However many pieces it came in; the next one is over (S2-05)."""
+    """However many pieces it came in; the next one is over."""
     world.configure(limits=LimitsSettings(person_per_minute=1, person_burst=1, daily_messages=1))
     async with world.running() as house:
         for text in ("one ", "two ", "three "):

@@ -41,7 +41,7 @@ def test_messages_of_people_in_a_row_become_one() -> None:
 
 
 def test_a_message_after_results_comes_after_a_word_of_the_assistant() -> None:
-    """After `/tool`, after an edit, after steering (S1-18)."""
+    """After `/tool`, after an edit, after steering."""
     assert tuple(alternating((said("go"), ASKED, RESULT, said("and"), said("now?")))) == (
         said("go"),
         ASKED,

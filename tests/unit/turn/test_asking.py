@@ -53,7 +53,7 @@ FORGED = "zc-receipt-1767268800-" + "A" * 43
 async def test_a_model_that_fails_is_told_in_a_sentence(
     world: World, error: Exception, note: str
 ) -> None:
-    """The conversation stays usable (P10, S2-05)."""
+    """The conversation stays usable (P10)."""
     world.model.will((error,))
     async with world.running() as house:
         await house.say("hello")

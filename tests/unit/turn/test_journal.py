@@ -287,7 +287,7 @@ def test_a_summary_never_separates_a_result_from_its_call(kept: int, left: list[
 
 
 def test_a_summary_leads_back_to_thinking() -> None:
-    """Whether it was made because the history was heavy or too large (K11)."""
+    """Whether it was made because the history was heavy or too large."""
     compacted = entries.Compacted(summary="weather", kept=1, at=AT, usage=USED)
     state = state_after(OPENED, compacted)
     assert isinstance(state, Thinking)

@@ -38,7 +38,7 @@ def test_a_turn_begins_by_asking_the_model() -> None:
 
 
 def test_a_turn_with_a_heavy_history_compacts_first() -> None:
-    """The history is made smaller before the first request when it is too heavy (K11)."""
+    """The history is made smaller before the first request when it is too heavy."""
     compacting = Compacting(progress=Progress(limits=LIMITS), cause="heavy")
     assert begin(LIMITS, context_heavy=True) == (compacting, (Compact(),))
 
@@ -173,21 +173,21 @@ def test_a_request_that_can_not_be_made_ends_the_turn(state: State) -> None:
 
 @pytest.mark.parametrize("state", [begin(LIMITS)[0], streaming()])
 def test_a_request_that_is_too_large_compacts_once(state: State) -> None:
-    """An overflow forces one compaction and another try (K11, S4-09)."""
+    """An overflow forces one compaction and another try."""
     forced = Progress(limits=LIMITS, requests=1, forced=True)
     compacting = Compacting(progress=forced, cause="overflow")
     assert step(state, OVERFLOW) == (compacting, (Compact(),))
 
 
 def test_a_request_that_is_still_too_large_ends_the_turn() -> None:
-    """Compaction is forced once for one answer (K11)."""
+    """Compaction is forced once for one answer."""
     forced = Progress(limits=LIMITS, requests=1, forced=True)
     ended = done(step(Thinking(progress=forced), OVERFLOW)[0])
     assert ended.note == "the conversation is too long for the model; use `/new`"
 
 
 def test_a_compaction_leads_back_to_thinking() -> None:
-    """A smaller history is asked with, and making it is paid for (S4-09)."""
+    """A smaller history is asked with, and making it is paid for."""
     state = begin(LIMITS, context_heavy=True)[0]
     paid = Progress(limits=LIMITS, requests=1, usage=USED)
     expected = Thinking(progress=paid), (SendRequest(request=1),)

@@ -238,7 +238,7 @@ def test_the_bound_refuses_the_next_model_call() -> None:
 
 
 def test_a_sub_agent_is_dispatched_after_the_other_calls() -> None:
-    """Executing goes to dispatching, one sub-agent at a time (S4-06, S4-08)."""
+    """Executing goes to dispatching, one sub-agent at a time (S4-06)."""
     first = gated(allowed("a", delegated=True), allowed("b"), allowed("c", delegated=True))
     assert first[1] == (check("b"),)
     assert run(first, ended("b"))[1] == (check("a"),)
@@ -251,7 +251,7 @@ def test_a_sub_agent_is_dispatched_after_the_other_calls() -> None:
 
 
 def test_a_sub_agents_outcome_is_a_tool_result_in_the_parent() -> None:
-    """Its tokens are the turn's; dispatching goes to thinking (S4-08, S4-19)."""
+    """Its tokens are the turn's; dispatching goes to thinking (S4-19)."""
     one = run(gated(asked("a", delegated=True)), granted("a"), cleared("a"))
     whole = run(one, ended("a", "the child says hello", usage=USED))
     assert isinstance(whole[0], Dispatching)
