@@ -1,4 +1,9 @@
-"""Starts daemons as forks of a mother (`tests/faults/mother.py`), one mother for all tests."""
+"""Starts daemons as forks of a mother (`tests/faults/mother.py`), one mother for all tests.
+
+Executing the program takes half a second of processor time before its first line of its own, and
+tests start hundreds. What is executed is looked at where that is the point: the first start, the
+command line, the service.
+"""
 
 import asyncio
 import atexit
@@ -17,6 +22,8 @@ from tests.journeys.daemon_process import Running
 from zeroclaw.codec import encode
 
 COMMAND = ("tests.faults.killed_daemon",)
+PRODUCT = ("zeroclaw.cli",)
+"""The product's own program; its first arguments follow."""
 _PATIENCE_S = 120.0
 
 

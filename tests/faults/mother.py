@@ -22,8 +22,11 @@ from zeroclaw.value import Value
 LOADED = (
     "channels.telegram.adapter",
     "channels.telegram.opening",
+    "channels.terminal",
+    "channels.web",
     "tests.faults.killed_daemon",
     "tests.journeys.bench_tools",
+    "zeroclaw.cli.run",
     "zeroclaw.daemon.services",
     "zeroclaw.providers.openai",
     "zeroclaw.tools.attachments",

@@ -7,7 +7,6 @@ import pytest
 
 from channels.telegram.emulator import Actor, Deed, Limits
 from tests.bench.process import peak_rss_mib
-from tests.faults.quick import QUICKLY
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
@@ -45,7 +44,7 @@ def refused(here: Bot) -> list[str]:
 
 async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -> None:
     """None is lost, doubled or swapped, no call is refused, and memory is bounded. P1, P2, P9."""
-    async with bot(tmp_path, **QUICKLY, channel=EVERYBODY) as here:
+    async with bot(tmp_path, channel=EVERYBODY) as here:
         people, before_mib = crowd(here, 1_000), peak_rss_mib(here.daemon.pid)
         deeds = all_write(here, people, "hello from")
         await all_answered(here, people, "hello from")
@@ -60,7 +59,7 @@ async def test_a_thousand_chats_at_once_are_each_answered_once(tmp_path: Path) -
 
 async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) -> None:
     """Everybody's second message comes while their first waits; some look something up. P2, P9."""
-    async with bot(tmp_path, **QUICKLY, channel=EVERYBODY) as here:
+    async with bot(tmp_path, channel=EVERYBODY) as here:
         people = crowd(here, 150)
         some = people[::5]
         for one in some:
@@ -75,7 +74,7 @@ async def test_who_writes_twice_in_a_crowd_is_answered_in_order(tmp_path: Path) 
 
 async def test_a_crowd_within_the_published_limits_causes_no_refusal(tmp_path: Path) -> None:
     """Twice as many as may be answered in a second wait for their turn. P1, P9, S2-19."""
-    async with bot(tmp_path, **QUICKLY, limits=Limits(), channel=EVERYBODY) as here:
+    async with bot(tmp_path, limits=Limits(), channel=EVERYBODY) as here:
         people = crowd(here, 60)
         deeds = all_write(here, people, "first of", "second of")
         await all_answered(here, people, "first of", "second of")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.emulator.people import Deed
-from tests.faults.quick import QUICKLY
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
@@ -33,7 +32,7 @@ async def comes_again(here: Bot, *deeds: Deed) -> None:
 
 async def test_whatever_comes_again_acts_once(tmp_path: Path) -> None:
     """Messages, commands, edits, files and presses: in one batch, later, after a kill. P1, S2-02."""
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         here.model.say("Answered.", key="hello", times=None)
         here.model.call("knock", {"what": "on wood"}, key="knock", round=0, times=None)
         here.model.say("Knocked.", key="knock", round=1, times=None)
@@ -76,7 +75,7 @@ async def test_equal_numbers_of_different_messages_are_no_repeats(tmp_path: Path
     "If there are no new updates for at least a week, then identifier of the next update will be
     chosen randomly instead of sequentially" (Bot API, Update, read 2026-11).
     """
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         teams = [here.telegram.supergroup(f"Team {name}", here.ann) for name in ("A", "B")]
         here.model.say("hello", key="hello", times=None)
         deeds = [here.ann.says("@zero_bot hello", chat=team) for team in teams]
@@ -93,7 +92,7 @@ async def test_equal_numbers_of_different_messages_are_no_repeats(tmp_path: Path
 
 async def test_what_waited_while_it_was_down_is_answered_oldest_first(tmp_path: Path) -> None:
     """More than one batch holds, from several chats, with an edit and a command among it. S2-02."""
-    async with bot(tmp_path, **QUICKLY, channel={"stream": False}) as here:
+    async with bot(tmp_path, channel={"stream": False}) as here:
         here.model.say("Up.", key="first")
         here.ann.says("first")
         await here.answered(here.ann.chat, "Up.")

@@ -6,7 +6,6 @@ import pytest
 
 from channels.telegram.emulator import Actor, Limits
 from tests.emulators.model_scripts import Gate
-from tests.faults.quick import QUICKLY
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
@@ -37,7 +36,7 @@ async def test_a_flood_is_bounded_told_once_and_answered_in_order(tmp_path: Path
 
     P1, P2, P9.
     """
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         gate, told = await flooded(here)
         assert f"{WAIT} messages wait here already" in told
         here.bob.says("good day")
@@ -50,7 +49,7 @@ async def test_a_flood_is_bounded_told_once_and_answered_in_order(tmp_path: Path
 
 async def test_who_writes_after_a_flood_is_answered_before_it_is_through(tmp_path: Path) -> None:
     """A hundred answers to one person do not stand before the first to another. P9."""
-    async with bot(tmp_path, **QUICKLY, runtime={"backlog": 1_000}) as here:
+    async with bot(tmp_path, runtime={"backlog": 1_000}) as here:
         here.telegram.hold()
         for text in FLOOD:
             here.ann.says(text)
@@ -67,7 +66,7 @@ async def test_within_the_published_limits_a_flood_waits_for_its_own_chat_only(
     tmp_path: Path,
 ) -> None:
     """What its chat may not yet be told holds nobody up, and nothing is refused. P1, P9, S2-19."""
-    async with bot(tmp_path, **QUICKLY, limits=Limits(), runtime={"backlog": 10}) as here:
+    async with bot(tmp_path, limits=Limits(), runtime={"backlog": 10}) as here:
         gate, told = await flooded(here)
         gate.open()
         await here.until(lambda: len(here.ann.chat.texts) > 2)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.emulator import Actor
-from tests.faults.quick import QUICKLY
 from tests.journeys.bench import Holds
 from tests.journeys.telegram.bot import Bot, bot
 
@@ -38,7 +37,7 @@ async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Pa
 
     S1-16, S1-21, P1.
     """
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         here.bench.will("nap", Holds())
         here.model.call("nap", {"what": "it"}, text="Let me look.", round=0, key="look")
         here.model.say("It took too long.", round=1, key="look")
@@ -53,7 +52,7 @@ async def test_it_ends_at_its_time_out_and_the_model_tells_the_chat(tmp_path: Pa
 
 async def test_one_of_two_that_hangs_takes_nothing_from_the_other(tmp_path: Path) -> None:
     """Both have a result, in the order asked for: one whole, the other too late. S1-17, S1-20."""
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         here.bench.will("nap", Holds())
         here.model.calls(("nap", {"what": "long"}), ("peek", {"what": "short"}), round=0)
         here.model.say("Half of it.", round=1)
@@ -69,7 +68,7 @@ async def test_many_that_hang_delay_nobody_else_and_stop_ends_each_at_once(tmp_p
 
     P9, K24.
     """
-    async with bot(tmp_path, **QUICKLY, channel={"allowed_users": ["*"]}) as here:
+    async with bot(tmp_path, channel={"allowed_users": ["*"]}) as here:
         people = [here.telegram.person(f"P{number}") for number in range(HUNG)]
         for one in people:
             hang(here, one)
@@ -94,7 +93,7 @@ async def test_what_was_written_while_it_hung_is_answered_when_it_is_stopped(
     tmp_path: Path,
 ) -> None:
     """Only what runs ends; the queue behind it goes on, in order. P1, P2."""
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         hang(here, here.ann)
         await here.until(lambda: here.bench.runs)
         waiting = [here.ann.says("one"), here.ann.says("two")]

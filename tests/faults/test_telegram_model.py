@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.emulators.model_server import ModelServer
-from tests.faults.quick import QUICKLY
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
@@ -53,7 +52,7 @@ async def test_a_model_that_fails_for_ever_is_told_once_and_retried(
     tmp_path: Path, fails: Callable[[ModelServer], None]
 ) -> None:
     """Nobody has to write again to be told; in another chat nobody waits for it. P9, P10, S1-14."""
-    async with bot(tmp_path, **QUICKLY, provider=PROVIDER) as here:
+    async with bot(tmp_path, provider=PROVIDER) as here:
         fails(here.model)
         here.model.say("Hello Bob.", key="good day", times=None)
         here.ann.says("first")
@@ -73,7 +72,7 @@ async def test_a_model_that_fails_for_ever_is_told_once_and_retried(
 
 async def test_a_model_that_fails_once_is_asked_again_and_nobody_notices(tmp_path: Path) -> None:
     """Too busy, broken, cut in the middle: the answer comes all the same, once. K5."""
-    async with bot(tmp_path, **QUICKLY, provider={"attempts": 3, "stall_s": 20.0}) as here:
+    async with bot(tmp_path, provider={"attempts": 3, "stall_s": 20.0}) as here:
         for number, fails in enumerate((busy, broken, cut, hung_up)):
             fails(here.model)
             here.model.say("Whole.", key="never")
@@ -86,7 +85,7 @@ async def test_a_model_that_fails_once_is_asked_again_and_nobody_notices(tmp_pat
 
 async def test_a_model_that_is_gone_is_told_and_everything_waits_for_it(tmp_path: Path) -> None:
     """Nobody listens at its address: each message is told once, and answered when it is back."""
-    async with bot(tmp_path, **QUICKLY, provider=PROVIDER) as here:
+    async with bot(tmp_path, provider=PROVIDER) as here:
         await here.model.down()
         here.ann.says("first")
         first = await told(here)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.emulator import BadGateway, Chat, Lose, Refuse, TooMany
-from tests.faults.quick import QUICKLY
 from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
@@ -32,7 +31,7 @@ async def test_a_wait_is_kept_to_the_letter_and_in_one_chat_only(
     tmp_path: Path, method: str, *, stream: bool
 ) -> None:
     """Not one call goes into the chat before its time; elsewhere nobody notices. P6, P9."""
-    async with bot(tmp_path, **QUICKLY, channel={"stream": stream}) as here:
+    async with bot(tmp_path, channel={"stream": stream}) as here:
         here.telegram.will(method, TooMany(retry_after_s=WAIT_S), chat=here.ann.chat)
         here.model.call("peek", {"what": "x"}, text="Let me look.", key="ann", round=0)
         here.model.say("One, ", "two.", key="ann", round=1)
@@ -66,7 +65,7 @@ async def test_whichever_call_fails_once_everything_stands_once(
 
     P1, P5, P6.
     """
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         here.model.call("knock", {"what": "on wood"}, text="Let me knock.", key="please", round=0)
         here.model.say("So ", "be it.", key="please", round=1)
         hello = here.ann.says("hello")
@@ -96,7 +95,7 @@ async def test_whichever_call_fails_once_everything_stands_once(
 
 async def test_a_lost_answer_is_found_although_ids_ran_ahead(tmp_path: Path) -> None:
     """Who writes elsewhere meanwhile hides it; the repeat tells where it is, and goes. P1."""
-    async with bot(tmp_path, **QUICKLY, channel={"stream": False}) as here:
+    async with bot(tmp_path, channel={"stream": False}) as here:
         here.ann.says("hello")
         await here.answered(here.ann.chat, "hello")
         here.telegram.will("sendMessage", Lose(carried_out=True), when=lambda _: _runs_ahead(here))
@@ -112,7 +111,7 @@ def _runs_ahead(here: Bot) -> bool:
 
 async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Path) -> None:
     """The operator is told once, others go on, and whoever comes back is answered. P1, P9, P10."""
-    async with bot(tmp_path, channel={"drafts": "edited"}, **QUICKLY) as here:
+    async with bot(tmp_path, channel={"drafts": "edited"}) as here:
         gate = here.model.gate()
         here.model.say("One, ", gate, "two.", key="count")
         here.ann.says("count")
@@ -135,7 +134,7 @@ async def test_somebody_who_blocks_the_bot_is_nobody_elses_trouble(tmp_path: Pat
 
 async def test_a_poll_that_fails_takes_nothing_away(tmp_path: Path) -> None:
     """Refused, cut, lost, or ended by another program: what people write is answered. P1."""
-    async with bot(tmp_path, **QUICKLY) as here:
+    async with bot(tmp_path) as here:
         conflict = Refuse(code=409, description="Conflict: terminated by other getUpdates request")
         here.telegram.will("getUpdates", Lose(carried_out=True), TooMany(retry_after_s=1), conflict)
         here.telegram.cut()

@@ -9,7 +9,7 @@ from channels.telegram.emulator.chats import Version
 from channels.telegram.emulator.entities import Formatted
 from channels.telegram.emulator.faults import Call, Fault
 from channels.telegram.emulator.wire import Parameters
-from tests.faults.quick import QUICKLY
+from tests.faults.forked import PRODUCT, forked
 from tests.soak.histories import history
 from tests.soak.measured import Measured, is_disk_flat, is_memory_flat
 from tests.soak.model import answer_to
@@ -29,7 +29,7 @@ async def test_a_few_seconds_of_it_find_nothing(tmp_path: Path) -> None:
     """People write, Telegram fails, and everything is answered once, in order, in its time. P1, P6."""
     told: list[str] = []
     soak = Soak(seconds=SECONDS, people=5, seed=SEED)
-    came_to = await soaked(soak, tmp_path, tell=told.append, **QUICKLY)
+    came_to = await soaked(soak, tmp_path, tell=told.append, command=PRODUCT, launch=forked)
     assert came_to.sums.are_good, told
     assert any("troubles: " in line for line in told), told
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.daemon_process import PROGRAM
+from tests.journeys.daemon_process import PROGRAM, executed
 from tests.journeys.world import World, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("unshare")]
@@ -49,7 +49,8 @@ def fill(disk: Path) -> None:
 
 async def test_a_full_disk(tmp_path: Path) -> None:
     """Nothing is confirmed that could not be stored, and nothing that was stored is damaged."""
-    async with world(tmp_path, command=on_a_small_disk(tmp_path / "data")) as here:
+    in_its_own = on_a_small_disk(tmp_path / "data")
+    async with world(tmp_path, command=in_its_own, launch=executed) as here:
         here.model.say("Hello.", key="hi")
         await here.say("ann", "hi")
         await here.answered("ann", "Hello.")

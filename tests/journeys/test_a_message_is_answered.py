@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.journeys.daemon_process import PROGRAM, executed
 from tests.journeys.world import world
 
 pytestmark = pytest.mark.slow
@@ -14,7 +15,8 @@ async def test_a_message_is_answered(tmp_path: Path) -> None:
 
     S2-01, S2-04, S2-14, S2-19, S3-01, S0-06, S0-20, P1.
     """
-    async with world(tmp_path) as here:
+    # as it is installed: this is the one that executes the program
+    async with world(tmp_path, command=(PROGRAM,), launch=executed) as here:
         here.model.say("Hello ", "Ann.")
         event = await here.say("ann", "hi")
         await here.answered("ann", "Hello Ann.")

@@ -22,14 +22,13 @@ from zeroclaw_test_platform.event import Event
 from zeroclaw_test_platform.platform import Platform
 
 from tests.emulators.model_server import ModelServer
+from tests.faults.forked import PRODUCT, forked
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import WITHOUT_DEFAULT_CHANNELS, merged, toml
 from tests.journeys.daemon_process import (
     PATIENCE_S,
-    PROGRAM,
     DaemonProcess,
     Launch,
-    executed,
 )
 from zeroclaw import Choice
 
@@ -137,8 +136,8 @@ async def world(
     platform: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     start: bool = True,
-    command: tuple[str, ...] = (PROGRAM,),
-    launch: Launch = executed,
+    command: tuple[str, ...] = PRODUCT,
+    launch: Launch = forked,
     **config: object,
 ) -> AsyncGenerator[World]:
     """Open everything and start the daemon; at the end it is told to end, and does.

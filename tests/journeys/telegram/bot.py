@@ -13,14 +13,13 @@ from typing import TypeVar
 
 from channels.telegram.emulator import Actor, Chat, Emulator, Limits, Message
 from tests.emulators.model_server import ModelServer
+from tests.faults.forked import PRODUCT, forked
 from tests.journeys.bench import Bench
 from tests.journeys.configuration import merged, toml
 from tests.journeys.daemon_process import (
     PATIENCE_S,
-    PROGRAM,
     DaemonProcess,
     Launch,
-    executed,
 )
 from tests.journeys.world import daemon_environment, one_failure, usual_tables
 from zeroclaw.host.clock import SystemClock
@@ -99,9 +98,9 @@ async def bot(
     privacy: bool = False,
     start: bool = True,
     channel: Mapping[str, object] | None = None,
-    command: tuple[str, ...] = (PROGRAM,),
+    command: tuple[str, ...] = PRODUCT,
     environment: Mapping[str, str] | None = None,
-    launch: Launch = executed,
+    launch: Launch = forked,
     **config: object,
 ) -> AsyncGenerator[Bot]:
     """Open everything and start the daemon; at the end it is told to end, and does.

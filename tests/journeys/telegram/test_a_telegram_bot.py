@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.emulator.account import Toast
+from tests.journeys.daemon_process import PROGRAM, executed
 from tests.journeys.telegram.bot import bot
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,8 @@ async def test_a_message_is_answered_once_in_a_message_that_grows(tmp_path: Path
 
 async def test_an_update_that_comes_again_is_answered_once(tmp_path: Path) -> None:
     """As itself, after a restart, and under a new number. S2-02."""
-    async with bot(tmp_path) as here:
+    # as it is installed: this is the one that executes the program
+    async with bot(tmp_path, command=(PROGRAM,), launch=executed) as here:
         await here.answers_once_what_comes_again()
 
 
