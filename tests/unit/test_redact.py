@@ -17,6 +17,7 @@ from zeroclaw.redact import (
     MARKER,
     Redaction,
     Redactor,
+    disguise,
     holds_marker,
     secret_environment,
     without_credentials,
@@ -417,3 +418,12 @@ def test_a_reading_in_ascii_has_the_key_that_it_has_beside_other_letters(
 ) -> None:
     """The fast way and the other are one."""
     assert key(f"{reading}\u6587", bare=bare) == key(reading, bare=bare) + "\u6587"
+
+
+def test_signs_beyond_those_that_are_remembered_read_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A text of more different signs than anybody writes takes longer, and no more memory."""
+    monkeypatch.setattr(disguise, "_REMEMBERED", 0)
+    for _ in range(2):
+        assert disguise.folded("\U0001d57c\U0001d58a") == disguise.folded("Qe")

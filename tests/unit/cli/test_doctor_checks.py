@@ -353,6 +353,30 @@ def test_what_a_channels_own_check_found_is_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("facts", "line"),
+    [
+        (
+            with_daemon(secrets=frozenset({"api_key"})),
+            ("ok", "api_key is not known in this shell; the running daemon has it"),
+        ),
+        (
+            with_daemon(),
+            ("fail", "it is not set; if a service starts zeroclaw, see that it has it there"),
+        ),
+        (
+            replace(WELL, daemon="no daemon is running"),
+            ("fail", "it is not set; if a service starts zeroclaw, see that it has it there"),
+        ),
+    ],
+)
+def test_a_secret_that_this_shell_lacks_is_a_fault_where_no_daemon_has_it(
+    facts: Facts, line: tuple[Verdict, str]
+) -> None:
+    """Who asks in another shell is not sent to look for what is there."""
+    assert told("secrets", replace(facts, missing={"api_key": "it is not set"})) == [line]
+
+
 def test_every_fault_of_the_configuration_has_a_line() -> None:
     """All at once, and what hangs on it is not blamed."""
     facts = replace(WELL, configured=Configured(place="/c", faults=("a", "b")), enabled=())

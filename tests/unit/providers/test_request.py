@@ -72,8 +72,17 @@ def body_of(request: ModelRequest, **options: object) -> dict[str, object]:
 
 
 def test_the_reference_transcript_goes_out_exactly_as_the_document_has_it() -> None:
-    """Roles verbatim, empty content kept, local fields dropped (S1-01, S1-04, S1-07…09, S1-14…16)."""
+    """Roles verbatim, empty content kept, local fields dropped.
+
+    S1-01, S1-04, S1-07, S1-08, S1-09, S1-14, S1-15, S1-16.
+    """
     assert encode_messages(TRANSCRIPT) == compact(DOCUMENT)
+
+
+def test_an_answer_of_words_alone_goes_out_as_its_words() -> None:
+    """Role and content, and no field that is empty. S1-09."""
+    sent = encode_messages((AssistantMessage(content="Sunny.", finish_reason="stop"),))
+    assert json.loads(sent) == [{"role": "assistant", "content": "Sunny."}]
 
 
 def test_reasoning_rides_beside_the_calls_under_the_documents_name() -> None:
