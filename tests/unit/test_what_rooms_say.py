@@ -76,7 +76,7 @@ def texts(node: ast.AST) -> Iterator[str]:
             return
         case ast.Call(func=ast.Attribute(attr="_log" | "log") | ast.Name(id="log")):
             return
-        case ast.keyword(arg="name"):
+        case ast.keyword(arg="name" | "until"):  # of a task; of how long rows stay
             return
         case ast.JoinedStr(values=values):
             yield from spoken("".join(written(one) for one in values))

@@ -148,7 +148,7 @@ class Daemon:
         await services.reassembly.remember()
         unsaid = await services.outbox.resume()
         await self._expire()
-        await services.reminding.resume()
+        await services.membership.deadlines.resume()
         await self._wake(unsaid)
         self.page.start()
         await services.start(self._control())
@@ -174,7 +174,7 @@ class Daemon:
     async def _expire(self) -> None:
         """End the questions whose deadline passed while nobody looked."""
         now = self._foundation.clock.now()
-        for plan in await self.services.answers.overdue(now):
+        for plan in await self.services.membership.requests.overdue(now):
             await self._foundation.store.commit(
                 Commit(
                     point=DurablePoint.ANSWERED,

@@ -7,13 +7,15 @@ from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.daemon.live_config import LivePolicy
-from zeroclaw.envelope import ConversationId, Reader
+from zeroclaw.envelope import ConversationId
+from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.context import InboundContext
+from zeroclaw.inbound.deadlines import Deadlines
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People, chosen_of, known_of
+from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.questions import Questions
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.store import Put, RowKind, Rows, Write, scan
@@ -31,7 +33,7 @@ class Membership:
         *,
         group: asyncio.TaskGroup,
         policy: LivePolicy,
-        operators: Callable[[], tuple[Reader, ...]],
+        operators: Operators,
         numbers: Numbers,
         wake: Callable[[ConversationId], None],
         announce: Callable[[Plan], None],
@@ -41,39 +43,21 @@ class Membership:
         self._foundation = foundation
         self._people = people
         self._policy = policy
-        self.questions = Questions(
-            store=foundation.store,
-            people=people,
-            policy=policy,
-            clock=foundation.clock,
-            ids=foundation.ids,
-            group=group,
-            announce=announce,
+        self.requests = Approvals(context, numbers)
+        self.deadlines = Deadlines(
+            context, group, requests=self.requests, operators=operators, announce=announce
         )
         self.strangers = Strangers(
             store=foundation.store,
             people=people,
             holds_s=lambda: _holds_s(foundation.settings.config, channels),
-            operators=operators,
+            operators=operators.readers,
             numbers=numbers,
             clock=foundation.clock,
             ids=foundation.ids,
         )
-        self.pair = PairCommand(
-            store=foundation.store,
-            people=people,
-            questions=self.questions,
-            clock=foundation.clock,
-            announce=announce,
-        )
-        self.grants = GrantCommands(
-            store=foundation.store,
-            policy=policy,
-            redact=foundation.start.checked.redactor.redact,
-            clock=foundation.clock,
-            ids=foundation.ids,
-            announce=announce,
-        )
+        self.pair = PairCommand(context, self.requests, announce)
+        self.grants = GrantCommands(context, announce)
         self.revocation = Revocation(context, group, wake=wake)
 
     async def remember(self) -> None:
@@ -83,11 +67,11 @@ class Membership:
             self._people.chose(chosen_of(row))
         self._policy.revoke(self._people.revoked)
         await self.revocation.sweep()
-        await self.questions.resume()
+        await self.deadlines.resume_strangers()
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Follow what has just been committed; never waits."""
-        self.questions.written(writes)
+        self.deadlines.written(writes)
         self.strangers.written(writes)
         for write in writes:
             if isinstance(write, Put) and write.kind is RowKind.PERSON:

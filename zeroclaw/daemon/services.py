@@ -17,7 +17,6 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
-from zeroclaw.inbound.answers import Answers
 from zeroclaw.inbound.commands.forget import ForgetCommand
 from zeroclaw.inbound.commands.menu import menu_of
 from zeroclaw.inbound.commands.registry import Commands
@@ -32,7 +31,6 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts
-from zeroclaw.inbound.reminding import Reminding
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
@@ -87,7 +85,6 @@ class Services:
             group=group,
         )
         self.reassembly = Reassembly(foundation.store, foundation.clock)
-        self.reminding: Reminding
         rooms = turn_rooms(
             foundation,
             group,
@@ -97,8 +94,7 @@ class Services:
             policy=self.policy,
             people=self.people,
             operators=self.operators,
-            questions=lambda: self.membership.questions,
-            reminding=lambda: self.reminding,
+            requests=lambda: (self.membership.requests, self.membership.deadlines),
             left_s=self.reassembly.left_s,
             failed=self.failures.line,
             publish=self.bus.publish,
@@ -107,15 +103,6 @@ class Services:
         self.outbox = rooms.outbox
         self.model_record = rooms.model_record
         self.notices = Notices(self.operators, foundation.store, self.outbox, foundation.ids)
-        self.reminding = Reminding(
-            store=foundation.store,
-            clock=foundation.clock,
-            ids=foundation.ids,
-            group=group,
-            lead_s=self._remind_s,
-            language_at=self.operators.language_at,
-            announce=self.outbox.announce_written,
-        )
         self.runner = Runner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(
             foundation.store,
@@ -155,18 +142,10 @@ class Services:
             context,
             group=group,
             policy=self.policy,
-            operators=self.operators.readers,
+            operators=self.operators,
             numbers=rooms.numbers,
             wake=self.mailboxes.wake,
             announce=announce,
-        )
-        self.answers = Answers(
-            store=foundation.store,
-            questions=self.membership.questions,
-            policy=self.policy,
-            redact=checked.redactor.redact,
-            ids=foundation.ids,
-            numbers=rooms.numbers,
         )
         self.reloader = Reloader(
             foundation,
@@ -188,7 +167,7 @@ class Services:
         )
         commands = Commands(
             conversations=self.conversations,
-            answers=self.answers,
+            requests=self.membership.requests,
             pair=self.membership.pair,
             grants=self.membership.grants,
             forget=ForgetCommand(
@@ -210,7 +189,7 @@ class Services:
                 conversations=self.conversations,
                 limiter=self.rate_limiter,
                 commands=commands,
-                answers=self.answers,
+                requests=self.membership.requests,
                 turns=self.runner,
             ),
             commands=commands,
@@ -263,7 +242,7 @@ class Services:
         if foundation.public is not None:
             self._group.create_task(foundation.public.serve(), name="public listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
-        self._group.create_task(self.membership.questions.keep(), name="strangers")
+        self._group.create_task(self.membership.deadlines.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.erasure.keep(), name="erasure")
@@ -301,10 +280,6 @@ class Services:
 
     def _menu(self, channel: str) -> Menu:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())
-
-    def _remind_s(self) -> float:
-        approvals = self.foundation.settings.config.approvals
-        return approvals.timeout_s * approvals.remind_share
 
     async def _tell(self, says: Localized) -> None:
         """Tell every operator; how they are told is made after those who have to."""

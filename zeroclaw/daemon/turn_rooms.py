@@ -16,10 +16,10 @@ from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.verdict import GateSettings, Refusals
 from zeroclaw.host.logs import EventLog
+from zeroclaw.inbound.approvals import Approvals
+from zeroclaw.inbound.deadlines import CardHooks, Deadlines
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.operators import Operators
-from zeroclaw.inbound.questions import CardsOfStrangers, Questions
-from zeroclaw.inbound.reminding import Reminded, Reminding
 from zeroclaw.retention.policy import is_over
 from zeroclaw.store import Put
 from zeroclaw.tools import attachments, results
@@ -45,8 +45,7 @@ def turn_rooms(
     policy: LivePolicy,
     people: People,
     operators: Operators,
-    questions: Callable[[], Questions],
-    reminding: Callable[[], Reminding],
+    requests: Callable[[], tuple[Approvals, Deadlines]],
     failed: Callable[[Failure], tuple[Put, ...]],
     publish: Publish,
     left_s: Callable[[str], float],
@@ -72,7 +71,7 @@ def turn_rooms(
         clock=foundation.clock,
         group=group,
         fence_of=leases.fence_of,
-        hooks=Reminded(CardsOfStrangers(Deliveries(lambda: rooms), questions), reminding),
+        hooks=CardHooks(Deliveries(lambda: rooms), requests),
         jitter=foundation.jitter,
         drafts=lambda: open_drafts(foundation.store),
     )

@@ -13,7 +13,7 @@ moment of the answer, and before anything else is told.
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal
+from typing import Generic, Literal, Self, TypeVar
 
 from zeroclaw import codec
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
@@ -36,6 +36,8 @@ from zeroclaw.value import Value, replace
 
 ALL_CHOICES: tuple[Choice, ...] = ("once", "for_a_time", "deny", "deny_with_reason")
 State = Literal["pending", "approved", "denied", "expired", "stopped"]
+OPEN = frozenset({"pending", "waiting"})
+"""The states of requests that nobody has answered yet; stored rows of pairing say `waiting`."""
 
 
 class Numbered(Value):
@@ -52,8 +54,42 @@ class Numbered(Value):
     language: Language = "en"
 
 
-class Approval(Value):
-    """The question about one call, and how it ended.
+class ApprovalRequest(Value):
+    """What a request of every kind is: a question with one deadline, and one answer.
+
+    The kinds are `Approval`, about a call, and `inbound.pairing.Stranger`, about a person. What
+    differs is who may answer and what an answer comes to; that is theirs, and their rooms'.
+    """
+
+    id: ApprovalId
+    deadline_at: datetime
+    numbers: tuple[Numbered, ...] = ()
+    refs: tuple[MessageRef, ...] = ()
+    state: Literal["pending", "waiting", "approved", "denied", "expired", "stopped"] = "pending"
+    by: str = ""
+    at: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has answered it and no deadline was noticed."""
+        return self.state in OPEN
+
+    @property
+    def said_with_it(self) -> str:
+        """The reason of a denial, where its kind has one."""
+        return ""
+
+    def answered(self, *, yes: bool, by: str, at: datetime, choice: Choice, reason: str) -> Self:
+        """Return it with an answer; a kind adds what it keeps of `choice` and `reason`."""
+        del choice, reason
+        return replace(self, state="approved" if yes else "denied", by=by, at=at)
+
+
+R = TypeVar("R", bound=ApprovalRequest)
+
+
+class Approval(ApprovalRequest):
+    """The request about one call, and how it ended.
 
     Attributes:
         id: Unguessable; buttons carry it.
@@ -85,7 +121,6 @@ class Approval(Value):
         at: When it ended.
     """
 
-    id: ApprovalId
     action: ActionId
     action_hash: str
     tool: str
@@ -97,7 +132,6 @@ class Approval(Value):
     arguments: str
     why: str
     card: str
-    deadline_at: datetime
     requester_may_answer: bool = True
     order: int = 0
     summaries: Translations = ()
@@ -105,40 +139,52 @@ class Approval(Value):
     reasons: tuple[Reason, ...] = ()
     hidden: tuple[str, ...] = ()
     scope: Scope | None = None
-    numbers: tuple[Numbered, ...] = ()
-    refs: tuple[MessageRef, ...] = ()
     state: State = "pending"
-    by: str = ""
     reason: str = ""
     choice: Choice | None = None
-    at: datetime | None = None
+
+    @property
+    def said_with_it(self) -> str:
+        """The reason of a denial."""
+        return self.reason
+
+    def answered(self, *, yes: bool, by: str, at: datetime, choice: Choice, reason: str) -> Self:
+        """Return it with an answer."""
+        return replace(
+            self,
+            state="approved" if yes else "denied",
+            by=by,
+            at=at,
+            choice=choice,
+            reason="" if yes else reason.strip(),
+        )
 
 
 # --- what an answer comes to ---------------------------------------------------------------------
 
 
-class Answered(Value):
+class Answered(Value, Generic[R]):
     """The answer counts; store `approval`."""
 
-    approval: Approval
+    approval: R
 
 
-class ReasonWanted(Value):
-    """A denial whose reason is still to come; the question stays open until then."""
+class ReasonWanted(Value, Generic[R]):
+    """A denial whose reason is still to come; the request stays open until then."""
 
-    approval: Approval
+    approval: R
 
 
-class Late(Value):
+class Late(Value, Generic[R]):
     """Admitted at or after the deadline, which nobody had noticed yet; store `approval`."""
 
-    approval: Approval
+    approval: R
 
 
-class AlreadyEnded(Value):
+class AlreadyEnded(Value, Generic[R]):
     """Somebody, or the deadline, was first; nothing changes."""
 
-    approval: Approval
+    approval: R
 
 
 class NotAllowed(Value):
@@ -147,7 +193,8 @@ class NotAllowed(Value):
     why: str
 
 
-Result = Answered | ReasonWanted | Late | AlreadyEnded | NotAllowed
+Verdict = Answered[R] | ReasonWanted[R] | Late[R] | AlreadyEnded[R] | NotAllowed
+Result = Verdict[Approval]
 
 
 def answer(
@@ -169,25 +216,39 @@ def answer(
         may_approve: What the policy says now of `approve:<tool>` by this principal.
         reason: Of a denial, redacted.
     """
-    refusal = _refusal(approval, principal, choice, may_approve=may_approve)
-    if refusal:
-        return NotAllowed(why=refusal)
-    if approval.state != "pending":
-        return AlreadyEnded(approval=approval)
-    if admitted_at >= approval.deadline_at:
-        return Late(approval=expire(approval, admitted_at))
-    if choice == "deny_with_reason" and not reason.strip():
-        return ReasonWanted(approval=approval)
-    approved = choice in ("once", "for_a_time")
-    ended = replace(
+    return decide(
         approval,
-        state="approved" if approved else "denied",
         by=principal.label,
-        reason="" if approved else reason.strip(),
         choice=choice,
         at=admitted_at,
+        refusal=_refusal(approval, principal, choice, may_approve=may_approve),
+        reason=reason,
     )
-    return Answered(approval=ended)
+
+
+def decide(
+    request: R, *, by: str, choice: Choice, at: datetime, refusal: str = "", reason: str = ""
+) -> Verdict[R]:
+    """Return what an answer comes to, to a request of any kind.
+
+    Args:
+        request: As it stands in the store.
+        by: Who answers, for people.
+        choice: What they chose.
+        at: When their answer was admitted.
+        refusal: Why it is not theirs to answer, empty when it is; told before anything else.
+        reason: Of a denial, redacted.
+    """
+    if refusal:
+        return NotAllowed(why=refusal)
+    if not request.is_open:
+        return AlreadyEnded(approval=request)
+    if at >= request.deadline_at:
+        return Late(approval=expire(request, at))
+    if choice == "deny_with_reason" and not reason.strip():
+        return ReasonWanted(approval=request)
+    yes = choice in ("once", "for_a_time")
+    return Answered(approval=request.answered(yes=yes, by=by, at=at, choice=choice, reason=reason))
 
 
 def _refusal(approval: Approval, principal: Principal, choice: Choice, *, may_approve: bool) -> str:
@@ -224,9 +285,9 @@ def _same_person(one: Principal, other: Principal) -> bool:
     return one.id == other.id or one.identity == other.identity
 
 
-def expire(approval: Approval, now: datetime) -> Approval:
-    """Return the approval ended by its deadline; as it is before the deadline or once ended."""
-    if approval.state != "pending" or now < approval.deadline_at:
+def expire(approval: R, now: datetime) -> R:
+    """Return the request ended by its deadline; as it is before the deadline or once ended."""
+    if not approval.is_open or now < approval.deadline_at:
         return approval
     return replace(approval, state="expired", at=approval.deadline_at)
 
@@ -238,8 +299,8 @@ def stop(approval: Approval, *, by: str, at: datetime) -> Approval:
     return replace(approval, state="stopped", by=by, at=at)
 
 
-def with_ref(approval: Approval, ref: MessageRef) -> Approval:
-    """Return the approval with one more card that shows it; ended or not, for it is settled too."""
+def with_ref(approval: R, ref: MessageRef) -> R:
+    """Return the request with one more card that shows it; ended or not, for it is settled too."""
     return approval if ref in approval.refs else replace(approval, refs=(*approval.refs, ref))
 
 
@@ -363,25 +424,22 @@ def outcome_of(approvals: Iterable[Approval], place: str) -> Outcome:
     )
 
 
-def ending_of(approval: Approval) -> Ending | None:
+def ending_of(approval: ApprovalRequest) -> Ending | None:
     """Return how it ended, None while it is open."""
-    if approval.state == "pending" or approval.at is None:
-        return None
-    return Ending(
-        approval=approval.id,
-        how=approval.state,
-        by=approval.by,
-        at=approval.at,
-        reason=approval.reason,
-    )
+    match approval.state:
+        case "pending" | "waiting":
+            return None
+        case how:
+            at, reason = approval.at or approval.deadline_at, approval.said_with_it
+            return Ending(approval=approval.id, how=how, by=approval.by, at=at, reason=reason)
 
 
-def number_of(approval: Approval, place: str) -> int:
+def number_of(approval: ApprovalRequest, place: str) -> int:
     """Return its number in a chat, 0 where it has none."""
     return next((given.number for given in approval.numbers if given.place == place), 0)
 
 
-def language_in(approval: Approval, place: str) -> Language:
+def language_in(approval: ApprovalRequest, place: str) -> Language:
     """Return what is read in a chat where it was asked, English elsewhere."""
     known: dict[str, Language] = {given.place: given.language for given in approval.numbers}
     return known.get(place, ENGLISH)

@@ -11,6 +11,7 @@ from zeroclaw.gate.approval import (
     AlreadyEnded,
     Answered,
     Approval,
+    ApprovalRequest,
     Late,
     NotAllowed,
     ReasonWanted,
@@ -50,11 +51,11 @@ def _approved(approval: Approval, language: Language) -> str:
     return catalogue.APPROVED_FOR_A_TIME.to(language, tool=approval.tool, scope=scope)
 
 
-def ended(approval: Approval, language: Language) -> str:
+def ended(approval: ApprovalRequest, language: Language) -> str:
     """Return how a question ended, for people; one line."""
-    because = f" ({approval.reason})" if approval.reason else ""
+    because = f" ({approval.said_with_it})" if approval.said_with_it else ""
     match approval.state:
-        case "pending":
+        case "pending" | "waiting":
             return catalogue.OPEN_UNTIL.to(language, at=_clock(approval.deadline_at))
         case "expired":
             return catalogue.EXPIRED_AT.to(language, at=_clock(approval.deadline_at))

@@ -7,23 +7,43 @@
 Nothing of what the stranger wrote is kept, and of the code only a salted hash. The row is bounded
 by the limits below and goes a day after its end. Each ending goes by the version that was read, so
 of two answers one counts; an answer that was admitted at or after the deadline has lost.
+
+The first operator: a one-time code that the daemon prints, and the person who sends it.
+
+    open ── the code, in a private chat ──▶ used
+      └──── its time ─────────────────────▶ over
+
+That code is kept in memory only: a restart without an operator prints another one. Guesses are
+counted by sender and by channel; past either limit a text is not even compared.
 """
 
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
-from zeroclaw.card_words import by_whom
-from zeroclaw.channel import Card, CardCall, Ending, Outcome
-from zeroclaw.envelope import Address, ApprovalId, MessageRef, Principal, labelled
-from zeroclaw.gate.approval import Numbered
+from zeroclaw.channel import Card, CardCall, Outcome
+from zeroclaw.envelope import Address, Principal, labelled
+from zeroclaw.gate.approval import (
+    AlreadyEnded,
+    Answered,
+    ApprovalRequest,
+    Late,
+    NotAllowed,
+    ReasonWanted,
+    Verdict,
+    decide,
+    ending_of,
+    language_in,
+    number_of,
+)
+from zeroclaw.gate.wording import ended
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import ENGLISH, Language, Localized
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.value import Value, replace
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -61,8 +81,8 @@ _CODE = re.compile(f"[{ALPHABET}]{{{CODE_CHARS}}}")
 State = Literal["waiting", "approved", "denied", "expired"]
 
 
-class Stranger(Value):
-    """The question whether somebody may talk to the bot, and how it ended.
+class Stranger(ApprovalRequest):
+    """The pairing request: whether somebody may talk to the bot, and how that ended.
 
     Attributes:
         id: Unguessable; the buttons of its cards carry it.
@@ -81,7 +101,6 @@ class Stranger(Value):
         at: When it ended.
     """
 
-    id: ApprovalId
     channel: str
     sender: str
     display: str
@@ -89,13 +108,8 @@ class Stranger(Value):
     salt: str
     code_hash: str
     asked_at: datetime
-    deadline_at: datetime
-    numbers: tuple[Numbered, ...] = ()
-    refs: tuple[MessageRef, ...] = ()
     messages: tuple[str, ...] = ()
     state: State = "waiting"
-    by: str = ""
-    at: datetime | None = None
 
     @property
     def identity(self) -> str:
@@ -178,29 +192,8 @@ def _is_silenced(one: Stranger, now: datetime) -> bool:
 # --- how it ends ---------------------------------------------------------------------------------
 
 
-class Decided(Value):
-    """The answer counts; store `stranger`."""
-
-    stranger: Stranger
-
-
-class TooLate(Value):
-    """Admitted at or after the deadline, which nobody had noticed yet; store `stranger`."""
-
-    stranger: Stranger
-
-
-class Over(Value):
-    """Somebody, or the deadline, was first; nothing changes."""
-
-    stranger: Stranger
-
-
-Result = Decided | TooLate | Over
-
-
-def answer(one: Stranger, *, yes: bool, by: str, at: datetime) -> Result:
-    """Return what an operator's answer comes to.
+def answer(one: Stranger, *, yes: bool, by: str, at: datetime) -> Verdict[Stranger]:
+    """Return what an operator's answer comes to; that they may answer was checked.
 
     Args:
         one: As it was read.
@@ -208,23 +201,7 @@ def answer(one: Stranger, *, yes: bool, by: str, at: datetime) -> Result:
         by: Who answers, for people.
         at: When the answer was admitted.
     """
-    if one.state != "waiting":
-        return Over(stranger=one)
-    if at >= one.deadline_at:
-        return TooLate(stranger=expire(one, at))
-    return Decided(stranger=replace(one, state="approved" if yes else "denied", by=by, at=at))
-
-
-def expire(one: Stranger, now: datetime) -> Stranger:
-    """Return the question ended by its deadline; as it is before the deadline or once ended."""
-    if one.state != "waiting" or now < one.deadline_at:
-        return one
-    return replace(one, state="expired", at=one.deadline_at)
-
-
-def with_ref(one: Stranger, ref: MessageRef) -> Stranger:
-    """Return the question with one more card that shows it."""
-    return one if ref in one.refs else replace(one, refs=(*one.refs, ref))
+    return decide(one, by=by, choice="once" if yes else "deny", at=at)
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -304,24 +281,6 @@ def outcome_of(one: Stranger, place: str) -> Outcome:
     return Outcome(card=card_of(one, place), endings=(ending,) if ending else ())
 
 
-def ending_of(one: Stranger) -> Ending | None:
-    """Return how it ended, None while it is open."""
-    if one.state == "waiting" or one.at is None:
-        return None
-    return Ending(approval=one.id, how=one.state, by=one.by, at=one.at)
-
-
-def number_of(one: Stranger, place: str) -> int:
-    """Return its number in a chat, 0 where it has none."""
-    return next((given.number for given in one.numbers if given.place == place), 0)
-
-
-def language_in(one: Stranger, place: str) -> Language:
-    """Return what is read in a chat where the question was put, English elsewhere."""
-    known: dict[str, Language] = {given.place: given.language for given in one.numbers}
-    return known.get(place, ENGLISH)
-
-
 # --- words ---------------------------------------------------------------------------------------
 
 
@@ -350,30 +309,17 @@ def told_the_operator(one: Stranger, language: Language) -> str:
     return catalogue.STRANGER_DENIED.to(language, name=one.label)
 
 
-def said(result: Result, language: Language) -> str:
+def said(result: Verdict[Stranger], language: Language) -> str:
     """Return what an operator reads who has answered; one line."""
     match result:
-        case Decided(stranger=one):
+        case Answered(approval=one):
             return told_the_operator(one, language)
-        case TooLate(stranger=one) | Over(stranger=one):
+        case Late(approval=one) | AlreadyEnded(approval=one) | ReasonWanted(approval=one):
             return ended(one, language)
+        case NotAllowed(why=why):
+            return why
         case _:
             assert_never(result)
-
-
-def ended(one: Stranger, language: Language) -> str:
-    """Return how a question ended, for people; one line."""
-    match one.state:
-        case "waiting":
-            return catalogue.OPEN_UNTIL.to(language, at=_clock(one.deadline_at))
-        case "expired":
-            return catalogue.EXPIRED_AT.to(language, at=_clock(one.deadline_at))
-        case "approved":
-            return catalogue.ALREADY_APPROVED.to(language, who=by_whom(one.by), because="")
-        case "denied":
-            return catalogue.ALREADY_DENIED.to(language, who=by_whom(one.by), because="")
-        case _:
-            assert_never(one.state)
 
 
 def line(one: Stranger, language: Language, place: str = "") -> str:
@@ -394,5 +340,55 @@ def _span(seconds: float) -> Localized:
     return catalogue.MINUTES.about(count=minutes)
 
 
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%H:%M:%S} UTC"
+# --- the first operator --------------------------------------------------------------------------
+
+HOLDS = timedelta(hours=1)
+GUESSES_OF_A_SENDER = 5
+GUESSES_OF_A_CHANNEL = 20
+
+Guess = Literal["none", "wrong", "right"]
+"""`none`: nobody took it for one, because it does not look like a code or no code is open."""
+
+
+class Claim(Value):
+    """The code that makes its sender an operator, as far as it is remembered.
+
+    Attributes:
+        salt: Of the hash; hex.
+        code_hash: Hex.
+        until: When it ends.
+        guesses: The channel and sender of each wrong one.
+        used: Somebody has sent it.
+    """
+
+    salt: str
+    code_hash: str
+    until: datetime
+    guesses: tuple[tuple[str, str], ...] = ()
+    used: bool = False
+
+
+def open_claim(code: str, *, salt: str, now: datetime) -> Claim:
+    """Return the claim of a new code."""
+    return Claim(salt=salt, code_hash=hash_of(code, salt), until=now + HOLDS)
+
+
+def guess(
+    claim: Claim, text: str, *, channel: str, sender: str, now: datetime
+) -> tuple[Claim, Guess]:
+    """Return the claim after a stranger's text, and whether the text was the code."""
+    code = read_code(text)
+    if not code or claim.used or now >= claim.until:
+        return claim, "none"
+    if _has_guessed_enough(claim.guesses, channel, sender):
+        return claim, "wrong"
+    if not is_code(code, salt=claim.salt, code_hash=claim.code_hash):
+        return replace(claim, guesses=(*claim.guesses, (channel, sender))), "wrong"
+    return replace(claim, used=True), "right"
+
+
+def _has_guessed_enough(guesses: Sequence[tuple[str, str]], channel: str, sender: str) -> bool:
+    of_channel = sum(where == channel for where, _ in guesses)
+    return of_channel >= GUESSES_OF_A_CHANNEL or (
+        guesses.count((channel, sender)) >= GUESSES_OF_A_SENDER
+    )

@@ -18,7 +18,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.approval import who
 from zeroclaw.gate.wording import by_whom
-from zeroclaw.inbound.answers import Answers
+from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.registry import Commands
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import Conversations, Found
@@ -54,7 +54,7 @@ class Planner:
         conversations: Conversations,
         limiter: RateLimiter,
         commands: Commands,
-        answers: Answers,
+        requests: Approvals,
         turns: Turns,
     ) -> None:
         """Hold what carries events out."""
@@ -62,7 +62,7 @@ class Planner:
         self._conversations = conversations
         self._limiter = limiter
         self._commands = commands
-        self._answers = answers
+        self._requests = requests
         self._turns = turns
         self._revisions = Revisions(context.store, context.clock, context.ids)
         # What waits for a restart does not change.
@@ -87,7 +87,7 @@ class Planner:
                     plan = self._obeyed(envelope, principal, command, plan, id_)
                 return self._without_files(envelope, principal, plan)
             case Pressed() as pressed:
-                return await self._answers.press(pressed, principal, context.clock.now())
+                return await self._requests.press(pressed, principal, context.clock.now())
             case Edited() as edited:
                 return await self._revisions.edited(envelope, principal, edited)
             case Deleted(message=message):

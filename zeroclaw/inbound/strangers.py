@@ -24,11 +24,9 @@ from zeroclaw.envelope import (
     chosen_name,
 )
 from zeroclaw.gate.approval import Numbered
-from zeroclaw.inbound import claim as claims
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.claim import Claim
 from zeroclaw.inbound.identity import OPERATOR, Known, People, known_of, known_put
-from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.inbound.pairing import Claim, Stranger
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
     Put,
@@ -92,7 +90,7 @@ class Strangers:
         if not self._holds_s() or self._people.can_be_reached(channels):
             return ""
         code = self._code()
-        self.claim = claims.open_claim(code, salt=self._ids.token(), now=self._clock.now())
+        self.claim = pairing.open_claim(code, salt=self._ids.token(), now=self._clock.now())
         return code
 
     def written(self, writes: Iterable[Write]) -> None:
@@ -154,11 +152,11 @@ class Strangers:
             return None
         return await self._first_operator(envelope) if self._guess(envelope) == "right" else None
 
-    def _guess(self, envelope: Envelope) -> claims.Guess:
+    def _guess(self, envelope: Envelope) -> pairing.Guess:
         """Compare a message with the printed code; wrong ones are counted."""
         if self.claim is None or not isinstance(envelope.body, Said):
             return "none"
-        claim, found = claims.guess(
+        claim, found = pairing.guess(
             self.claim,
             envelope.body.text,
             channel=envelope.address.channel,

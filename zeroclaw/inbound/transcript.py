@@ -8,6 +8,7 @@ from zeroclaw.delivery.keys import first_key
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.approval import ApprovalRequest
 from zeroclaw.inbound import pairing
 from zeroclaw.store import Row, RowKind, Store, find_all
 from zeroclaw.text.escape import without_markup
@@ -176,12 +177,13 @@ class Transcript:
 
     async def _outcome(self, item: rows.Ask) -> Outcome:
         """Return the card as its questions stand now."""
-        found = [await self._store.get(RowKind.APPROVAL, key) for key in item.approvals]
-        known = [approvals.decode(row.body) for row in found if row is not None]
-        endings = [approvals.ending_of(one) for one in known]
-        if not known:
-            asked = [await self._store.get(RowKind.STRANGER, key) for key in item.approvals]
-            endings = [pairing.ending_of(pairing.of_row(row)) for row in asked if row is not None]
+        asked: list[ApprovalRequest] = []
+        for key in item.approvals:
+            if (row := await self._store.get(RowKind.APPROVAL, key)) is not None:
+                asked.append(approvals.decode(row.body))
+            elif (row := await self._store.get(RowKind.STRANGER, key)) is not None:
+                asked.append(pairing.of_row(row))
+        endings = map(approvals.ending_of, asked)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 
 

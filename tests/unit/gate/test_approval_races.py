@@ -232,17 +232,17 @@ class TestRaces(Races.TestCase):
 
 MUTANTS = {
     "a press at the deadline counts": (
-        "admitted_at >= approval.deadline_at",
-        "admitted_at > approval.deadline_at",
+        "at >= request.deadline_at",
+        "at > request.deadline_at",
     ),
     "an ended question is answered": (
-        'if approval.state != "pending":\n        return AlreadyEnded',
+        "if not request.is_open:\n        return AlreadyEnded",
         "if False:\n        return AlreadyEnded",
     ),
     "a stranger answers": ("if not may_approve:", "if False:"),
     "the requester answers": ("not approval.requester_may_answer and", "False and"),
     "a deadline ends what has ended": (
-        'approval.state != "pending" or now < approval.deadline_at',
+        "not approval.is_open or now < approval.deadline_at",
         "now < approval.deadline_at",
     ),
     "a deadline comes early": ("now < approval.deadline_at", "False"),
@@ -260,7 +260,7 @@ MUTANTS = {
         "return codec.encode(approval)",
         'return codec.encode(replace(approval, state="pending"))',
     ),
-    "no is yes": ('approved = choice in ("once", "for_a_time")', "approved = True"),
+    "no is yes": ('yes = choice in ("once", "for_a_time")', "yes = True"),
     "a reason is not waited for": ("not reason.strip():", "False:"),
 }
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.inbound.claim import Claim, Guess, guess, open_claim
+from zeroclaw.inbound.pairing import Claim, Guess, guess, open_claim
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CODE, WRONG = "ABCD2345", "WXYZ9876"

@@ -8,9 +8,19 @@ from hypothesis import strategies as st
 
 from zeroclaw.channel import Ending
 from zeroclaw.envelope import Address, ApprovalId, MessageRef, chosen_name
-from zeroclaw.gate.approval import Numbered
+from zeroclaw.gate.approval import (
+    AlreadyEnded,
+    Answered,
+    Late,
+    NotAllowed,
+    Numbered,
+    Verdict,
+    expire,
+    with_ref,
+)
+from zeroclaw.gate.wording import ended
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.pairing import Decided, Over, Stranger, TooLate
+from zeroclaw.inbound.pairing import Stranger
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.value import replace
 
@@ -157,7 +167,9 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
             made = replace(stranger(who), asked_at=now, deadline_at=now + HOUR)
             known.append(made)
             if told:
-                known[-1] = pairing.answer(made, yes=told == "yes", by="Ada", at=now).stranger
+                answered = pairing.answer(made, yes=told == "yes", by="Ada", at=now)
+                assert isinstance(answered, Answered)
+                known[-1] = answered.approval
         assert sum(pairing.is_open(one, now) for one in known) <= pairing.MOST_WAITING
         assert sum(one.asked_at > now - HOUR for one in known) <= pairing.MOST_AN_HOUR
         own = [one for one in known if one.sender == f"s{who}"]
@@ -167,27 +179,27 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
 # --- how it ends ---------------------------------------------------------------------------------
 
 ANSWERS = {
-    "yes": (MALLORY, True, MINUTE, Decided(stranger=APPROVED), "approved: chat:mallory"),
-    "no": (MALLORY, False, MINUTE, Decided(stranger=DENIED), "denied: chat:mallory"),
+    "yes": (MALLORY, True, MINUTE, Answered(approval=APPROVED), "approved: chat:mallory"),
+    "no": (MALLORY, False, MINUTE, Answered(approval=DENIED), "denied: chat:mallory"),
     "at the deadline": (
         MALLORY,
         True,
         HOUR,
-        TooLate(stranger=EXPIRED),
+        Late(approval=EXPIRED),
         "too late: it expired at 13:00:00 UTC",
     ),
     "after somebody else": (
         DENIED,
         True,
         2 * MINUTE,
-        Over(stranger=DENIED),
+        AlreadyEnded(approval=DENIED),
         "already denied by Ada",
     ),
     "after the deadline": (
         EXPIRED,
         True,
         2 * HOUR,
-        Over(stranger=EXPIRED),
+        AlreadyEnded(approval=EXPIRED),
         "too late: it expired at 13:00:00 UTC",
     ),
 }
@@ -195,18 +207,38 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("one", "yes", "after", "result", "told"), ANSWERS.values(), ids=ANSWERS)
 def test_what_an_answer_comes_to(
-    one: Stranger, yes: bool, after: timedelta, result: pairing.Result, told: str
+    one: Stranger, yes: bool, after: timedelta, result: Verdict[Stranger], told: str
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
     assert pairing.answer(one, yes=yes, by="Ada", at=NOW + after) == result
     assert pairing.said(result, "en") == told
 
 
+def test_who_may_not_answer_reads_why() -> None:
+    """As of every request; here it is checked before, so that nothing of a stranger is told."""
+    assert pairing.said(NotAllowed(why="only an operator"), "en") == "only an operator"
+
+
+def test_a_row_of_an_earlier_release_still_loads() -> None:
+    """What is stored outlives a name: a request that waits, as it was written before (P4)."""
+    body = (
+        b'{"is":"Stranger","id":"token","channel":"chat","sender":"mallory","display":"Mallory",'
+        b'"address":{"is":"Address","channel":"chat","account":"bot","chat":"mallory",'
+        b'"thread":null,"direct":true},"salt":"5a17","code_hash":"'
+        + MALLORY.code_hash.encode()
+        + b'","asked_at":"2026-11-21T12:00:00Z","deadline_at":"2026-11-21T13:00:00Z",'
+        b'"numbers":[{"is":"Numbered","place":"chat/bot/ada/","number":4,"language":"en"}],'
+        b'"refs":[],"messages":[],"state":"waiting","by":"","at":null}'
+    )
+    put = pairing.to_put(MALLORY, expect=0)
+    assert pairing.of_row(replace(put, body=body)) == MALLORY
+
+
 def test_the_deadline_ends_only_what_waits() -> None:
     """Not before its time, and never what has ended."""
-    assert pairing.expire(MALLORY, NOW) == MALLORY
-    assert pairing.expire(DENIED, NOW + HOUR) == DENIED
-    assert pairing.expire(MALLORY, NOW + 2 * HOUR) == EXPIRED
+    assert expire(MALLORY, NOW) == MALLORY
+    assert expire(DENIED, NOW + HOUR) == DENIED
+    assert expire(MALLORY, NOW + 2 * HOUR) == EXPIRED
 
 
 # --- rows and cards ------------------------------------------------------------------------------
@@ -267,9 +299,9 @@ def test_a_settled_card_shows_the_end_and_no_code(
 def test_a_card_joins_the_question_once() -> None:
     """However often it is heard of."""
     ref = MessageRef(address=HOME, message="m1")
-    once = pairing.with_ref(MALLORY, ref)
+    once = with_ref(MALLORY, ref)
     assert once.refs == (ref,)
-    assert pairing.with_ref(once, ref) == once
+    assert with_ref(once, ref) == once
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -332,5 +364,5 @@ def test_every_operator_reads_the_question_and_its_end_in_their_own_language() -
     assert (card.language, card.calls[0].why[:7]) == ("de", "niemand")
     assert pairing.card_of(german, "elsewhere").language == "en"
     approved = replace(MALLORY, state="approved", by="Ada", at=NOW)
-    assert pairing.ended(approved, "de") == "schon freigegeben von Ada"
-    assert pairing.ended(approved, "en") == "already approved by Ada"
+    assert ended(approved, "de") == "schon freigegeben von Ada"
+    assert ended(approved, "en") == "already approved by Ada"

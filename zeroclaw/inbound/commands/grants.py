@@ -8,19 +8,17 @@ by a control item, because only the holder writes that conversation's audit.
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal, chosen_name
-from zeroclaw.errors import Conflict
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
-from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.wording import MOST_NUMBERS
+from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS, Found
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Commit, DurablePoint, Expect, RowKind, Store, Write, find_all
+from zeroclaw.store import Commit, DurablePoint, Expect, Reads, RowKind, Write, find_all, transact
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.inbox import Item, Revoked, item_put
@@ -28,8 +26,6 @@ from zeroclaw.value import Value, replace
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
 AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
-TRIES = 8
-"""Plans made for one wish of the console before giving up; each lost race makes one more."""
 
 
 class Held(Value):
@@ -62,22 +58,13 @@ class GrantCommands:
     group nobody is shown more than that conversation's.
     """
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        policy: Callable[[], PolicySet],
-        redact: Callable[[str], str],
-        clock: Clock,
-        ids: Ids,
-        announce: Callable[[Plan], None],
-    ) -> None:
+    def __init__(self, context: InboundContext, announce: Callable[[Plan], None]) -> None:
         """Hold what is needed; `announce` is told what the console has committed."""
-        self._store = store
-        self._policy = policy
-        self._redact = redact
-        self._clock = clock
-        self._ids = ids
+        self._store = context.store
+        self._policy = context.policy
+        self._redact = context.redact
+        self._clock = context.clock
+        self._ids = context.ids
         self._announce = announce
 
     # --- in a chat -------------------------------------------------------------------------------
@@ -157,22 +144,20 @@ class GrantCommands:
         return {"text": "\n".join(told), "changed": is_changed}
 
     async def _at_console(self, words: tuple[str, ...]) -> _Outcome:
-        for _ in range(TRIES):
+        async def wish(_reads: Reads) -> tuple[Commit | None, _Outcome]:
             outcome = await self._revoke(
                 words, AT_CONSOLE, CONSOLE, ConversationId(""), "zeroclaw grants list"
             )
-            if outcome.scope is None:
-                return outcome
-            scope, writes = outcome.scope, outcome.writes
-            commit = Commit(point=DurablePoint.ANSWERED, conversation=scope, writes=writes)
-            try:
-                await self._store.commit(commit)
-            except Conflict:
-                continue
-            self._announce(Plan(conversation=scope, writes=writes, wake=(scope,)))
-            return outcome
-        message = "could not store this: too many writers; try again"
-        raise Conflict(message)
+            commit = Commit(
+                point=DurablePoint.ANSWERED, conversation=outcome.scope, writes=outcome.writes
+            )
+            return None if outcome.scope is None else commit, outcome
+
+        outcome = await transact(self._store, wish)
+        if outcome.scope is not None:
+            wake = (outcome.scope,)
+            self._announce(Plan(conversation=outcome.scope, writes=outcome.writes, wake=wake))
+        return outcome
 
     # --- what holds ------------------------------------------------------------------------------
 

@@ -13,21 +13,17 @@ from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from zeroclaw.card_words import by_whom
-from zeroclaw.clock import Clock
 from zeroclaw.envelope import Principal, chosen_name, labelled
-from zeroclaw.errors import Conflict
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.identity import Known, People, known_delete, known_of, known_put
-from zeroclaw.inbound.pairing import CONSOLE
+from zeroclaw.inbound.approvals import Approvals, Read, strangers_of
+from zeroclaw.inbound.context import InboundContext
+from zeroclaw.inbound.identity import Known, known_delete, known_of, known_put
+from zeroclaw.inbound.pairing import CONSOLE, Stranger
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.inbound.questions import Questions, Read, read_all
-from zeroclaw.store import Commit, DurablePoint, RowKind, Rows, Store, Write, find_all
+from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, Rows, Write, find_all, transact
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
-
-TRIES = 8
-"""Plans made for one wish before giving up; each lost race makes one more."""
 
 Do = Literal["list", "approve", "deny", "revoke"]
 DOINGS: tuple[Do, ...] = get_args(Do)
@@ -49,19 +45,13 @@ class PairCommand:
     """Plans what `pair` does; the caller has checked that it may be used."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        people: People,
-        questions: Questions,
-        clock: Clock,
-        announce: Callable[[Plan], None],
+        self, context: InboundContext, requests: Approvals, announce: Callable[[Plan], None]
     ) -> None:
         """Hold what is needed; `announce` is told what the console has committed."""
-        self._store = store
-        self._people = people
-        self._questions = questions
-        self._clock = clock
+        self._store = context.store
+        self._people = context.people
+        self._clock = context.clock
+        self._requests = requests
         self._announce = announce
 
     async def plan(self, text: str, principal: Principal, *, direct: bool = True) -> Outcome:
@@ -90,27 +80,27 @@ class PairCommand:
         Raises:
             Conflict: Somebody else kept changing the same.
         """
-        words = asked.get("words")
-        for _ in range(TRIES):
-            outcome = await self.plan(words if isinstance(words, str) else "", CONSOLE)
-            if not outcome.writes:
-                return {"text": outcome.text, "changed": False}
+        given = asked.get("words")
+        words = given if isinstance(given, str) else ""
+
+        async def wish(_reads: Reads) -> tuple[Commit | None, Outcome]:
+            outcome = await self.plan(words, CONSOLE)
             commit = Commit(point=DurablePoint.ANSWERED, writes=outcome.writes)
-            try:
-                await self._store.commit(commit)
-            except Conflict:
-                continue
+            return commit if outcome.writes else None, outcome
+
+        outcome = await transact(self._store, wish)
+        if outcome.writes:
             self._announce(Plan(conversation=None, writes=outcome.writes))
-            return {"text": outcome.text, "changed": True}
-        message = "could not store this: too many writers; try again"
-        raise Conflict(message)
+        return {"text": outcome.text, "changed": bool(outcome.writes)}
 
     # --- what is done --------------------------------------------------------------------------
 
     async def _answer(self, what: str, principal: Principal, *, yes: bool) -> Outcome:
         read = await self._meant(what)
         if read is not None:
-            writes, text = await self._questions.answer(read, yes=yes, principal=principal)
+            writes, text = await self._requests.answer_about_stranger(
+                read, yes=yes, principal=principal, at=self._clock.now()
+            )
             return Outcome(text=text, writes=writes)
         shown, language = chosen_name(what), principal.language
         if pairing.read_code(what):
@@ -119,22 +109,20 @@ class PairCommand:
             return await self._take_back(what, principal)
         return Outcome(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
 
-    async def _meant(self, what: str) -> Read | None:
+    async def _meant(self, what: str) -> Read[Stranger] | None:
         """Return the question that a code or an id names; of several the newest open one."""
         code = pairing.read_code(what)
         named = [
             read
-            for read in await self._questions.all()
-            if read.stranger.identity == what
+            for read in await strangers_of(self._store)
+            if read.request.identity == what
             or (
                 code
-                and pairing.is_code(
-                    code, salt=read.stranger.salt, code_hash=read.stranger.code_hash
-                )
+                and pairing.is_code(code, salt=read.request.salt, code_hash=read.request.code_hash)
             )
         ]
         if not code:
-            named = [read for read in named if read.stranger.state == "waiting"]
+            named = [read for read in named if read.request.state == "waiting"]
         return named[-1] if named else None
 
     async def _revoke(self, what: str, principal: Principal) -> Outcome:
@@ -166,9 +154,11 @@ class PairCommand:
     async def _refused(self, name: str, principal: Principal) -> tuple[Write, ...]:
         """End what is still asked about somebody, so that no older card lets them in again."""
         writes: list[Write] = []
-        for read in await self._questions.all():
-            if self._people.named(read.stranger.identity) == name:
-                ended, _ = await self._questions.answer(read, yes=False, principal=principal)
+        for read in await strangers_of(self._store):
+            if self._people.named(read.request.identity) == name:
+                ended, _ = await self._requests.answer_about_stranger(
+                    read, yes=False, principal=principal, at=self._clock.now()
+                )
                 writes += ended
         return tuple(writes)
 
@@ -196,9 +186,9 @@ class PairCommand:
 async def listed(rows: Rows, now: datetime, language: Language) -> str:
     """List who waits for an answer, and what was decided about people."""
     waiting = [
-        f"- {pairing.line(one.stranger, language)}"
-        for one in await read_all(rows)
-        if pairing.is_open(one.stranger, now)
+        f"- {pairing.line(one.request, language)}"
+        for one in await strangers_of(rows)
+        if pairing.is_open(one.request, now)
     ]
     decided = [known_of(row) async for row in find_all(rows, RowKind.PERSON)]
     known = [f"- {_line(one, language)}" for one in decided]

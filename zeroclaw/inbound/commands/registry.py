@@ -14,7 +14,7 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
-from zeroclaw.inbound.answers import Answers
+from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands import language as language_command
 from zeroclaw.inbound.commands.forget import ForgetCommand
 from zeroclaw.inbound.commands.grants import GrantCommands
@@ -81,7 +81,7 @@ class Commands:
         self,
         *,
         conversations: Conversations,
-        answers: Answers,
+        requests: Approvals,
         pair: PairCommand,
         grants: GrantCommands,
         forget: ForgetCommand,
@@ -92,7 +92,7 @@ class Commands:
     ) -> None:
         """Hold what commands read; `policy` is the one in force now."""
         self._conversations = conversations
-        self._answers = answers
+        self._requests = requests
         self._pair = pair
         self._grants = grants
         self._forget = forget
@@ -154,7 +154,7 @@ class Commands:
             return self._reply(found.conversation, address, principal, said.text, writes)
         if command.name != "pair":
             now = self._clock.now()
-            return await self._answers.by_number(command, address, principal, now, found)
+            return await self._requests.by_number(command, address, principal, now, found)
         outcome = await self._pair.plan(command.rest, principal, direct=address.direct)
         writes = (*found.writes, *outcome.writes)
         return self._reply(found.conversation, address, principal, outcome.text, writes)
@@ -167,7 +167,7 @@ class Commands:
             case "status":
                 return await self._status(here, language)
             case "pending":
-                return await self._answers.pending(here, address, principal, self._clock.now())
+                return await self._requests.pending(here, address, principal, self._clock.now())
             case "grants":
                 return await self._grants.listed(here, address, principal)
             case "whoami":

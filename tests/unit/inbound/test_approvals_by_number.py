@@ -13,7 +13,7 @@ from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.envelope import ApprovalId, Principal
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import approval as approvals
-from zeroclaw.inbound.answers import LOOK_BACK
+from zeroclaw.inbound.approvals import LOOK_BACK
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.value import replace
 
