@@ -73,8 +73,9 @@ _Done = TypeVar("_Done")
 MOST_CALLS = 32
 """Of one batch that are looked at; models that call in parallel ask for a handful. Each of them can
 become a question to people, a process or a megabyte of output."""
-AT_ONCE_CHARS = 8_192
-"""Of arguments that are parsed on the event loop; the worst JSON of this length takes some 10 ms."""
+AT_ONCE_CHARS = 2_048
+"""Of arguments that are read, judged, hashed and described on the event loop; the worst JSON of this
+length takes each of these some 1 ms."""
 SUMMARY_CHARS = 500
 """Of a tool's line on a card, which shows the whole call beneath it; longer ones are cut."""
 
@@ -215,6 +216,13 @@ class Gate:
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
             return denied, _malformed(case, denied, at)
+        if len(case.call.arguments) > AT_ONCE_CHARS:
+            return await asyncio.to_thread(self._decided, case, ready, at)
+        return self._decided(case, ready, at)
+
+    def _decided(
+        self, case: _Case, ready: _Ready, at: datetime
+    ) -> tuple[Verdict, tuple[Entry, ...]]:
         query = self._query(ready, case.setting, at)
         ruled = self._rule(ready, case.setting, query)
         frozen = freeze(ready.action)

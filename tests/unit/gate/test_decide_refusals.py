@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from tests.unit.gate.gate_house import (
     KEY,
     READ,
     SECRET,
+    WRITE,
     House,
     call,
     denied,
@@ -189,6 +191,21 @@ async def test_long_arguments_are_checked_off_the_event_loop() -> None:
     await house.decide(call("read_file", '{"path":"a"}'), call("read_file", " " * 9_000))
     assert threads[0] is threading.main_thread()
     assert threads[1] is not threading.main_thread()
+
+
+async def test_a_call_with_long_arguments_is_judged_and_described_off_the_event_loop() -> None:
+    """What a tool says about a whole file takes as long as the file (P9)."""
+    threads: list[threading.Thread] = []
+
+    def describes(_: Arguments) -> str:
+        threads.append(threading.current_thread())
+        return "write it"
+
+    house = House(tools=[dataclasses.replace(WRITE, describes=describes)])
+    long = json.dumps({"path": "a", "content": "x" * 3_000})
+    await house.decide(call("write_file", '{"path":"a"}'), call("write_file", long))
+    # Once for each language.
+    assert [one is threading.main_thread() for one in threads] == [True] * 2 + [False] * 2
 
 
 async def hangs(_: Arguments) -> tuple[str, ...]:
