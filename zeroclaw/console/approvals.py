@@ -94,7 +94,7 @@ def _card(place: Place, asked: Asked) -> Html:
                 tag("code", shown.hash8, class_="hash", title=_HASH),
                 class_="because",
             ),
-            *([tag("p", coded(shown.scope), class_="because")] if shown.scope else []),
+            *([tag("p", tag("span", coded(shown.scope)), class_="because")] if shown.scope else []),
             facts,
             _answers(place, one),
             aria_labelledby=f"call-{one.action}",
