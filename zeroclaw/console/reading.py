@@ -29,7 +29,7 @@ from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.store import LogKind, Row, RowKind, Store
 from zeroclaw.turn.inbox import INBOX, Again, Ask, UseTool, item_of
-from zeroclaw.turn.open_turns import TURNS
+from zeroclaw.turn.turn_row import TURNS
 from zeroclaw.value import Value, replace
 
 MOST_OPEN = 500

@@ -31,7 +31,7 @@ from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, Query, RowKind, scan
 from zeroclaw.text import catalogue
-from zeroclaw.turn.calls import PROCESSES
+from zeroclaw.turn.tool_calls import PROCESSES
 from zeroclaw.value import Value, field, replace
 
 SWITCH_S = 0.0005

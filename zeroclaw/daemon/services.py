@@ -40,8 +40,8 @@ from zeroclaw.retention.erase import Erasure
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.turn.leases import Leases
-from zeroclaw.turn.runner import Runner
+from zeroclaw.turn.runner import TurnRunner
+from zeroclaw.turn.session import Leases
 
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
@@ -103,7 +103,7 @@ class Services:
         self.outbox = rooms.outbox
         self.model_record = rooms.model_record
         self.notices = Notices(self.operators, foundation.store, self.outbox, foundation.ids)
-        self.runner = Runner(rooms, on_parked=self._look_again)
+        self.runner = TurnRunner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(
             foundation.store,
             foundation.clock,

@@ -14,8 +14,8 @@ from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
 from zeroclaw.tool import Tool
 from zeroclaw.tools import attachments, fetch, files, notes, results, shell
-from zeroclaw.turn.attached_files import AttachedFiles
-from zeroclaw.turn.kept import KeptResults
+from zeroclaw.turn.downloads import AttachedFiles
+from zeroclaw.turn.kept_results import KeptResults
 from zeroclaw.value import Value
 
 OURS = frozenset({"attachments", "fetch", "files", "notes", "results", "shell"})

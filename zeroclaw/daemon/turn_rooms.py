@@ -23,16 +23,15 @@ from zeroclaw.inbound.operators import Operators
 from zeroclaw.retention.policy import is_over
 from zeroclaw.store import Put
 from zeroclaw.tools import attachments, results
-from zeroclaw.turn.arrivals import Arrivals
-from zeroclaw.turn.asking import ModelRecord
+from zeroclaw.turn.context import Failure, TurnServices
 from zeroclaw.turn.deliveries import Deliveries
-from zeroclaw.turn.failure import Failure
-from zeroclaw.turn.leases import Leases
+from zeroclaw.turn.downloads import Downloads
+from zeroclaw.turn.model_call import ModelRecord
 from zeroclaw.turn.numbers import Numbers
-from zeroclaw.turn.open_turns import open_drafts
 from zeroclaw.turn.results import Results
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.session import Leases
 from zeroclaw.turn.states import Limits
+from zeroclaw.turn.turn_row import open_drafts
 
 
 def turn_rooms(
@@ -50,7 +49,7 @@ def turn_rooms(
     publish: Publish,
     left_s: Callable[[str], float],
     log: EventLog,
-) -> Rooms:
+) -> TurnServices:
     """Return them, with the gate and the outbox; strangers' questions and reminders are wired later."""
     config, redactor = foundation.start.config, foundation.start.checked.redactor
     settings = foundation.settings
@@ -79,13 +78,13 @@ def turn_rooms(
     async def has_room() -> bool:
         return not is_over(settings.config.retention, await foundation.store.used_bytes())
 
-    rooms = Rooms(
+    rooms = TurnServices(
         store=foundation.store,
         provider=foundation.provider,
         gate=gate,
         refusals=refusals,
         tools=foundation.tools,
-        arrivals=Arrivals(
+        arrivals=Downloads(
             store=foundation.store,
             account_of=serving.account_of,
             clock=foundation.clock,

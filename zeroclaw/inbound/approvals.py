@@ -39,7 +39,7 @@ from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Put, RowKind, Rows, Write, find_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.turn.asks import on_cards
+from zeroclaw.turn.approvals import on_cards
 from zeroclaw.turn.inbox import Answer, Item, item_put
 from zeroclaw.turn.numbers import Numbers, last_put
 from zeroclaw.value import Value, replace

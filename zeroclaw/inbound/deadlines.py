@@ -37,7 +37,7 @@ from zeroclaw.store import (
     transact,
 )
 from zeroclaw.text import catalogue
-from zeroclaw.turn.span import span
+from zeroclaw.turn.message_text import span
 
 LEAST_S = 10.0
 """With less time than this left, nobody would read a reminder before it is too late."""

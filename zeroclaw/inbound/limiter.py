@@ -48,7 +48,7 @@ from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
 from zeroclaw.turn.inbox import Item, TooOld, Unread, item_of, item_put
-from zeroclaw.turn.span import span
+from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
 
 REMEMBERED = 4096

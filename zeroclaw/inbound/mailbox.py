@@ -17,10 +17,8 @@ from zeroclaw.errors import Fenced
 from zeroclaw.inbound.reassembly import Debounce
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.store import Store
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.desk import Desk, Desks
 from zeroclaw.turn.inbox import Item
-from zeroclaw.turn.leases import Leases
+from zeroclaw.turn.session import ConversationSession, Leases, SessionCache
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
@@ -29,7 +27,7 @@ LONGEST_WAIT_S = 60.0
 class Turns(Protocol):
     """What a mailbox does with its items; the turn's runner."""
 
-    async def resume(self, desk: Desk, bell: Bell) -> None:
+    async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
         """Take up the open turn of this conversation and bring it to its end."""
         ...
 
@@ -38,19 +36,25 @@ class Turns(Protocol):
         ...
 
     async def prepare(
-        self, desk: Desk, items: tuple[Item, ...], bell: Bell, is_wanted: Callable[[], bool]
+        self,
+        session: ConversationSession,
+        items: tuple[Item, ...],
+        news: asyncio.Event,
+        is_wanted: Callable[[], bool],
     ) -> None:
         """Have at hand what a turn of these items needs; may take a while, and do nothing twice.
 
-        Returns soon when `is_wanted` no longer holds, which the bell tells.
+        Returns soon when `is_wanted` no longer holds, which the event tells.
         """
         ...
 
-    async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+    async def run(
+        self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
+    ) -> None:
         """Run the turn that items start together, until its answer is delivered or refused."""
         ...
 
-    async def between(self, desk: Desk) -> None:
+    async def between(self, session: ConversationSession) -> None:
         """Serve the control lane while no turn runs."""
         ...
 
@@ -77,13 +81,13 @@ class Mailboxes:
         """Hold what mailboxes need; `group` owns their tasks."""
         self._debounce = debounce
         self._leases = leases
-        self._desks = Desks(store, leases, clock)
+        self._sessions = SessionCache(store, leases, clock)
         self._turns = turns
         self._group = group
         self._clock = clock
         self._log = log
         self._predecessor = predecessor
-        self._open: dict[ConversationId, Bell] = {}
+        self._open: dict[ConversationId, asyncio.Event] = {}
         self._failing: set[ConversationId] = set()
         self._changed = asyncio.Condition()
         self._early: dict[ConversationId, None] | None = {}
@@ -103,13 +107,13 @@ class Mailboxes:
         if self._early is not None:
             self._early[conversation] = None
             return
-        bell = self._open.get(conversation)
-        if bell is None:
+        news = self._open.get(conversation)
+        if news is None:
             if not self._admitting:
                 return
-            bell = self._open[conversation] = Bell()
-            self._group.create_task(self._serve(conversation, bell), name=f"mailbox {conversation}")
-        bell.ring()
+            news = self._open[conversation] = asyncio.Event()
+            self._group.create_task(self._serve(conversation, news), name=f"mailbox {conversation}")
+        news.set()
 
     def start(self) -> None:
         """Open the mailboxes that were woken so far, in that order, and all others from now on.
@@ -122,19 +126,19 @@ class Mailboxes:
 
     async def keep(self) -> None:
         """Let go of what quiet conversations left in memory, until cancelled."""
-        await self._desks.keep()
+        await self._sessions.keep()
 
     def hold(self, on: bool) -> None:  # noqa: FBT001  the switch's position
         """While held no turn starts; messages wait (`/halt`)."""
         self.held = on
-        for bell in self._open.values():
-            bell.ring()
+        for news in self._open.values():
+            news.set()
 
     def close(self) -> None:
         """Start no more turns; those that run may end."""
         self._admitting = False
-        for bell in self._open.values():
-            bell.ring()
+        for news in self._open.values():
+            news.set()
 
     async def look_again(self) -> None:
         """Let whoever waits for mailboxes look whether they still have to."""
@@ -151,11 +155,11 @@ class Mailboxes:
         async with self._changed:
             await self._changed.wait_for(lambda: self._open.keys() <= self._turns.parked())
 
-    async def _serve(self, conversation: ConversationId, bell: Bell) -> None:
+    async def _serve(self, conversation: ConversationId, news: asyncio.Event) -> None:
         wait_s = FIRST_WAIT_S
         try:
             while True:
-                error = await contain(lambda: self._work(conversation, bell))
+                error = await contain(lambda: self._work(conversation, news))
                 if error is None or not self._admitting:
                     return
                 if isinstance(error, Fenced):
@@ -178,32 +182,32 @@ class Mailboxes:
         self._failing.add(conversation)
         await self.look_again()
 
-    async def _work(self, conversation: ConversationId, bell: Bell) -> None:
+    async def _work(self, conversation: ConversationId, news: asyncio.Event) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""
         await self._turns.caught_up(conversation)
-        desk = await self._desks.take(conversation)
-        if desk.history.turn is not None:
-            await self._turns.resume(desk, bell)
+        session = await self._sessions.take(conversation)
+        if session.history.turn is not None:
+            await self._turns.resume(session, news)
         else:
             await self._wait_for_predecessor(conversation)
         while True:
-            bell.silence()
-            await self._turns.between(desk)
+            news.clear()
+            await self._turns.between(session)
             items: tuple[Item, ...] = ()
             if self._may_start:
-                items = await self._debounce.next(conversation, bell, lambda: self._may_start)
+                items = await self._debounce.next(conversation, news, lambda: self._may_start)
             if items and self._may_start:
                 # A halt lets it go on: the turn begins after it.
-                await self._turns.prepare(desk, items, bell, lambda: self._admitting)
+                await self._turns.prepare(session, items, news, lambda: self._admitting)
             # The switch may have been moved while it waited for a message more, or for a file.
             if items and self._may_start:
-                await self._turns.run(desk, items, bell)
-            elif bell.rings:
+                await self._turns.run(session, items, news)
+            elif news.is_set():
                 continue
             elif self.held and self._admitting:
-                await bell.wait()
+                await news.wait()
             else:
-                self._desks.leave(desk)
+                self._sessions.leave(session)
                 return
 
     @property

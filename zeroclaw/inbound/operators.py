@@ -25,8 +25,8 @@ from zeroclaw.inbound.identity import People, Seat
 from zeroclaw.store import Commit, DurablePoint, Put, Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized
-from zeroclaw.turn.failure import Failure
-from zeroclaw.turn.span import span
+from zeroclaw.turn.context import Failure
+from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
 
 

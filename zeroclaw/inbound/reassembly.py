@@ -27,9 +27,8 @@ from zeroclaw.envelope import (
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, takes
 from zeroclaw.store import Expect, Row, RowKind, Store, find_all
-from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.inbox import Ask, Item, item_of
-from zeroclaw.turn.pieces import piece_of, run_of
+from zeroclaw.turn.message_text import piece_of, run_of
 from zeroclaw.value import Value, replace
 
 AFTER_START_S = 10.0
@@ -188,14 +187,14 @@ class Debounce:
         self._left_s = left_s
 
     async def next(
-        self, conversation: ConversationId, bell: Bell, is_wanted: Callable[[], bool]
+        self, conversation: ConversationId, news: asyncio.Event, is_wanted: Callable[[], bool]
     ) -> tuple[Item, ...]:
         """Return the items of the next turn, the oldest first; nothing when nothing waits.
 
         Args:
             conversation: Whose turn.
-            bell: Rings when there is something new; it still does afterwards.
-            is_wanted: Whether a turn is still to begin; the bell rings when that changes.
+            news: Set when there is something new; it still does afterwards.
+            is_wanted: Whether a turn is still to begin; it is set when that changes.
         """
         has_rung = False
         while True:
@@ -205,9 +204,9 @@ class Debounce:
             wait_s = self._wait_s(items, self._clock.now())
             if wait_s <= 0 or not is_wanted():
                 break
-            has_rung = await self._has_rung(bell, wait_s) or has_rung
+            has_rung = await self._has_rung(news, wait_s) or has_rung
         if has_rung:
-            bell.ring()
+            news.set()
         return items
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
@@ -215,15 +214,15 @@ class Debounce:
             RowKind.INBOX, conversation=conversation, state="queued", limit=limit
         )
 
-    async def _has_rung(self, bell: Bell, wait_s: float) -> bool:
+    async def _has_rung(self, news: asyncio.Event, wait_s: float) -> bool:
         """Wait until it is time, or something is new, which may be what was waited for."""
         async with asyncio.TaskGroup() as group:
-            ringing = group.create_task(bell.wait(), name="one more piece")
+            ringing = group.create_task(news.wait(), name="one more piece")
             sleeping = group.create_task(self._clock.sleep(wait_s), name="the last piece")
             ringing.add_done_callback(lambda _: sleeping.cancel())
             sleeping.add_done_callback(lambda _: ringing.cancel())
-        has_rung = bell.rings
-        bell.silence()
+        has_rung = news.is_set()
+        news.clear()
         return has_rung
 
     def _wait_s(self, items: tuple[Item, ...], now: datetime) -> float:

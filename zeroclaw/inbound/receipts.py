@@ -9,8 +9,8 @@ from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.receipt_screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.store import LogKind, Store
-from zeroclaw.turn.desk import read_history
-from zeroclaw.turn.verdicts import recorded_in, signed_results, verdict_of
+from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
+from zeroclaw.turn.session import read_history
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Write, find_all
 from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
-from zeroclaw.turn.open_turns import turn_of
+from zeroclaw.turn.turn_row import turn_of
 
 T = TypeVar("T")
 

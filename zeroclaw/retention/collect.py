@@ -10,7 +10,7 @@ from zeroclaw.inbound.conversations import Conversation
 from zeroclaw.retention.export import Found
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all, scan
 from zeroclaw.turn import entries
-from zeroclaw.turn.attached import ATTACHMENTS
+from zeroclaw.turn.attachments import ATTACHMENTS
 from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
 
 

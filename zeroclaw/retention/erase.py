@@ -5,6 +5,7 @@ shared one only their messages and turns go, when nobody's turn runs in it. Ever
 again, so a wish that a restart cut off is carried out from its beginning.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Protocol
@@ -39,10 +40,9 @@ from zeroclaw.table import Declaration, Whose
 from zeroclaw.text import catalogue
 from zeroclaw.tools.notes import owner_of_person
 from zeroclaw.turn import entries
-from zeroclaw.turn.bell import Bell
 from zeroclaw.turn.inbox import INBOX, Item, Stop, item_of, item_put
-from zeroclaw.turn.leases import Leases
-from zeroclaw.turn.open_turns import TURNS, turn_of
+from zeroclaw.turn.session import Leases
+from zeroclaw.turn.turn_row import TURNS, turn_of
 from zeroclaw.value import replace
 
 LOOK_S = 1.0
@@ -98,24 +98,24 @@ class Erasure:
         self._ids_of = ids_of
         self._announce = announce
         self._log = log
-        self._bell = Bell()
+        self._news = asyncio.Event()
 
     def learn(self, writes: tuple[Write, ...]) -> None:
         """Hear what was committed; never waits."""
         if any(isinstance(one, Put) and one.kind is WISHES.kind for one in writes):
-            self._bell.ring()
+            self._news.set()
 
     async def keep(self) -> None:
         """Carry out every wish, those of an earlier process too; until cancelled."""
         while True:
-            self._bell.silence()
+            self._news.clear()
             left = [row async for row in scan(self._store, WISHES.where(state=OPEN))]
             done = [await self._fulfil(row) for row in left]
             if not all(done):
                 await self._clock.sleep(AGAIN_S)
             else:
                 await self._tidy()
-                await self._bell.wait()
+                await self._news.wait()
 
     async def _tidy(self) -> None:
         """Remove wishes that nobody repeated in time."""

@@ -24,9 +24,8 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Row
 from zeroclaw.turn import entries
-from zeroclaw.turn.attached import attached_of
+from zeroclaw.turn.attachments import attached_of, in_words, sent_in_words
 from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, TooOld, UseTool, item_of
-from zeroclaw.turn.listing import in_words, sent_in_words
 from zeroclaw.value import Value, field
 
 Kind = Literal["said", "file", "sent", "answer", "note", "call", "result", "approval", "summary"]

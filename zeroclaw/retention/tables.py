@@ -20,12 +20,12 @@ from zeroclaw.inbound.limiter import ALLOWANCES
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import RowKind
 from zeroclaw.table import Column, Declaration, Words
-from zeroclaw.turn.attached import ATTACHMENTS
-from zeroclaw.turn.calls import PROCESSES, WORKSPACES
+from zeroclaw.turn.attachments import ATTACHMENTS
 from zeroclaw.turn.inbox import INBOX
-from zeroclaw.turn.kept import RESULTS
+from zeroclaw.turn.kept_results import RESULTS
 from zeroclaw.turn.numbers import COUNTERS
-from zeroclaw.turn.open_turns import TURNS
+from zeroclaw.turn.tool_calls import PROCESSES, WORKSPACES
+from zeroclaw.turn.turn_row import TURNS
 
 TABLES: Mapping[RowKind, Declaration] = {
     table.kind: table

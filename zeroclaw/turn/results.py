@@ -27,7 +27,7 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.turn.batch import Outcome
-from zeroclaw.turn.kept import id_of
+from zeroclaw.turn.kept_results import id_of
 from zeroclaw.value import Value, replace
 
 LONGEST_CHARS = 1_000_000

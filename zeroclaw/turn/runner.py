@@ -21,70 +21,74 @@ from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.turn import batch, lateness
-from zeroclaw.turn.arrivals import Told
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.calls import Calls
-from zeroclaw.turn.controls import Controls
-from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.draft_refs import learn, read_turn, sending
+from zeroclaw.turn import batch, message_text
+from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.control import ControlLane
+from zeroclaw.turn.downloads import Told
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
-from zeroclaw.turn.finishing import Finishing, Seat
+from zeroclaw.turn.finalize import Finalizer, TurnContext
 from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_of, item_put, said_by
 from zeroclaw.turn.journal import begun
+from zeroclaw.turn.loop import TurnLoop, is_parked
 from zeroclaw.turn.machine import resume
-from zeroclaw.turn.open_turns import TurnRow, turn_put
-from zeroclaw.turn.rooms import Rooms
-from zeroclaw.turn.running import Running, is_parked
+from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event, TurnFailed
 from zeroclaw.turn.states import Calling, Done
 from zeroclaw.turn.states import State as MachineState
+from zeroclaw.turn.tool_calls import ToolCalls
+from zeroclaw.turn.turn_row import TurnRow, learn, read_turn, sending, turn_put
 from zeroclaw.value import replace
 
 MOST_RESUMED = 3
 """Restarts in a row that a turn survives without getting further; a crash loop ends there."""
 
 
-class Runner:
+class TurnRunner:
     """Runs turns; one for the whole daemon."""
 
-    def __init__(self, rooms: Rooms, *, on_parked: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, services: TurnServices, *, on_parked: Callable[[], Awaitable[None]]) -> None:
         """Hold what turns need.
 
         Args:
-            rooms: The daemon's.
+            services: The daemon's.
             on_parked: Called whenever a step leaves a turn parked; see `parked`.
         """
-        self._rooms = rooms
+        self._services = services
         self._on_parked = on_parked
-        self._finishing = Finishing(rooms)
-        self._running: dict[TurnId, Running] = {}
+        self._finishing = Finalizer(services)
+        self._running: dict[TurnId, TurnLoop] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
 
     async def prepare(
-        self, desk: Desk, items: tuple[Item, ...], bell: Bell, is_wanted: Callable[[], bool]
+        self,
+        session: ConversationSession,
+        items: tuple[Item, ...],
+        news: asyncio.Event,
+        is_wanted: Callable[[], bool],
     ) -> None:
         """Have the files at hand that came with these items; what does not come is on record."""
-        await self._rooms.arrivals.fetch(desk, items, bell, is_wanted)
+        await self._services.arrivals.fetch(session, items, news, is_wanted)
 
-    async def run(self, desk: Desk, items: tuple[Item, ...], bell: Bell) -> None:
+    async def run(
+        self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
+    ) -> None:
         """Run the turn that items start together, until its answer is delivered or refused.
 
         Args:
-            desk: Of their conversation.
+            session: Of their conversation.
             items: At least one, the oldest first; several are messages of one person.
-            bell: Rings when the control lane has something new.
+            news: Set when the control lane has something new.
         """
         item = items[0]
-        told = await self._rooms.arrivals.told(items)
-        opened = self._opening(desk, item, told)
+        told = await self._services.arrivals.told(items)
+        opened = self._opening(session, item, told)
         if isinstance(opened, str):
-            await self._declined(desk, item, opened)
+            await self._declined(session, item, opened)
             return
         row = TurnRow(turn=opened.turn, item=replace(item, turn=opened.turn))
         taken: list[Put] = []
         for one in items:
-            waiting = await self._rooms.store.get(RowKind.INBOX, one.id)
+            waiting = await self._services.store.get(RowKind.INBOX, one.id)
             # As it is read, not as it is written: an earlier release may have spelled it otherwise.
             if waiting is None or waiting.state != "queued" or item_of(waiting) != one:
                 return
@@ -92,24 +96,26 @@ class Runner:
             whose = replace(one, turn=opened.turn)
             taken.append(item_put(whose, state, expect=waiting.version))
         try:
-            await desk.commit(
+            await session.commit(
                 DurablePoint.TURN_STARTED,
                 journal=(opened,),
-                writes=(*taken, turn_put(row, desk.conversation)),
+                writes=(*taken, turn_put(row, session.conversation)),
             )
         except Conflict:
             # Its writer has edited or withdrawn it just now; it is looked at again.
             return
-        await self._run(Seat(desk=desk, opened=opened, row=row, bell=bell), *begun(opened))
+        await self._run(
+            TurnContext(session=session, opened=opened, row=row, news=news), *begun(opened)
+        )
 
-    async def resume(self, desk: Desk, bell: Bell) -> None:
+    async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
         """Take up the open turn of this conversation and bring it to its end."""
-        turn = desk.history.turn
+        turn = session.history.turn
         if turn is None:
             return
         opened, state = turn.opened, turn.state
-        row, _, _ = await read_turn(self._rooms.store, opened.turn)
-        seat = Seat(desk=desk, opened=opened, row=row, bell=bell)
+        row, _, _ = await read_turn(self._services.store, opened.turn)
+        seat = TurnContext(session=session, opened=opened, row=row, news=news)
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
             seat = replace(seat, why=catalogue.GIVEN_UP.about())
@@ -117,14 +123,14 @@ class Runner:
             return
         if not is_parked(state):
             # Waiting for a person crashes nothing, however often the process is restarted.
-            now = self._rooms.clock.now()
-            await desk.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
-        again = resume(state, rerun=await self._rerun(desk, opened, row, state))
+            now = self._services.clock.now()
+            await session.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
+        again = resume(state, rerun=await self._rerun(session, opened, row, state))
         await self._run(seat, *again, resumed=True)
 
     async def caught_up(self, conversation: ConversationId) -> None:
         """Wait until the answers are delivered that a restart cut off on their way."""
-        await self._rooms.outbox.caught_up(conversation)
+        await self._services.outbox.caught_up(conversation)
 
     def waits_for(self, item: Item) -> tuple[str, ...]:
         """Return the tools whose calls wait for an answer, and a message for them."""
@@ -152,11 +158,11 @@ class Runner:
             for draft in self._drafts.values():
                 group.create_task(draft.at_rest())
             for conversation in self.parked():
-                group.create_task(self._rooms.outbox.silent(conversation))
+                group.create_task(self._services.outbox.silent(conversation))
 
-    async def between(self, desk: Desk) -> None:
+    async def between(self, session: ConversationSession) -> None:
         """Serve the control lane while no turn runs."""
-        await Controls(self._rooms, desk).between()
+        await ControlLane(self._services, session).between()
 
     async def abort_all(self, cause: AbortCause, by: str) -> None:
         """End every running turn."""
@@ -166,28 +172,30 @@ class Runner:
 
     # --- the beginning -------------------------------------------------------------------------
 
-    def _opening(self, desk: Desk, item: Item, told: Told) -> TurnOpened | str:
+    def _opening(self, session: ConversationSession, item: Item, told: Told) -> TurnOpened | str:
         """Return how the turn of an item begins, or why none does, for its writer.
 
         `told` is what the model reads of it and of those that are answered with it.
         """
-        rooms = self._rooms
-        now = rooms.clock.now()
+        services = self._services
+        now = services.clock.now()
         opened = TurnOpened(
-            turn=TurnId(rooms.ids.ulid()),
+            turn=TurnId(services.ids.ulid()),
             item=item.id,
             principal=item.principal,
-            correlation=rooms.ids.ulid(),
+            correlation=services.ids.ulid(),
             user=UserMessage(content=""),
-            limits=rooms.limits(),
+            limits=services.limits(),
             at=now,
-            late_s=lateness.late_s(item, now),
+            late_s=message_text.late_s(item, now),
             # What the history holds is named again: its oldest entries go, and answers stay.
-            untrusted=joined(desk.history.untrusted, told.untrusted),
+            untrusted=joined(session.history.untrusted, told.untrusted),
         )
         match item.content:
             case Ask():
-                said = lateness.for_the_model(item, opened.late_s) + said_by(item, *told.texts)
+                said = message_text.late_for_the_model(item, opened.late_s) + said_by(
+                    item, *told.texts
+                )
                 return replace(
                     opened,
                     user=UserMessage(content=said),
@@ -200,7 +208,7 @@ class Runner:
                 user = UserMessage(content=f"/tool {tool} {arguments}")
                 return replace(opened, user=user, kind="tool", call=call)
             case Again():
-                before = desk.history.retry
+                before = session.history.retry
                 if before is None:
                     return catalogue.NOTHING_TO_RETRY.to(item.principal.language)
                 refusal = "" if before.call is None else self._tool_refusal(item)
@@ -225,69 +233,69 @@ class Runner:
         query = Query(
             principal=item.principal,
             action="command:tool",
-            now=self._rooms.clock.now(),
+            now=self._services.clock.now(),
             direct=item.address.direct,
             own=True,
         )
-        policy, language = self._rooms.policy(), item.principal.language
+        policy, language = self._services.policy(), item.principal.language
         if policy.decide(query).effect == "allow":
             return ""
         why = why_refused(policy, query, language)
         return catalogue.RETRY_IS_NOT_YOURS.to(language, why=why)
 
-    async def _declined(self, desk: Desk, item: Item, text: str) -> None:
+    async def _declined(self, session: ConversationSession, item: Item, text: str) -> None:
         note = note_row(
-            key=self._rooms.ids.ulid(),
-            conversation=desk.conversation,
+            key=self._services.ids.ulid(),
+            conversation=session.conversation,
             address=item.address,
             text=text,
             language=item.principal.language,
         )
-        await desk.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
-        self._rooms.outbox.announce(note)
-        await self._rooms.outbox.ended(note.key)
+        await session.commit(DurablePoint.HOUSEKEEPING, writes=(item_put(item, "answered"), note))
+        self._services.outbox.announce(note)
+        await self._services.outbox.ended(note.key)
 
     async def _rerun(
-        self, desk: Desk, opened: TurnOpened, row: TurnRow, state: MachineState
+        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, state: MachineState
     ) -> frozenset[batch.ActionId]:
         if not isinstance(state, Calling):
             return frozenset()
-        calls = Calls(self._rooms, desk, opened, address=row.address)
+        calls = ToolCalls(self._services, session, opened, address=row.address)
         return await calls.idempotent(batch.active(state.batch))
 
     # --- the middle ----------------------------------------------------------------------------
 
     async def _run(
         self,
-        seat: Seat,
+        seat: TurnContext,
         state: MachineState,
         effects: tuple[Effect, ...],
         *,
         resumed: bool = False,
         first: Event | None = None,
     ) -> None:
-        rooms, desk, opened, row = self._rooms, seat.desk, seat.opened, seat.row
-        rooms.publish(
+        services, session, opened, row = self._services, seat.session, seat.opened, seat.row
+        services.publish(
             TurnStarted(
-                conversation=desk.conversation, turn=opened.turn, correlation=opened.correlation
+                conversation=session.conversation, turn=opened.turn, correlation=opened.correlation
             )
         )
-        draft = rooms.live.open(
+        draft = services.live.open(
             turn=opened.turn,
-            fence=desk.fence.token,
+            fence=session.fence.token,
             address=row.address,
-            on_ref=lambda ref: learn(rooms.store, desk, opened.turn, ref),
-            on_sending=lambda mark: sending(rooms.store, desk, opened.turn, mark),
+            on_ref=lambda ref: learn(services.store, session, opened.turn, ref),
+            on_sending=lambda mark: sending(services.store, session, opened.turn, mark),
             lost=row.sending,
             refs=row.refs,
             resumed=resumed,
             language=opened.principal.language,
             reply_to=row.reply_to,
         )
-        controls = Controls(rooms, desk)
-        running = Running(
-            rooms,
-            desk,
+        controls = ControlLane(services, session)
+        running = TurnLoop(
+            services,
+            session,
             opened,
             controls,
             address=row.address,
@@ -297,13 +305,13 @@ class Runner:
         )
         self._running[opened.turn] = running
         self._drafts[opened.turn] = draft
-        if halted := rooms.halted():
+        if halted := services.halted():
             # A halt ends what runs; this turn was about to, and so was not among that.
             first = first or AbortRequested(cause="halt", by=halted)
-        elif revoked := rooms.revoked(opened.principal):
+        elif revoked := services.revoked(opened.principal):
             first = first or AbortRequested(cause="revoked", by=revoked)
         try:
-            ended = await running.drive(state, effects, seat.bell, first=first)
+            ended = await running.drive(state, effects, seat.news, first=first)
             await self._finishing.finish(seat, controls, ended, draft)
         finally:
             del self._running[opened.turn], self._drafts[opened.turn]

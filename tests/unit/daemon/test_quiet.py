@@ -3,15 +3,15 @@
 import gc
 
 from tests.fakes.house import World
-from zeroclaw.turn.desk import KEPT_S, LOOK_S, Desk
+from zeroclaw.turn.session import KEPT_S, LOOK_S, ConversationSession
 
 ROOMS = 5
 
 
-def desks() -> list[Desk]:
+def desks() -> list[ConversationSession]:
     """Return all desks that there are, whoever holds them."""
     gc.collect()
-    return [one for one in gc.get_objects() if isinstance(one, Desk)]
+    return [one for one in gc.get_objects() if isinstance(one, ConversationSession)]
 
 
 async def test_nothing_of_a_quiet_conversation_stays_in_memory(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.turn.test_pieces import item
+from tests.unit.turn.test_message_text import item
 from zeroclaw.envelope import (
     Address,
     Attachment,

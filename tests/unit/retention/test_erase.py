@@ -12,7 +12,7 @@ from zeroclaw.message import UserMessage
 from zeroclaw.retention.erase import AGAIN_S
 from zeroclaw.store import Commit, DropBlob, DurablePoint, LogKind, PutBlob, Query, RowKind, Write
 from zeroclaw.tool import ToolContext, ToolOutput
-from zeroclaw.turn.kept import KeptResult
+from zeroclaw.turn.kept_results import KeptResult
 
 POKE = asks_for(("poke", '{"a": 1}'))
 LOOK = asks_for(("look", "{}"))

@@ -11,7 +11,7 @@ from zeroclaw.envelope import Attachment, Said
 from zeroclaw.retention.collect import collect
 from zeroclaw.retention.export import lines
 from zeroclaw.store import Query, RowKind
-from zeroclaw.turn.attached import attached_of
+from zeroclaw.turn.attachments import attached_of
 from zeroclaw.value import replace
 
 

@@ -37,7 +37,7 @@ from zeroclaw.store import Put, PutBlob, Row, RowKind
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import Allowed
 from zeroclaw.turn.journal import fold
-from zeroclaw.turn.kept import kept_put
+from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.states import NO_USAGE, Limits
 
 DAY = timedelta(days=1)

@@ -21,11 +21,10 @@ from zeroclaw.store import Claim, DurablePoint, LogKind, Put, PutBlob, Query, Ro
 from zeroclaw.stores.sqlite import open_store
 from zeroclaw.stores.sqlite.store import SqliteStore
 from zeroclaw.turn import entries
-from zeroclaw.turn.desk import Desk, open_desk, read_history
 from zeroclaw.turn.inbox import Ask, Item, item_put
-from zeroclaw.turn.leases import Leases
-from zeroclaw.turn.open_turns import TurnRow, turn_put
+from zeroclaw.turn.session import ConversationSession, Leases, open_session, read_history
 from zeroclaw.turn.states import NO_USAGE, Limits
+from zeroclaw.turn.turn_row import TurnRow, turn_put
 from zeroclaw.value import replace
 
 ADA = Principal(id="person:ada", roles=frozenset(), channel="chat", sender="ada", display="Ada")
@@ -59,17 +58,17 @@ class Traffic:
     async def day(self) -> None:
         """A day of turns in each conversation."""
         for conversation in HERE:
-            desk = await open_desk(self._store, self._leases, conversation)
+            session = await open_session(self._store, self._leases, conversation)
             for _ in range(TURNS_A_DAY):
-                await self._turn(desk)
+                await self._turn(session)
                 self._clock.leap(timedelta(days=1) / TURNS_A_DAY / len(HERE))
 
-    async def _turn(self, desk: Desk) -> None:
+    async def _turn(self, session: ConversationSession) -> None:
         self._number += 1
         now = self._clock.now()
         item = Item(
             id=ItemId(self._ids.ulid()),
-            conversation=desk.conversation,
+            conversation=session.conversation,
             address=PLACE,
             principal=ADA,
             content=Ask(text=f"question {self._number} " * 20),
@@ -78,7 +77,7 @@ class Traffic:
         turn = TurnId(self._ids.ulid())
         action = propose(
             id=ActionId(self._ids.ulid()),
-            conversation=desk.conversation,
+            conversation=session.conversation,
             principal=ADA,
             turn=turn,
             tool="look",
@@ -90,12 +89,12 @@ class Traffic:
             key=self._ids.ulid(),
             address=PLACE,
             text="answer " * 50,
-            conversation=desk.conversation,
+            conversation=session.conversation,
         )
         writes: tuple[Write, ...] = (
             Claim(keys=(f"chat/{self._number}",), until=now + timedelta(days=2)),
             item_put(item, "answered", expect=0),
-            turn_put(TurnRow(turn=turn, item=item), desk.conversation, closed=True),
+            turn_put(TurnRow(turn=turn, item=item), session.conversation, closed=True),
             to_put(freeze(action)),
             PutBlob(digest=hashlib.sha256(body).hexdigest(), body=body),
             note,
@@ -115,7 +114,7 @@ class Traffic:
             at=now,
             message=AssistantMessage(content="answer " * 50),
         )
-        await desk.commit(
+        await session.commit(
             DurablePoint.FINISHED,
             journal=(opened, finished),
             audited=tuple(
@@ -127,7 +126,7 @@ class Traffic:
         # Delivered at once; the outbox would do it.
         row = await self._store.get(RowKind.OUTBOX, note.key)
         assert row is not None
-        await desk.commit(DurablePoint.DELIVERED, writes=(_delivered(note),))
+        await session.commit(DurablePoint.DELIVERED, writes=(_delivered(note),))
 
 
 def _delivered(note: Put) -> Write:

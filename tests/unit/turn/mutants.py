@@ -8,9 +8,8 @@ from zeroclaw.envelope import ActionId
 from zeroclaw.message import ToolCall, Usage
 from zeroclaw.turn import entries, journal, machine, signals
 from zeroclaw.turn.batch import DID_NOT_RUN, Batch, Denied, Slot
-from zeroclaw.turn.ending import finish
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.machine import Step
+from zeroclaw.turn.machine import Step, finish
 from zeroclaw.turn.signals import Effect, Event
 from zeroclaw.turn.states import Calling, Done, Executing, Limits, Progress, State, Streaming
 from zeroclaw.value import replace

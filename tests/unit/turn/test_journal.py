@@ -27,8 +27,7 @@ from zeroclaw.message import AssistantMessage, Message, ToolMessage, UserMessage
 from zeroclaw.turn import entries
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN, Fill
 from zeroclaw.turn.entries import Entry
-from zeroclaw.turn.issued import Issued
-from zeroclaw.turn.journal import History, decode_state, encode_state, extend, fold
+from zeroclaw.turn.journal import History, Issued, decode_state, encode_state, extend, fold
 from zeroclaw.turn.machine import begin, begin_tool, resume
 from zeroclaw.turn.signals import GateBatch
 from zeroclaw.turn.states import Confirming, Done, Executing, State, Thinking

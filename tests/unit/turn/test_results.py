@@ -17,7 +17,7 @@ from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.text.escape import escape_for_model
 from zeroclaw.tool import ToolOutput
-from zeroclaw.turn.kept import id_of
+from zeroclaw.turn.kept_results import id_of
 from zeroclaw.turn.results import (
     AT_ONCE_CHARS,
     LONGEST_CHARS,

@@ -10,12 +10,10 @@ from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, 
 from zeroclaw.message import AssistantMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.text.language import Sentence
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.desk import open_desk
 from zeroclaw.turn.entries import TurnFinished
 from zeroclaw.turn.inbox import item_of
-from zeroclaw.turn.leases import Leases
-from zeroclaw.turn.open_turns import turn_of
+from zeroclaw.turn.session import Leases, open_session
+from zeroclaw.turn.turn_row import turn_of
 from zeroclaw.value import replace
 
 LOOK = asks_for(("look", "{}"), saying="looking ")
@@ -232,9 +230,11 @@ async def test_a_message_that_changed_since_it_was_looked_at_is_looked_at_again(
         [row] = await house.rows(RowKind.INBOX, "queued")
         stale = item_of(row)
         await house.edit("p2", "two")
-        desk = await open_desk(world.store, Leases(world.store), stale.conversation)
-        await house.services.runner.run(desk, (stale,), Bell())
-        await house.services.runner.run(desk, (replace(stale, id=ItemId("gone")),), Bell())
-        await house.services.runner.resume(desk, Bell())
+        session = await open_session(world.store, Leases(world.store), stale.conversation)
+        await house.services.runner.run(session, (stale,), asyncio.Event())
+        await house.services.runner.run(
+            session, (replace(stale, id=ItemId("gone")),), asyncio.Event()
+        )
+        await house.services.runner.resume(session, asyncio.Event())
         assert await house.states() == ["queued"]
-        assert desk.history.turn is None
+        assert session.history.turn is None

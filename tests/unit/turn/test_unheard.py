@@ -7,15 +7,14 @@ import pytest
 from tests.fakes.house import World
 from tests.fakes.house_parts import CAPABILITIES
 from tests.fakes.scripted_model import says
-from tests.unit.turn.test_arrivals import file, send, told
+from tests.unit.turn.test_downloads import file, send, told
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Attachment, ItemId
 from zeroclaw.errors import ProviderRejected
 from zeroclaw.message import AssistantMessage
 from zeroclaw.store import DurablePoint
 from zeroclaw.text.catalogue import UNHEARD
-from zeroclaw.turn.attached import Attached
-from zeroclaw.turn.listing import is_unheard
+from zeroclaw.turn.attachments import Attached, is_unheard
 from zeroclaw.value import replace
 
 OGG = b"OggS" + bytes(200)

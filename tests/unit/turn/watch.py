@@ -23,7 +23,7 @@ class BrokenPromise(AssertionError):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """The rooms under test, so that a mutant can take the place of one."""
+    """The services under test, so that a mutant can take the place of one."""
 
     begin: Callable[[Limits], Step] = machine.begin
     begin_tool: Callable[[ToolCall, Limits], Step] = machine.begin_tool

@@ -1,6 +1,6 @@
 """The questions of a conversation: put to approvers, taken when answered, ended at their deadline.
 
-Asks and settles are outbox rows, committed with what they are about, so a card is shown if and
+ApprovalRequests and settles are outbox rows, committed with what they are about, so a card is shown if and
 only if its question is on record, and every card that is known shows how it ended.
 """
 
@@ -17,21 +17,21 @@ from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, find_all
 from zeroclaw.text import catalogue
+from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
-from zeroclaw.turn.happened import Happened
 from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
 from zeroclaw.value import replace
 
 
-class Asks:
+class ApprovalRequests:
     """Asks and answers of one conversation."""
 
-    def __init__(self, rooms: Rooms, conversation: ConversationId) -> None:
+    def __init__(self, services: TurnServices, conversation: ConversationId) -> None:
         """Work for one conversation."""
-        self._rooms = rooms
+        self._services = services
         self._conversation = conversation
 
     # --- asking --------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ class Asks:
         tools = ", ".join(dict.fromkeys(f"`{one.tool}`" for one in numbered))
         who = approvals.who(numbered[0].approvers, here.language)
         note = note_row(
-            key=self._rooms.ids.ulid(),
+            key=self._services.ids.ulid(),
             conversation=self._conversation,
             address=here.address,
             text=catalogue.WAITING_FOR.to(here.language, who=who, tools=tools),
@@ -75,7 +75,7 @@ class Asks:
             return ()
         readers = tuple(
             one
-            for one in self._rooms.each_approver(card[0].requester, refused)
+            for one in self._services.each_approver(card[0].requester, refused)
             if all(not approvals.number_of(shown, one.address.key()) for shown in card)
         )
         numbered, counters = await self._numbered(card, readers)
@@ -89,7 +89,7 @@ class Asks:
     def _cards(self, numbered: tuple[Approval, ...], places: list[Address]) -> tuple[Put, ...]:
         return tuple(
             ask_row(
-                key=self._rooms.ids.ulid(),
+                key=self._services.ids.ulid(),
                 conversation=self._conversation,
                 address=place,
                 card=approvals.card_of(numbered, place.key()),
@@ -106,7 +106,7 @@ class Asks:
         numbered = asked
         for reader in readers:
             key = reader.address.key()
-            first = await self._rooms.numbers.take(key, len(asked))
+            first = await self._services.numbers.take(key, len(asked))
             counters.append(last_put(key, self._conversation, first + len(asked) - 1))
             numbered = [
                 replace(
@@ -124,10 +124,10 @@ class Asks:
 
     async def read(self, approval: ApprovalId) -> tuple[Approval, int] | None:
         """Return an approval and its version."""
-        row = await self._rooms.store.get(RowKind.APPROVAL, approval)
+        row = await self._services.store.get(RowKind.APPROVAL, approval)
         return None if row is None else (approvals.decode(row.body), row.version)
 
-    async def taken(self, approval: ApprovalId, call: ToolCall, item: Item | None) -> Happened:
+    async def taken(self, approval: ApprovalId, call: ToolCall, item: Item | None) -> Transition:
         """Return what an answer that is on record means to its turn.
 
         Args:
@@ -138,37 +138,37 @@ class Asks:
         found = await self.read(approval)
         if found is None or found[0].state == "pending":
             done = (item_put(item, "answered"),) if item else ()
-            return Happened(point=DurablePoint.HOUSEKEEPING, writes=done)
+            return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
         return await self._ended(found[0], call, item, ())
 
-    async def expired(self, approval: ApprovalId, call: ToolCall) -> Happened | None:
+    async def expired(self, approval: ApprovalId, call: ToolCall) -> Transition | None:
         """Return the end that the deadline makes, None when somebody was first."""
         found = await self.read(approval)
         if found is None or found[0].state != "pending":
             return None
         one, version = found
-        ended = approvals.expire(one, max(self._rooms.clock.now(), one.deadline_at))
+        ended = approvals.expire(one, max(self._services.clock.now(), one.deadline_at))
         put = approvals.to_put(ended, expect=version)
         return replace(await self._ended(ended, call, None, (put,)), optional=True)
 
     async def _ended(
         self, one: Approval, call: ToolCall, item: Item | None, writes: tuple[Write, ...]
-    ) -> Happened:
-        now = self._rooms.clock.now()
+    ) -> Transition:
+        now = self._services.clock.now()
         by = item.principal.id if item and one.by else "deadline"
         answered = answered_entry(one, by=by, at=now)
         settles = await self.settled(one)
         done = (item_put(item, "answered"),) if item else ()
         if one.state == "approved":
             entry = AnswerTaken(approval=one.id, how="approved", at=now, by=one.by)
-            return Happened(
+            return Transition(
                 event=ApprovalGranted(approval=one.id),
                 point=DurablePoint.ANSWERED,
                 journal=(entry,),
                 audited=(answered,),
                 writes=(*writes, *done, *settles),
             )
-        refusal = self._rooms.refusals.refuse(
+        refusal = self._services.refusals.refuse(
             call,
             wording.told_the_model(one),
             conversation=one.conversation,
@@ -195,7 +195,7 @@ class Asks:
             result=refusal.message,
             receipt=refusal.receipt,
         )
-        return Happened(
+        return Transition(
             event=ApprovalRefused(approval=one.id, result=refusal.message),
             point=DurablePoint.ANSWERED,
             journal=(entry,),
@@ -205,7 +205,7 @@ class Asks:
 
     async def _arguments(self, one: Approval) -> str:
         """Return the canonical arguments that a receipt of the call proves."""
-        row = await self._rooms.store.get(RowKind.ACTION, one.action)
+        row = await self._services.store.get(RowKind.ACTION, one.action)
         return "" if row is None else from_row(row.body).action.canonical_arguments
 
     # --- cards ---------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class Asks:
             # Most turns end without a question: then nothing is read.
             return ()
         cards = dict.fromkeys(one.card for one in changed)
-        shown = await on_cards(self._rooms.store, self._conversation, frozenset(cards))
+        shown = await on_cards(self._services.store, self._conversation, frozenset(cards))
         family = {one.id: one for one in shown}
         family.update({one.id: one for one in changed})
         return tuple(
@@ -247,7 +247,7 @@ class Asks:
             put
             for ref in (known if only is None else (only,))
             for put in settle_rows(
-                keys=(self._rooms.ids.ulid(),),
+                keys=(self._services.ids.ulid(),),
                 conversation=self._conversation,
                 refs=(ref,),
                 outcome=approvals.outcome_of(card, ref.address.key()),
@@ -256,7 +256,7 @@ class Asks:
 
     async def stopped(self, ids: tuple[ApprovalId, ...], by: str) -> tuple[Write, ...]:
         """Return the writes that end open questions with their turn."""
-        now = self._rooms.clock.now()
+        now = self._services.clock.now()
         writes: list[Write] = []
         ended: list[Approval] = []
         for approval in ids:
@@ -292,11 +292,11 @@ def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") ->
     )
 
 
-def unreachable(rooms: Rooms, one: Asked, call: ToolCall) -> tuple[Denied, audit.Entry]:
+def unreachable(services: TurnServices, one: Asked, call: ToolCall) -> tuple[Denied, audit.Entry]:
     """Return the denial of a call whose question nobody could be asked."""
     action = one.frozen.action
-    now = rooms.clock.now()
-    refusal = rooms.refusals.refuse(
+    now = services.clock.now()
+    refusal = services.refusals.refuse(
         call,
         wording.unreachable(action.tool),
         conversation=action.conversation,

@@ -19,8 +19,7 @@ from tests.unit.turn.parts import (
 from zeroclaw.message import AssistantMessage, Usage
 from zeroclaw.turn import signals
 from zeroclaw.turn.batch import DID_NOT_RUN, MAY_HAVE_RUN
-from zeroclaw.turn.ending import joined
-from zeroclaw.turn.machine import begin, step
+from zeroclaw.turn.machine import begin, joined, step
 from zeroclaw.turn.signals import (
     AbortCause,
     AbortRequested,

@@ -1,5 +1,6 @@
 """The control lane of a conversation: what steers a running turn, and what comes between turns."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
@@ -12,11 +13,9 @@ from zeroclaw.message import ToolCall, UserMessage
 from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.turn.asks import Asks, answered_entry
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
+from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
-from zeroclaw.turn.happened import Happened
 from zeroclaw.turn.inbox import (
     Amend,
     Answer,
@@ -30,54 +29,56 @@ from zeroclaw.turn.inbox import (
     item_put,
     said_by,
 )
-from zeroclaw.turn.pieces import messages, origins, own_text, run_of, whole_text
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
+from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortRequested
 from zeroclaw.value import replace
 
-Tell = Callable[[Happened], Awaitable[None]]
+Tell = Callable[[Transition], Awaitable[None]]
 CallOf = Callable[[ApprovalId], ToolCall | None]
 
 
-class Controls:
+class ControlLane:
     """Serves one conversation's control lane."""
 
-    def __init__(self, rooms: Rooms, desk: Desk) -> None:
+    def __init__(self, services: TurnServices, session: ConversationSession) -> None:
         """Begin with nothing seen."""
-        self._rooms = rooms
-        self._desk = desk
-        self._asks = Asks(rooms, desk.conversation)
+        self._services = services
+        self._session = session
+        self._asks = ApprovalRequests(services, session.conversation)
         self._seen: set[str] = set()
         self._held: list[Item] = []
 
-    async def watch(self, bell: Bell, opened: TurnOpened, call_of: CallOf, tell: Tell) -> None:
+    async def watch(
+        self, news: asyncio.Event, opened: TurnOpened, call_of: CallOf, tell: Tell
+    ) -> None:
         """Hand every control item to the running turn, until cancelled.
 
         Args:
-            bell: Rings when the lane has something new.
+            news: Set when the lane has something new.
             opened: How the turn began.
             call_of: The call that an approval of the open batch is about.
             tell: Hands it over.
         """
         while True:
-            bell.silence()
+            news.clear()
             for item in await self._waiting():
                 if item.id not in self._seen:
                     self._seen.add(item.id)
                     await self._during(item, opened, call_of, tell)
-            await bell.wait()
+            await news.wait()
 
     async def between(self) -> None:
         """Serve the lane while no turn runs."""
         for item in await self._waiting():
             happened = await self._afterwards(item)
-            await self._desk.commit(
+            await self._session.commit(
                 DurablePoint.HOUSEKEEPING,
                 journal=happened.journal,
                 audited=happened.audited,
                 writes=happened.writes,
             )
-            self._rooms.outbox.announce_written(happened.writes)
+            self._services.outbox.announce_written(happened.writes)
 
     async def take_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
         """Return edits that came meanwhile as messages of the running turn, after a batch.
@@ -88,7 +89,7 @@ class Controls:
             if isinstance(item.content, Amend | Withdraw) and item.id not in self._seen:
                 self._seen.add(item.id)
                 self._held.append(item)
-        now = self._rooms.clock.now()
+        now = self._services.clock.now()
         held, self._held = self._held, []
         steered = tuple(
             Steered(
@@ -106,19 +107,19 @@ class Controls:
 
         The writes meet a conflict when one of them is edited or withdrawn just now.
         """
-        now = self._rooms.clock.now()
+        now = self._services.clock.now()
         entries: list[Entry] = []
         writes: list[Write] = []
         queued = find_all(
-            self._rooms.store,
+            self._services.store,
             RowKind.INBOX,
-            conversation=self._desk.conversation,
+            conversation=self._session.conversation,
             state="queued",
         )
         steers = {row.key: row async for row in queued if _steers(item_of(row), owner)}
         for message in messages(tuple(map(item_of, steers.values()))):
             asks = [one.content for one in message if isinstance(one.content, Ask)]
-            if any(map(_has_files, asks)) or self._rooms.left_s(run_of(message[0])):
+            if any(map(_has_files, asks)) or self._services.left_s(run_of(message[0])):
                 # Its files are fetched first, or told of, or the rest of it has still to come; so
                 # it starts a turn, or waits for the next look, and nothing overtakes it.
                 break
@@ -135,16 +136,16 @@ class Controls:
 
     def note_held(self) -> tuple[tuple[Entry, ...], tuple[Write, ...]]:
         """Return edits that no batch took as notes of the history, for the turn's end."""
-        now = self._rooms.clock.now()
+        now = self._services.clock.now()
         held, self._held = self._held, []
         noted = tuple(_noted(item, now) for item in held)
         return noted, tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
         rows = find_all(
-            self._rooms.store,
+            self._services.store,
             RowKind.INBOX,
-            conversation=self._desk.conversation,
+            conversation=self._session.conversation,
             state="control",
         )
         return tuple([item_of(row) async for row in rows])
@@ -168,7 +169,7 @@ class Controls:
                     return
                 by = item.principal.display if cause == "revoked" else item.principal.label
                 stopped = AbortRequested(cause=cause, by=by)
-                await tell(Happened(event=stopped, writes=(item_put(item, "answered"),)))
+                await tell(Transition(event=stopped, writes=(item_put(item, "answered"),)))
             case Answer(approval=approval):
                 call = call_of(approval)
                 if call is None:
@@ -183,7 +184,7 @@ class Controls:
                 message = f"the item `{item.id}` is in the wrong lane"
                 raise ValueError(message)
 
-    async def _afterwards(self, item: Item) -> Happened:
+    async def _afterwards(self, item: Item) -> Transition:
         """Return what an item comes to that no running turn can take."""
         match item.content:
             case Stop(cause="stop"):
@@ -193,15 +194,15 @@ class Controls:
             case Revoked(grant=grant, tool=tool):
                 entry = audit.Entry(
                     kind=audit.Kind.REVOKED,
-                    at=self._rooms.clock.now(),
+                    at=self._services.clock.now(),
                     tool=tool,
                     by=item.principal.id,
                     detail=grant,
                 )
                 return replace(self._answered(item), audited=(entry,))
             case Amend() | Withdraw():
-                noted = _noted(item, self._rooms.clock.now())
-                return Happened(
+                noted = _noted(item, self._services.clock.now())
+                return Transition(
                     point=DurablePoint.HOUSEKEEPING,
                     journal=(noted,),
                     writes=(item_put(item, "joined"),),
@@ -209,32 +210,32 @@ class Controls:
             case _:
                 return self._answered(item)
 
-    async def _late_answer(self, item: Item, approval: ApprovalId) -> Happened:
+    async def _late_answer(self, item: Item, approval: ApprovalId) -> Transition:
         """An answer whose turn is over: it ran nothing; its cards show how it ended."""
         found = await self._asks.read(approval)
         if found is None:
             return self._answered(item)
         one = found[0]
-        now = self._rooms.clock.now()
+        now = self._services.clock.now()
         answered = answered_entry(one, by=item.principal.id, at=now, detail="late")
         settles = await self._asks.settled(one)
-        return Happened(
+        return Transition(
             point=DurablePoint.HOUSEKEEPING,
             audited=(answered,),
             writes=(item_put(item, "answered"), *settles),
         )
 
-    def _answered(self, item: Item, text: str = "") -> Happened:
+    def _answered(self, item: Item, text: str = "") -> Transition:
         note = (self._note(item, text),) if text else ()
-        return Happened(
+        return Transition(
             point=DurablePoint.HOUSEKEEPING,
             writes=(item_put(item, "answered"), *note),
         )
 
     def _note(self, item: Item, text: str) -> Put:
         return note_row(
-            key=self._rooms.ids.ulid(),
-            conversation=self._desk.conversation,
+            key=self._services.ids.ulid(),
+            conversation=self._session.conversation,
             address=item.address,
             text=text,
             language=item.principal.language,
@@ -244,10 +245,10 @@ class Controls:
         query = Query(
             principal=principal,
             action="command:stop",
-            now=self._rooms.clock.now(),
+            now=self._services.clock.now(),
             own=principal.id == owner.id,
         )
-        return self._rooms.policy().decide(query).effect == "allow"
+        return self._services.policy().decide(query).effect == "allow"
 
 
 def _steers(item: Item, owner: Principal) -> bool:

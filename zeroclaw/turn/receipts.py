@@ -23,10 +23,10 @@ from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tool import line_of
-from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.issued import Issued
+from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.journal import Issued
 from zeroclaw.turn.results import OUTCOMES
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.session import ConversationSession
 
 MOST_SUMMARY_CHARS = 160
 
@@ -34,14 +34,14 @@ Results = Mapping[str, tuple[ToolCall, str]]
 """What was signed, by receipt: the call, and the text above the receipt."""
 
 
-class Verdicts:
+class ReceiptLookup:
     """Knows the receipts of one conversation."""
 
-    def __init__(self, rooms: Rooms, desk: Desk) -> None:
-        """Know what earlier turns at this desk have checked."""
-        self._rooms = rooms
-        self._desk = desk
-        self._known = desk.verdicts
+    def __init__(self, services: TurnServices, session: ConversationSession) -> None:
+        """Know what earlier turns at this session have checked."""
+        self._services = services
+        self._session = session
+        self._known = session.verdicts
 
     def lookup(self, token: str) -> Verdict:
         """Return what a token is; one that was never given out here is false."""
@@ -49,22 +49,22 @@ class Verdicts:
 
     async def refresh(self) -> None:
         """Check the receipts that have been given out since the last time."""
-        if self._desk.audit_is_longer:
-            self._desk.audit_is_longer = False
+        if self._session.audit_is_longer:
+            self._session.audit_is_longer = False
             try:
-                recorded = await recorded_in(self._rooms.store, self._desk.conversation)
+                recorded = await recorded_in(self._services.store, self._session.conversation)
             except StoreUnusable:
                 recorded = {}  # a damaged audit proves nothing, and the chat goes on
             self._known.update(recorded | self._known)
-        fresh = [one for one in self._desk.history.receipts if one.token not in self._known]
+        fresh = [one for one in self._session.history.receipts if one.token not in self._known]
         if not fresh:
             return
-        results = signed_results(self._desk.history.messages)
+        results = signed_results(self._session.history.messages)
         for one in fresh:
             self._known[one.token] = await verdict_of(
-                self._rooms.store,
-                self._rooms.keys,
-                self._desk.conversation,
+                self._services.store,
+                self._services.keys,
+                self._session.conversation,
                 one,
                 results,
                 summary=self._summary,
@@ -84,10 +84,10 @@ class Verdicts:
 
     def _summary(self, action: Action) -> str:
         """Return a tool's own line about a call, as it stood on its card."""
-        tool = self._rooms.tools.get(action.tool)
+        tool = self._services.tools.get(action.tool)
         line = "" if tool is None else call_now(lambda: line_of(tool, action.arguments, ENGLISH))
         said = "" if isinstance(line, Raised) else line
-        shown = escape_invisible(receipt.defang(self._rooms.redactor.redact(said)))
+        shown = escape_invisible(receipt.defang(self._services.redactor.redact(said)))
         return shown if len(shown) <= MOST_SUMMARY_CHARS else f"{shown[: MOST_SUMMARY_CHARS - 1]}…"
 
 

@@ -1,6 +1,6 @@
 """What is put together of a message that its client sent in several."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.turn.inbox import Ask, Item, Obeyed, Piece, said_by
-from zeroclaw.turn.pieces import messages, piece_of, run_of, seam, whole_text
+from zeroclaw.turn.message_text import (
+    LATE_S,
+    late_for_people,
+    late_for_the_model,
+    late_s,
+    messages,
+    piece_of,
+    run_of,
+    seam,
+    span,
+    whole_text,
+)
 from zeroclaw.value import replace
 
 FULL = 4096
@@ -159,3 +170,39 @@ def test_a_name_in_a_group_is_one_line_in_which_all_is_seen(chosen: str, shown: 
     one = replace(item("1", Ask(text="hello")), principal=replace(ADA, display=chosen))
     one = replace(one, address=replace(one.address, direct=False))
     assert said_by(one, "hello") == f"{shown}: hello"
+
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+ASKED = replace(item("1", Ask(text="hello")), admitted_at=NOW)
+
+
+def test_a_short_wait_is_not_spoken_of() -> None:
+    """Nor one that a clock made up which was set back."""
+    assert late_s(ASKED, NOW + timedelta(seconds=LATE_S)) == 0
+    assert late_s(ASKED, NOW - timedelta(hours=1)) == 0
+    assert late_for_people(0, "en") == late_for_the_model(ASKED, 0) == ""
+
+
+def test_a_long_wait_counts_from_when_it_was_written() -> None:
+    """The platform knows that; where it does not say, from when it came."""
+    sent = replace(ASKED, sent_at=NOW - timedelta(hours=2, minutes=5))
+    waited_s = late_s(sent, NOW)
+    assert waited_s == 7500
+    assert (
+        late_for_the_model(sent, waited_s)
+        == "[written 2026-11-22 09:55 UTC, 2 h 5 min before you read it]\n"
+    )
+    assert late_for_people(waited_s, "en") == "_Answered 2 h 5 min after it was written._"
+    assert late_s(ASKED, NOW + timedelta(seconds=601)) == 601
+    assert late_for_the_model(ASKED, 601).startswith("[written 2026-11-22 12:00 UTC, 11 min ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        *((0, "1 s"), (0.2, "1 s"), (119, "119 s"), (119.5, "2 min"), (3600, "60 min")),
+        *((7100, "119 min"), (7200, "2 h"), (7201, "2 h 1 min"), (86_400, "24 h")),
+    ],
+)
+def test_it_is_rounded_up(seconds: float, said: str) -> None:
+    assert span(seconds) == said

@@ -1,11 +1,12 @@
 """What the holder of a conversation has on the table: the fence, the history, the audit's head.
 
 Every write to a held conversation goes through `commit`, one at a time, so the journal in memory
-is the journal on disk. A desk that failed to write is thrown away and opened anew.
+is the journal on disk. A session that failed to write is thrown away and opened anew.
 """
 
 import asyncio
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
@@ -26,7 +27,8 @@ from zeroclaw.store import (
 from zeroclaw.turn import entries
 from zeroclaw.turn.entries import Entry
 from zeroclaw.turn.journal import History, extend, fold
-from zeroclaw.turn.leases import Leases
+from zeroclaw.turn.signals import Event
+from zeroclaw.value import Value
 
 MOST_KEPT = 64
 """Conversations whose history stays in memory while nobody writes."""
@@ -39,7 +41,67 @@ LOOK_S = 60.0
 """Between two looks at which have stayed too long."""
 
 
-class Desk:
+class Leases:
+    """Takes each conversation once, for as long as anybody holds its fence.
+
+    A fence that was lost, or that everybody has let go of, is taken anew.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Hold none yet."""
+        self._store = store
+        self._held: WeakValueDictionary[ConversationId, Fence] = WeakValueDictionary()
+        self._taking: WeakValueDictionary[ConversationId, asyncio.Lock] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        """How many conversations somebody holds now."""
+        return len(self._held)
+
+    async def fence_of(self, conversation: ConversationId) -> Fence:
+        """Return the fence, taking the conversation if this process doesn't hold it.
+
+        Everybody who asks meanwhile waits for the one who takes it: a second lease would make the
+        first worthless, and whoever holds the conversation by that one would think it lost.
+        """
+        held = self._held.get(conversation)
+        if held is not None:
+            return held
+        async with self._taking.setdefault(conversation, asyncio.Lock()):
+            held = self._held.get(conversation)
+            if held is None:
+                held = await self._store.lease(conversation)
+                self._held[conversation] = held
+        return held
+
+    def lost(self, conversation: ConversationId) -> None:
+        """Forget a fence that somebody newer has made worthless."""
+        self._held.pop(conversation, None)
+
+
+class Transition(Value):
+    """An event, and the commit that goes before it.
+
+    Attributes:
+        event: For the machine; None when there is something to write and nothing to decide.
+        point: What the commit makes durable; None for nothing to write.
+        journal: Entries of the journal.
+        audited: Entries of the audit.
+        writes: Everything else.
+        optional: A `Conflict` drops it, because somebody else was first and says so too.
+        otherwise: What happened instead when a `Conflict` takes the writes' ground; None: a
+            fault, unless it is optional.
+    """
+
+    event: Event | None = None
+    point: DurablePoint | None = None
+    journal: tuple[Entry, ...] = ()
+    audited: tuple[audit.Entry, ...] = ()
+    writes: tuple[Write, ...] = ()
+    optional: bool = False
+    otherwise: "Transition | None" = None
+
+
+class ConversationSession:
     """One conversation, held by one task.
 
     Attributes:
@@ -74,7 +136,7 @@ class Desk:
 
     @property
     def conversation(self) -> ConversationId:
-        """Whose desk this is."""
+        """Whose session this is."""
         return self._fence.conversation
 
     @property
@@ -128,22 +190,22 @@ class Desk:
                 self.history = extend(self.history, entry)
 
 
-class Desks:
-    """Desks that were left tidy, so that the next message needs no reading; the oldest go first."""
+class SessionCache:
+    """Sessions that were left tidy, so that the next message needs no reading; the oldest go first."""
 
     def __init__(self, store: Store, leases: Leases, clock: Clock) -> None:
         """Keep none yet."""
         self._store = store
         self._leases = leases
         self._clock = clock
-        self._kept: OrderedDict[ConversationId, tuple[Desk, float]] = OrderedDict()
+        self._kept: OrderedDict[ConversationId, tuple[ConversationSession, float]] = OrderedDict()
 
     def __len__(self) -> int:
         """How many are kept."""
         return len(self._kept)
 
-    async def take(self, conversation: ConversationId) -> Desk:
-        """Return the desk of a conversation, read anew unless it is still ours as we left it."""
+    async def take(self, conversation: ConversationId) -> ConversationSession:
+        """Return the session of a conversation, read anew unless it is still ours as we left it."""
         kept, _ = self._kept.pop(conversation, (None, 0.0))
         # Only the holder of the fence appends, so as long as it is the same nothing is missed; but
         # what was taken away by its age must not be sent to a model again.
@@ -153,11 +215,11 @@ class Desks:
             and await kept.is_whole()
         ):
             return kept
-        return await open_desk(self._store, self._leases, conversation)
+        return await open_session(self._store, self._leases, conversation)
 
-    def leave(self, desk: Desk) -> None:
-        """Keep a desk on which nothing is under way and nothing failed."""
-        self._kept[desk.conversation] = (desk, self._clock.monotonic())
+    def leave(self, session: ConversationSession) -> None:
+        """Keep a session on which nothing is under way and nothing failed."""
+        self._kept[session.conversation] = (session, self._clock.monotonic())
         self._clear()
 
     async def keep(self) -> None:
@@ -168,16 +230,18 @@ class Desks:
 
     def _clear(self) -> None:
         latest = self._clock.monotonic() - KEPT_S
-        size_bytes = sum(desk.journal_bytes for desk, _ in self._kept.values())
-        for conversation, (desk, left_at) in list(self._kept.items()):
+        size_bytes = sum(session.journal_bytes for session, _ in self._kept.values())
+        for conversation, (session, left_at) in list(self._kept.items()):
             is_much = len(self._kept) > MOST_KEPT or size_bytes > MOST_KEPT_BYTES
             if left_at > latest and not (is_much and len(self._kept) > 1):
                 return
             del self._kept[conversation]
-            size_bytes -= desk.journal_bytes
+            size_bytes -= session.journal_bytes
 
 
-async def open_desk(store: Store, leases: Leases, conversation: ConversationId) -> Desk:
+async def open_session(
+    store: Store, leases: Leases, conversation: ConversationId
+) -> ConversationSession:
     """Take a conversation and read what it has come to."""
     fence = await leases.fence_of(conversation)
     # Before the rest: where something is taken away in between, it is read anew the next time.
@@ -186,7 +250,7 @@ async def open_desk(store: Store, leases: Leases, conversation: ConversationId) 
     newest = await store.last(LogKind.AUDIT, conversation)
     head = audit.GENESIS if newest is None else audit.head_of(newest.body)
     longer = newest is not None and await _is_longer(store, conversation, first)
-    return Desk(
+    return ConversationSession(
         store,
         fence,
         history,

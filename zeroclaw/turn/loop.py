@@ -1,6 +1,6 @@
 """One turn while it runs: what happens is written down, decided, and performed.
 
-    tasks ──Happened──► queue ──► commit ──► machine.step ──► effects ──► tasks
+    tasks ──Transition──► queue ──► commit ──► machine.step ──► effects ──► tasks
 
 The loop here is the only writer of the conversation. It ends when the machine is done; then
 everything that still runs for the turn is stopped.
@@ -18,15 +18,13 @@ from zeroclaw.message import ToolCall
 from zeroclaw.store import Write
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, signals
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.controls import Controls
-from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.happened import Happened
+from zeroclaw.turn.executor import EffectExecutor
 from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.machine import step
-from zeroclaw.turn.performing import Performing
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
 from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
 from zeroclaw.value import Value
@@ -51,15 +49,15 @@ class Ended(Value):
     by: str = ""
 
 
-class Running:
+class TurnLoop:
     """Runs one turn; made for it, and thrown away with it."""
 
     def __init__(
         self,
-        rooms: Rooms,
-        desk: Desk,
+        services: TurnServices,
+        session: ConversationSession,
         opened: TurnOpened,
-        controls: Controls,
+        controls: ControlLane,
         *,
         address: Address,
         reply_to: str,
@@ -69,8 +67,8 @@ class Running:
         """Begin with nothing under way.
 
         Args:
-            rooms: What turns need.
-            desk: The conversation.
+            services: What turns need.
+            session: The conversation.
             opened: The turn.
             controls: Its control lane.
             address: Where it is answered.
@@ -78,16 +76,16 @@ class Running:
             draft: Shows its text.
             on_parked: Called whenever a step leaves the turn parked.
         """
-        self._rooms = rooms
-        self._desk = desk
+        self._services = services
+        self._session = session
         self._opened = opened
         self._controls = controls
         self._draft = draft
         self._on_parked = on_parked
-        self._queue: asyncio.Queue[Happened] = asyncio.Queue(MOST_WAITING)
-        self._tasks = Performing(
-            rooms,
-            desk,
+        self._queue: asyncio.Queue[Transition] = asyncio.Queue(MOST_WAITING)
+        self._tasks = EffectExecutor(
+            services,
+            session,
             opened,
             controls,
             address=address,
@@ -98,12 +96,12 @@ class Running:
         self._frames = 0
         self._shown = ""
         self._state: State | None = None
-        self._abort: Happened | None = None
+        self._abort: Transition | None = None
 
     @property
     def conversation(self) -> ConversationId:
         """Whose turn this is."""
-        return self._desk.conversation
+        return self._session.conversation
 
     @property
     def is_parked(self) -> bool:
@@ -133,13 +131,13 @@ class Running:
 
     async def abort(self, cause: AbortCause, by: str) -> None:
         """End the turn from outside."""
-        await self._queue.put(Happened(event=AbortRequested(cause=cause, by=by)))
+        await self._queue.put(Transition(event=AbortRequested(cause=cause, by=by)))
 
     async def drive(
         self,
         state: State,
         effects: tuple[Effect, ...],
-        bell: Bell,
+        news: asyncio.Event,
         *,
         first: Event | None = None,
     ) -> Ended:
@@ -148,17 +146,17 @@ class Running:
         Args:
             state: As it begins, or as it was found.
             effects: What is to be done there.
-            bell: Rings when the control lane has something new.
+            news: Set when the control lane has something new.
             first: Happens before anything is done, for a turn that is to go no further.
         """
         approvals: tuple[ApprovalId, ...] = ()
         was: State | None = None
         if first is not None:
             approvals, was = _pending(state), state
-            state, effects = await self._after(state, Happened(event=first))
+            state, effects = await self._after(state, Transition(event=first))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
-                self._controls.watch(bell, self._opened, self._call_of, self._queue.put)
+                self._controls.watch(news, self._opened, self._call_of, self._queue.put)
             )
             while True:
                 self._state = state
@@ -181,14 +179,14 @@ class Running:
             by=abort.event.by if abort and isinstance(abort.event, AbortRequested) else "",
         )
 
-    async def _after(self, state: State, happened: Happened) -> tuple[State, tuple[Effect, ...]]:
+    async def _after(self, state: State, happened: Transition) -> tuple[State, tuple[Effect, ...]]:
         """Write down what happened, then decide."""
         event = happened.event
         if isinstance(event, AbortRequested):
             self._abort = happened
         elif happened.point is not None:
             try:
-                await self._desk.commit(
+                await self._session.commit(
                     happened.point,
                     journal=happened.journal,
                     audited=happened.audited,
@@ -200,7 +198,7 @@ class Running:
                 if not happened.optional:
                     raise
                 return state, ()
-            self._rooms.outbox.announce_written(happened.writes)
+            self._services.outbox.announce_written(happened.writes)
         if event is None:
             return state, ()
         self._publish(state, event)
@@ -298,7 +296,7 @@ class Running:
         before = stages(was) if was is not None else ()
         for stage in stages(state):
             if stage not in before:
-                self._rooms.publish(
+                self._services.publish(
                     StageEntered(
                         turn=self._opened.turn, correlation=self._opened.correlation, stage=stage
                     )
@@ -308,7 +306,7 @@ class Running:
         turn, correlation, publish = (
             self._opened.turn,
             self._opened.correlation,
-            self._rooms.publish,
+            self._services.publish,
         )
         match event:
             case signals.TextArrived(text=text):

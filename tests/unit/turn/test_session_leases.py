@@ -8,7 +8,7 @@ from tests.fakes.memory_store import MemoryStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import Fenced
 from zeroclaw.store import Commit, DurablePoint, Fence
-from zeroclaw.turn.leases import Leases
+from zeroclaw.turn.session import Leases
 
 HERE = ConversationId("01C")
 

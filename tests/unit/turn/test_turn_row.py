@@ -13,11 +13,10 @@ from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnI
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
 from zeroclaw.store import Commit, DurablePoint, Row, RowKind
-from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.draft_refs import learn, read_turn, sending
 from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.journal import History
-from zeroclaw.turn.open_turns import TurnRow, turn_of, turn_put
+from zeroclaw.turn.session import ConversationSession
+from zeroclaw.turn.turn_row import TurnRow, learn, read_turn, sending, turn_of, turn_put
 
 CONVERSATION = ConversationId("c1")
 TURN = TurnId("t1")
@@ -40,11 +39,11 @@ class Held:
     """A conversation with a turn in it."""
 
     store: MemoryStore
-    desk: Desk
+    session: ConversationSession
 
     async def end(self) -> None:
         """End the turn, whose final begins with its first message."""
-        await self.desk.commit(
+        await self.session.commit(
             DurablePoint.FINISHED,
             writes=(
                 final_row(
@@ -75,15 +74,15 @@ class Held:
 async def held() -> Held:
     """Open a turn that has shown one message."""
     store = MemoryStore()
-    desk = Desk(store, await store.lease(CONVERSATION), History(), audit.GENESIS)
-    await desk.commit(DurablePoint.TURN_STARTED, writes=(turn_put(ROW, CONVERSATION),))
-    return Held(store=store, desk=desk)
+    session = ConversationSession(store, await store.lease(CONVERSATION), History(), audit.GENESIS)
+    await session.commit(DurablePoint.TURN_STARTED, writes=(turn_put(ROW, CONVERSATION),))
+    return Held(store=store, session=session)
 
 
 async def test_a_message_of_an_open_turn_joins_its_row() -> None:
     here = await held()
-    await learn(here.store, here.desk, TURN, SECOND)
-    await learn(here.store, here.desk, TURN, SECOND)
+    await learn(here.store, here.session, TURN, SECOND)
+    await learn(here.store, here.session, TURN, SECOND)
     row, _, state = await read_turn(here.store, TURN)
     assert (row.refs, state) == ((FIRST, SECOND), "open")
 
@@ -92,7 +91,7 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
     """The turn stays closed; a restart delivers the final onto that message too."""
     here = await held()
     await here.end()
-    await learn(here.store, here.desk, TURN, SECOND)
+    await learn(here.store, here.session, TURN, SECOND)
     row, _, state = await read_turn(here.store, TURN)
     assert (row.refs, state) == ((FIRST, SECOND), "closed")
     assert (await here.final()).refs == (FIRST, SECOND)
@@ -101,10 +100,10 @@ async def test_a_message_that_is_learned_after_the_end_joins_the_final() -> None
 async def test_a_send_that_begins_is_on_record_until_its_message_is_known() -> None:
     """Killed in between, a restart knows from where to look for it."""
     here = await held()
-    await sending(here.store, here.desk, TURN, "17")
+    await sending(here.store, here.session, TURN, "17")
     row, _, _ = await read_turn(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST,), "17")
-    await learn(here.store, here.desk, TURN, SECOND)
+    await learn(here.store, here.session, TURN, SECOND)
     row, _, _ = await read_turn(here.store, TURN)
     assert (row.refs, row.sending) == ((FIRST, SECOND), "")
 
@@ -113,14 +112,14 @@ async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() 
     """Until it is known what came of it: its message, or that there is none (P6)."""
     here = await held()
     await here.end()
-    await sending(here.store, here.desk, TURN, "17")
+    await sending(here.store, here.session, TURN, "17")
     final = await here.final()
     assert (final.uncertain, final.mark) == (True, "17")
-    await sending(here.store, here.desk, TURN, "")
+    await sending(here.store, here.session, TURN, "")
     final = await here.final()
     assert (final.uncertain, final.mark) == (False, "")
-    await sending(here.store, here.desk, TURN, "18")
-    await learn(here.store, here.desk, TURN, SECOND)
+    await sending(here.store, here.session, TURN, "18")
+    await learn(here.store, here.session, TURN, SECOND)
     final = await here.final()
     assert (final.refs, final.uncertain, final.mark) == ((FIRST, SECOND), False, "")
 
@@ -131,8 +130,8 @@ async def test_a_final_that_is_delivered_is_left_alone() -> None:
     stored = await here.store.get(RowKind.OUTBOX, FINAL)
     assert stored is not None
     delivered = rows.changed(stored, rows.read(stored), "delivered")
-    await here.desk.commit(DurablePoint.DELIVERED, writes=(delivered,))
-    await learn(here.store, here.desk, TURN, SECOND)
+    await here.session.commit(DurablePoint.DELIVERED, writes=(delivered,))
+    await learn(here.store, here.session, TURN, SECOND)
     assert (await here.final()).refs == (FIRST,)
 
 
@@ -148,7 +147,7 @@ async def test_a_write_that_came_between_is_read_first() -> None:
             here.store.touch(RowKind.TURN)
 
     here.store.before = touch
-    await learn(here.store, here.desk, TURN, SECOND)
+    await learn(here.store, here.session, TURN, SECOND)
     row, _, _ = await read_turn(here.store, TURN)
     assert row.refs == (FIRST, SECOND)
 
@@ -157,7 +156,7 @@ async def test_it_gives_up_when_somebody_keeps_writing() -> None:
     here = await held()
     here.store.before = lambda _: here.store.touch(RowKind.TURN)
     with pytest.raises(Conflict):
-        await learn(here.store, here.desk, TURN, SECOND)
+        await learn(here.store, here.session, TURN, SECOND)
 
 
 async def test_a_turn_without_a_row_is_a_fault() -> None:

@@ -4,6 +4,8 @@ The commit holds the journal's last entry, the item's state, the questions that 
 receipts of calls that the end cut short, and the outbox row that carries the text.
 """
 
+import asyncio
+
 from zeroclaw.delivery.handle import DraftHandle
 from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
@@ -14,38 +16,35 @@ from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.turn import batch, lateness
-from zeroclaw.turn.asks import Asks
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.calls import Calls
-from zeroclaw.turn.controls import Controls
-from zeroclaw.turn.desk import Desk
-from zeroclaw.turn.draft_refs import TRIES, read_turn
+from zeroclaw.turn import batch, message_text
+from zeroclaw.turn.approvals import ApprovalRequests
+from zeroclaw.turn.context import Failure, TurnServices
+from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import Entry, TurnFinished, TurnOpened
-from zeroclaw.turn.failure import Failure
 from zeroclaw.turn.inbox import State, item_put
-from zeroclaw.turn.open_turns import TurnRow, turn_put
+from zeroclaw.turn.loop import Ended
+from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import AUDITED
-from zeroclaw.turn.rooms import Rooms
-from zeroclaw.turn.running import Ended
+from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Done, DoneReason
-from zeroclaw.turn.verdicts import Verdicts
+from zeroclaw.turn.tool_calls import ToolCalls
+from zeroclaw.turn.turn_row import TRIES, TurnRow, read_turn, turn_put
 from zeroclaw.value import Value, replace
 
 _ITEM_STATES: dict[DoneReason, State] = {"model_stop": "answered", "user_abort": "stopped"}
 
 
-class Seat(Value):
+class TurnContext(Value):
     """One turn and what it is run with.
 
     Attributes:
         why: Why it fails, for operators, where that is not what its person reads.
     """
 
-    desk: Desk
+    session: ConversationSession
     opened: TurnOpened
     row: TurnRow
-    bell: Bell
+    news: asyncio.Event
     why: Localized | None = None
 
 
@@ -60,30 +59,30 @@ class _End(Value):
     told: tuple[Put, ...]
 
 
-class Finishing:
+class Finalizer:
     """Ends turns; one for the whole daemon."""
 
-    def __init__(self, rooms: Rooms) -> None:
+    def __init__(self, services: TurnServices) -> None:
         """Hold what turns need."""
-        self._rooms = rooms
+        self._services = services
 
     async def finish(
-        self, seat: Seat, controls: Controls, ended: Ended, draft: DraftHandle
+        self, seat: TurnContext, controls: ControlLane, ended: Ended, draft: DraftHandle
     ) -> None:
         """Record the end, and return when its text is delivered or refused."""
-        rooms, done = self._rooms, ended.done
-        desk, opened, row = seat.desk, seat.opened, seat.row
+        services, done = self._services, ended.done
+        session, opened, row = seat.session, seat.opened, seat.row
         fills, audited = await self._fills(seat, ended)
         noted, joined = controls.note_held()
         finished = TurnFinished(
             reason=done.reason,
             usage=done.usage,
-            at=rooms.clock.now(),
+            at=services.clock.now(),
             message=done.message,
             fills=fills,
             note=done.note,
         )
-        text, receipts = await self._text(desk, opened, done)
+        text, receipts = await self._text(session, opened, done)
         state = _ITEM_STATES.get(done.reason, "failed")
         told = self._told(seat, done) if state == "failed" else ()
         final = await self._end(
@@ -99,7 +98,7 @@ class Finishing:
             ),
         )
         left = await draft.close()
-        rooms.outbox.announce(
+        services.outbox.announce(
             final,
             refs=left,
             uncertain=draft.uncertain,
@@ -108,9 +107,9 @@ class Finishing:
             posted=draft.posted,
             inherited=draft.inherited,
         )
-        rooms.publish(
+        services.publish(
             TurnEnded(
-                conversation=desk.conversation,
+                conversation=session.conversation,
                 turn=opened.turn,
                 correlation=opened.correlation,
                 reason=done.reason,
@@ -118,25 +117,25 @@ class Finishing:
                 text=text,
             )
         )
-        rooms.log("turn_finished", turn=opened.turn, reason=done.reason)
-        await rooms.outbox.ended(final.key)
+        services.log("turn_finished", turn=opened.turn, reason=done.reason)
+        await services.outbox.ended(final.key)
 
-    async def _end(self, seat: Seat, ended: Ended, end: _End) -> Put:
+    async def _end(self, seat: TurnContext, ended: Ended, end: _End) -> Put:
         """Commit the end, and return the row of its final.
 
         An answer that came first is read, and its question left as it ended; so is a message of
         the draft that was recorded meanwhile.
         """
-        rooms, desk = self._rooms, seat.desk
-        asks = Asks(rooms, desk.conversation)
-        key = rooms.ids.ulid()
+        services, session = self._services, seat.session
+        asks = ApprovalRequests(services, session.conversation)
+        key = services.ids.ulid()
         tries_left = TRIES
         while True:
             stopped = await asks.stopped(ended.approvals, ended.by)
-            row, version, _ = await read_turn(rooms.store, seat.opened.turn)
+            row, version, _ = await read_turn(services.store, seat.opened.turn)
             final = final_row(
                 key=key,
-                conversation=desk.conversation,
+                conversation=session.conversation,
                 turn=row.turn,
                 address=row.address,
                 text=end.text,
@@ -147,10 +146,10 @@ class Finishing:
                 language=row.item.principal.language,
             )
             closed = replace(row, final=key)
-            put = turn_put(closed, desk.conversation, closed=True, expect=version)
+            put = turn_put(closed, session.conversation, closed=True, expect=version)
             tries_left -= 1
             try:
-                await desk.commit(
+                await session.commit(
                     DurablePoint.FINISHED,
                     journal=end.journal,
                     audited=end.audited,
@@ -160,13 +159,13 @@ class Finishing:
                 if not tries_left:
                     raise
                 continue
-            rooms.outbox.announce_written(stopped)
-            rooms.outbox.announce_written((*ended.writes, *end.told))
+            services.outbox.announce_written(stopped)
+            services.outbox.announce_written((*ended.writes, *end.told))
             return final
 
-    def _told(self, seat: Seat, done: Done) -> tuple[Put, ...]:
+    def _told(self, seat: TurnContext, done: Done) -> tuple[Put, ...]:
         """Return the notes to operators about a turn that failed, and what it may have done."""
-        rooms, whose, address = self._rooms, seat.opened.principal, seat.row.address
+        services, whose, address = self._services, seat.opened.principal, seat.row.address
         who, where = whose.label, address.channel
         says = catalogue.ANSWER_FAILED.about(
             who=who, where=where, why=seat.why or done.why or done.note
@@ -174,20 +173,20 @@ class Finishing:
         failure = Failure(
             id=seat.opened.turn, why=done.why or done.note, says=says, place=address.key()
         )
-        line = rooms.failed(failure)
+        line = services.failed(failure)
         # A crash loop ended it, and nobody else would be told what had started.
         started = [one.result.tool_name for one in done.fills if one.outcome == "unknown"]
         lost = [catalogue.MAY_HAVE_RUN.about(tool=one, who=who, where=where) for one in started]
-        readers = rooms.operators("") if lost else ()
-        notes = [note for one in lost for note in quiet_notes(one, readers, rooms.ids.ulid)]
+        readers = services.operators("") if lost else ()
+        notes = [note for one in lost for note in quiet_notes(one, readers, services.ids.ulid)]
         return (*line, *notes)
 
     async def _fills(
-        self, seat: Seat, ended: Ended
+        self, seat: TurnContext, ended: Ended
     ) -> tuple[tuple[batch.Fill, ...], tuple[audit.Entry, ...]]:
         """Sign and audit the results of calls that the end cut short."""
-        desk = seat.desk
-        calls = Calls(self._rooms, desk, seat.opened, address=seat.row.address)
+        session = seat.session
+        calls = ToolCalls(self._services, session, seat.opened, address=seat.row.address)
         fills: list[batch.Fill] = []
         audited: list[audit.Entry] = []
         for fill in ended.done.fills:
@@ -195,20 +194,20 @@ class Finishing:
                 fills.append(fill)
                 continue
             frozen = await calls.frozen(fill.action)
-            refusal = self._rooms.refusals.refuse(
+            refusal = self._services.refusals.refuse(
                 _call_of(fill),
                 fill.result.content,
-                conversation=desk.conversation,
+                conversation=session.conversation,
                 action=fill.action,
                 arguments=frozen.action.canonical_arguments,
                 outcome=fill.outcome,
-                at=self._rooms.clock.now(),
+                at=self._services.clock.now(),
             )
             fills.append(replace(fill, result=refusal.message, receipt=refusal.receipt))
             audited.append(
                 audit.Entry(
                     kind=AUDITED[fill.outcome],
-                    at=self._rooms.clock.now(),
+                    at=self._services.clock.now(),
                     action=fill.action,
                     tool=frozen.action.tool,
                     hash=frozen.hash,
@@ -219,13 +218,13 @@ class Finishing:
         return tuple(fills), tuple(audited)
 
     async def _text(
-        self, desk: Desk, opened: TurnOpened, done: Done
+        self, session: ConversationSession, opened: TurnOpened, done: Done
     ) -> tuple[str, tuple[CheckedReceipt, ...]]:
         """Return the whole final text for people, and its receipts.
 
         What a tool said is screened like the rest.
         """
-        text, verdicts = done.text, Verdicts(self._rooms, desk)
+        text, verdicts = done.text, ReceiptLookup(self._services, session)
         if opened.call is not None and text:
             await verdicts.refresh()
             text = receipt_screen.screen(text, verdicts.lookup)
@@ -237,7 +236,7 @@ class Finishing:
         unheard = f"_{catalogue.UNHEARD.to(language)}_" if opened.unheard else ""
         below = (
             "" if opened.kind == "unheard" else unheard,
-            lateness.for_people(opened.late_s, language),
+            message_text.late_for_people(opened.late_s, language),
         )
         return "\n\n".join(part for part in (whole, *below) if part), receipts
 

@@ -8,7 +8,7 @@ from tests.fakes.manual_clock import EPOCH
 from tests.fakes.memory_store import MemoryStore
 from zeroclaw.envelope import ConversationId
 from zeroclaw.store import Commit, DurablePoint, PutBlob
-from zeroclaw.turn.kept import KeptResults, id_of, kept_put
+from zeroclaw.turn.kept_results import KeptResults, id_of, kept_put
 
 OURS, THEIRS = ConversationId("01OURS"), ConversationId("01THEIRS")
 BLOB = PutBlob(digest=hashlib.sha256(b"all of it").hexdigest(), body=b"all of it")

@@ -101,7 +101,7 @@ class ModelRecord:
         self._log("model_failed", why=self.why, level="warning")
 
 
-class Asking:
+class ModelCall:
     """Asks the model on behalf of one turn."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What every turn works with: the daemon's rooms, handed in once."""
+"""What every turn works with: the daemon's services, handed in once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,17 +17,33 @@ from zeroclaw.gate.verdict import Refusals
 from zeroclaw.provider import Provider
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
+from zeroclaw.text.language import Localized
 from zeroclaw.tool import Tool
-from zeroclaw.turn.arrivals import Arrivals
-from zeroclaw.turn.asking import ModelRecord
-from zeroclaw.turn.failure import Failure
+from zeroclaw.turn.downloads import Downloads
+from zeroclaw.turn.model_call import ModelRecord
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
 from zeroclaw.turn.states import Limits
 from zeroclaw.value import Value
 
 
-class Rooms(Value):
+class Failure(Value):
+    """One failure; no words of anybody's.
+
+    Attributes:
+        id: The same each time that this one is told, which may be asked for twice.
+        why: What is equal where the cause is.
+        says: The line about it: who, where and why.
+        place: The chat whose person was told already.
+    """
+
+    id: str
+    why: str
+    says: Localized
+    place: str
+
+
+class TurnServices(Value):
     """Handed to every turn; nothing in it belongs to one conversation.
 
     Attributes:
@@ -54,7 +70,7 @@ class Rooms(Value):
     gate: Gate
     refusals: Refusals
     tools: Mapping[str, Tool]
-    arrivals: Arrivals
+    arrivals: Downloads
     live: Live
     outbox: Outbox
     redactor: Redactor

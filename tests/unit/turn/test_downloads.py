@@ -15,9 +15,8 @@ from zeroclaw.errors import ChannelRejected, ChannelUnavailable, RateLimited
 from zeroclaw.message import UserMessage
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.tools.attachments import File
-from zeroclaw.turn.arrivals import TRIES
-from zeroclaw.turn.attached import Attached, attached_of
-from zeroclaw.turn.attached_files import AttachedFiles
+from zeroclaw.turn.attachments import Attached, attached_of
+from zeroclaw.turn.downloads import TRIES, AttachedFiles
 from zeroclaw.value import replace
 
 HEAD = (

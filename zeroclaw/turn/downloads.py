@@ -19,19 +19,24 @@ from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
-from zeroclaw.envelope import Attachment
+from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.readers.formats import recognise
 from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store, find_all
 from zeroclaw.tools import counted
-from zeroclaw.turn.attached import Attached, attached_of, attached_put
-from zeroclaw.turn.attached_files import next_number
-from zeroclaw.turn.bell import Bell
-from zeroclaw.turn.desk import Desk
+from zeroclaw.tools.attachments import File
+from zeroclaw.turn.attachments import (
+    Attached,
+    attached_key,
+    attached_of,
+    attached_put,
+    is_unheard,
+    with_files,
+)
 from zeroclaw.turn.inbox import Ask, Item, Stop, item_of
-from zeroclaw.turn.listing import is_unheard, with_files
-from zeroclaw.turn.pieces import messages, origins, own_text, run_of, whole_text
+from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
+from zeroclaw.turn.session import ConversationSession
 from zeroclaw.value import Value, replace
 
 TRIES = 5
@@ -71,7 +76,7 @@ NO_ROOM = Missed(
 )
 
 
-class Arrivals:
+class Downloads:
     """Has files at hand; one for the whole daemon."""
 
     def __init__(
@@ -105,7 +110,11 @@ class Arrivals:
         self._log = log
 
     async def fetch(
-        self, desk: Desk, items: tuple[Item, ...], bell: Bell, is_wanted: Callable[[], bool]
+        self,
+        session: ConversationSession,
+        items: tuple[Item, ...],
+        news: asyncio.Event,
+        is_wanted: Callable[[], bool],
     ) -> None:
         """Put on record what becomes of every file of these items.
 
@@ -113,10 +122,10 @@ class Arrivals:
         nothing of this is wanted any more: then no turn of these items may begin.
 
         Args:
-            desk: Of their conversation.
+            session: Of their conversation.
             items: The oldest first.
-            bell: Rings when there is something new; a stop ends the fetching.
-            is_wanted: Whether a turn is still to begin; the bell rings when that changes.
+            news: Set when there is something new; a stop ends the fetching.
+            is_wanted: Whether a turn is still to begin; it is set when that changes.
         """
         of_messages: dict[str, int] = {}
         for item in items:
@@ -128,10 +137,10 @@ class Arrivals:
             for place, attachment in enumerate(item.content.attachments):
                 if place in known:
                     continue
-                got = await self._unless_over(item, attachment, left_bytes, bell, is_wanted)
+                got = await self._unless_over(item, attachment, left_bytes, news, is_wanted)
                 if got is None:
                     return
-                kept = await self._keep(desk, item, place, attachment, got)
+                kept = await self._keep(session, item, place, attachment, got)
                 if kept is None:
                     return
                 left_bytes -= kept.size_bytes
@@ -176,7 +185,12 @@ class Arrivals:
         return tuple([attached_of(row) async for row in rows])
 
     async def _keep(
-        self, desk: Desk, item: Item, place: int, attachment: Attachment, got: bytes | Missed
+        self,
+        session: ConversationSession,
+        item: Item,
+        place: int,
+        attachment: Attachment,
+        got: bytes | Missed,
     ) -> Attached | None:
         """Commit what became of a file, while its message waits; None when it does no more."""
         made = Attached(
@@ -193,11 +207,11 @@ class Arrivals:
         )
         blob = () if isinstance(got, Missed) else (PutBlob(digest=made.digest, body=got),)
         while (row := await self._waiting(item)) is not None:
-            made = replace(made, number=await next_number(self._store, desk.conversation))
-            put = attached_put(desk.conversation, made)
+            made = replace(made, number=await next_number(self._store, session.conversation))
+            put = attached_put(session.conversation, made)
             waits = Expect(kind=row.kind, key=row.key, version=row.version)
             try:
-                await desk.commit(DurablePoint.FETCHED, writes=(waits, *blob, put))
+                await session.commit(DurablePoint.FETCHED, writes=(waits, *blob, put))
             except Conflict:
                 continue  # its message was edited or withdrawn just now
             self._log_end(item.address.channel, made)
@@ -222,7 +236,7 @@ class Arrivals:
         item: Item,
         attachment: Attachment,
         left_bytes: int,
-        bell: Bell,
+        news: asyncio.Event,
         is_wanted: Callable[[], bool],
     ) -> bytes | Missed | None:
         """Fetch a file, unless its turn is stopped before it begins, or is not to begin: None."""
@@ -234,7 +248,7 @@ class Arrivals:
 
         async def end() -> None:
             nonlocal got
-            got = await self._end(item, bell, is_wanted)
+            got = await self._end(item, news, is_wanted)
 
         async with asyncio.TaskGroup() as group:
             ending = group.create_task(end(), name=f"end of {item.id}")
@@ -242,18 +256,20 @@ class Arrivals:
             ending.add_done_callback(lambda _: fetching.cancel())
             fetching.add_done_callback(lambda _: ending.cancel())
         # What rang meanwhile is for the mailbox to look at.
-        bell.ring()
+        news.set()
         return got
 
-    async def _end(self, item: Item, bell: Bell, is_wanted: Callable[[], bool]) -> Missed | None:
+    async def _end(
+        self, item: Item, news: asyncio.Event, is_wanted: Callable[[], bool]
+    ) -> Missed | None:
         """Wait until somebody who may has ended what this item begins, or it is not to begin."""
         while True:
-            bell.silence()
+            news.clear()
             if not is_wanted() or await self._waiting(item) is None:
                 return None
             if await self._is_stopped(item):
                 return STOPPED
-            await bell.wait()
+            await news.wait()
 
     async def _is_stopped(self, item: Item) -> bool:
         rows = find_all(self._store, RowKind.INBOX, conversation=item.conversation, state="control")
@@ -321,3 +337,42 @@ def _ends(control: Item, item: Item) -> bool:
 
 def _digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
+
+
+async def next_number(store: Store, conversation: ConversationId) -> int:
+    """Return the number of a conversation's next file; only its holder may use it."""
+    rows = await store.find(
+        RowKind.ATTACHMENT, conversation=conversation, newest_first=True, limit=1
+    )
+    return attached_of(rows[0]).number + 1 if rows else 1
+
+
+class AttachedFiles:
+    """Reads files of conversations; what an `AttachmentsStore` promises."""
+
+    def __init__(self, store: Store) -> None:
+        """Read them there."""
+        self._store = store
+
+    async def find(self, conversation: ConversationId, number: int) -> File | None:
+        """Return a file, None when this conversation has none of that number.
+
+        One whose message was withdrawn before it was answered is none.
+        """
+        found = await self._find(conversation, number)
+        if found is None:
+            return None
+        name = found.attachment.name
+        return File(name=name, size_bytes=found.size_bytes, failed=found.failed)
+
+    async def content(self, conversation: ConversationId, number: int) -> bytes | None:
+        """Return a file's bytes, None when they did not come or are no longer kept."""
+        found = await self._find(conversation, number)
+        return None if found is None or found.failed else await self._store.blob(found.digest)
+
+    async def _find(self, conversation: ConversationId, number: int) -> Attached | None:
+        row = await self._store.get(RowKind.ATTACHMENT, attached_key(conversation, number))
+        if row is None:
+            return None
+        item = await self._store.get(RowKind.INBOX, row.place)
+        return None if item is not None and item.state == "superseded" else attached_of(row)

@@ -14,11 +14,15 @@ iOS where a line or a sentence ends; and each trims the pieces, as the server do
 sources, read 2026-11). Older ones cut where the message is full.
 """
 
+import math
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from zeroclaw.gate.taint import Source, named
+from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.inbox import Ask, Item, Piece
 from zeroclaw.value import replace
 
@@ -107,3 +111,43 @@ def _first_sentence(text: str) -> str:
 
 def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+LATE_S = 600.0
+"""After so many seconds a person may have thought of something else, and is told how long it was."""
+
+
+def late_s(item: Item, now: datetime) -> float:
+    """Return for how long a message has waited for its turn, 0 for a wait that nobody asks about."""
+    waited_s = (now - (item.sent_at or item.admitted_at)).total_seconds()
+    return waited_s if waited_s > LATE_S else 0.0
+
+
+def late_for_the_model(item: Item, waited_s: float) -> str:
+    """Return what the model reads before the words of a message that has waited."""
+    if not waited_s:
+        return ""
+    at = f"{item.sent_at or item.admitted_at:%Y-%m-%d %H:%M} UTC"
+    return f"[written {at}, {span(waited_s)} before you read it]\n"
+
+
+def late_for_people(waited_s: float, language: Language) -> str:
+    """Return what stands below an answer that comes late, empty for one that does not."""
+    if not waited_s:
+        return ""
+    return catalogue.ANSWERED_LATE.to(language, wait=span(waited_s))
+
+
+_MINUTE_S = 60
+
+
+def span(seconds: float) -> str:
+    """Return it rounded up, at least a second: `40 s`, `3 min`, `5 h 10 min`."""
+    whole = max(math.ceil(seconds), 1)
+    if whole < 2 * _MINUTE_S:
+        return f"{whole} s"
+    minutes = math.ceil(whole / _MINUTE_S)
+    if minutes < 2 * _MINUTE_S:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, _MINUTE_S)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"

@@ -19,17 +19,16 @@ from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
-from zeroclaw.turn import batch, entries, files_out
-from zeroclaw.turn.asking import Asking
-from zeroclaw.turn.asks import Asks, unreachable
-from zeroclaw.turn.calls import Calls
-from zeroclaw.turn.controls import Controls
-from zeroclaw.turn.desk import Desk
+from zeroclaw.turn import batch, entries, outgoing_files
+from zeroclaw.turn.approvals import ApprovalRequests, unreachable
+from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.happened import Happened
-from zeroclaw.turn.kept import kept_put
+from zeroclaw.turn.kept_results import kept_put
+from zeroclaw.turn.model_call import ModelCall
+from zeroclaw.turn.receipts import ReceiptLookup
 from zeroclaw.turn.results import AUDITED, Settled
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.session import ConversationSession, Transition
 from zeroclaw.turn.signals import (
     BatchAppended,
     BatchGated,
@@ -39,70 +38,70 @@ from zeroclaw.turn.signals import (
     RequestEvent,
     ResponseReceived,
 )
-from zeroclaw.turn.verdicts import Verdicts
+from zeroclaw.turn.tool_calls import ToolCalls
 from zeroclaw.value import replace
 
 EXPIRE_AGAIN_S = 1.0
 
-Tell = Callable[[Happened], Awaitable[None]]
+Tell = Callable[[Transition], Awaitable[None]]
 
 
-class Performing:
+class EffectExecutor:
     """The tasks of one turn."""
 
     def __init__(
         self,
-        rooms: Rooms,
-        desk: Desk,
+        services: TurnServices,
+        session: ConversationSession,
         opened: TurnOpened,
-        controls: Controls,
+        controls: ControlLane,
         *,
         address: Address,
         reply_to: str,
         tell: Tell,
     ) -> None:
         """Work for one turn that answers `reply_to` at `address` and is told by `tell`."""
-        self._rooms = rooms
-        self._desk = desk
+        self._services = services
+        self._session = session
         self._opened = opened
         self._controls = controls
         self._address = address
         self._reply_to = reply_to
         self._tell = tell
         self._language: Language = opened.principal.language
-        self._asks = Asks(rooms, desk.conversation)
-        self._verdicts = Verdicts(rooms, desk)
-        self.calls = Calls(rooms, desk, opened, address=address)
+        self._asks = ApprovalRequests(services, session.conversation)
+        self._verdicts = ReceiptLookup(services, session)
+        self.calls = ToolCalls(services, session, opened, address=address)
 
     # --- the model -----------------------------------------------------------------------------
 
     async def ask(self, number: int) -> None:
         """Compose a request from the history, and stream its answer."""
         await self._verdicts.refresh()
-        rooms = self._rooms
-        asking = Asking(
-            rooms.provider,
-            rooms.redactor,
+        services = self._services
+        asking = ModelCall(
+            services.provider,
+            services.redactor,
             self._verdicts.lookup,
             self._answered,
-            rooms.model_record,
+            services.model_record,
             language=self._language,
             is_operator="operator" in self._opened.principal.roles,
         )
-        async with rooms.model_slots:
+        async with services.model_slots:
             await asking.ask(number, self._request())
 
     def _request(self) -> ModelRequest:
-        rooms, history = self._rooms, self._desk.history
-        tools = rooms.tools.values() if rooms.provider.facts.calls_tools else ()
+        services, history = self._services, self._session.history
+        tools = services.tools.values() if services.provider.facts.calls_tools else ()
         prompt = system_prompt(
             person=self._opened.principal.display,
             channel=self._address.channel,
-            today=rooms.clock.now().date(),
+            today=services.clock.now().date(),
             tools=[tool.spec.name for tool in tools],
             group=not self._address.direct,
         )
-        if added := rooms.prompt():
+        if added := services.prompt():
             prompt = f"{prompt}\n\n{added}"
         return ModelRequest(
             messages=prepare_request_messages(
@@ -116,7 +115,7 @@ class Performing:
                 )
                 for tool in tools
             ),
-            max_output_tokens=rooms.max_output_tokens,
+            max_output_tokens=services.max_output_tokens,
             correlation=self._opened.correlation,
         )
 
@@ -129,31 +128,31 @@ class Performing:
             received = entries.AssistantReceived(
                 message=event.message,
                 usage=event.usage,
-                at=self._rooms.clock.now(),
+                at=self._services.clock.now(),
                 shown=event.shown,
             )
             point = DurablePoint.ASSISTANT_RECEIVED
-            await self._tell(Happened(event=event, point=point, journal=(received,)))
+            await self._tell(Transition(event=event, point=point, journal=(received,)))
         else:
-            await self._tell(Happened(event=event))
+            await self._tell(Transition(event=event))
 
     async def cannot_compact(self) -> None:
         """Say that older messages can't be summarised."""
         text = catalogue.NO_SUMMARY.to(self._language)
-        await self._tell(Happened(event=CompactionFailed(text=text)))
+        await self._tell(Transition(event=CompactionFailed(text=text)))
 
     # --- the gate ------------------------------------------------------------------------------
 
     async def gate_batch(self, calls: tuple[ToolCall, ...]) -> None:
         """Gate a batch; its verdicts, rows and questions are one commit."""
         setting = await self.calls.setting()
-        gated = await self._rooms.gate.gate_batch(calls, setting)
+        gated = await self._services.gate.gate_batch(calls, setting)
         audited = list(gated.audited)
         writes: list[Write] = [*gated.writes]
         asked = [one for one in gated.verdicts if isinstance(one, gate.Asked)]
         verdicts = gated.verdicts
         if asked:
-            chats = self._rooms.approvers(self._opened.principal, self._address)
+            chats = self._services.approvers(self._opened.principal, self._address)
             if chats:
                 here = Reader(address=self._address, language=self._language)
                 writes += await self._asks.put(tuple(asked), chats, here)
@@ -162,10 +161,10 @@ class Performing:
                 audited += denials
         spoken = tuple(_verdict(one) for one in verdicts)
         await self._tell(
-            Happened(
+            Transition(
                 event=BatchGated(verdicts=spoken),
                 point=DurablePoint.GATED,
-                journal=(entries.Gated(verdicts=spoken, at=self._rooms.clock.now()),),
+                journal=(entries.Gated(verdicts=spoken, at=self._services.clock.now()),),
                 audited=tuple(audited),
                 writes=tuple(writes),
             )
@@ -178,7 +177,7 @@ class Performing:
         audited: list[audit.Entry] = []
         for call, verdict in zip(calls, verdicts, strict=True):
             if isinstance(verdict, gate.Asked):
-                denied, entry = unreachable(self._rooms, verdict, call)
+                denied, entry = unreachable(self._services, verdict, call)
                 changed.append(denied)
                 audited.append(entry)
             else:
@@ -190,19 +189,19 @@ class Performing:
         found = await self._asks.read(approval)
         if found is None:
             return
-        now = self._rooms.clock.now()
-        await self._rooms.clock.sleep((found[0].deadline_at - now).total_seconds())
+        now = self._services.clock.now()
+        await self._services.clock.sleep((found[0].deadline_at - now).total_seconds())
         # Its row may have changed just then, because a card became known: then it is ended anew.
         while (ended := await self._asks.expired(approval, call)) is not None:
             await self._tell(ended)
-            await self._rooms.clock.sleep(EXPIRE_AGAIN_S)
+            await self._services.clock.sleep(EXPIRE_AGAIN_S)
 
     # --- the calls -----------------------------------------------------------------------------
 
     async def check(self, action: ActionId, call: ToolCall, approval: ApprovalId | None) -> None:
         """Check a call for the last time; that it starts is on record before it does."""
         checked = await self.calls.check(action, call, approval)
-        now = self._rooms.clock.now()
+        now = self._services.clock.now()
         if isinstance(checked.verdict, Stopped):
             why, by = checked.verdict.reason, checked.verdict.by
             reason = f"`{call.name}` did not run: {why}"
@@ -211,7 +210,7 @@ class Performing:
             await self._tell(ended)
             return
         await self._tell(
-            Happened(
+            Transition(
                 event=CallCleared(action=action),
                 point=DurablePoint.CALL_STARTED,
                 journal=(entries.CallStarted(action=action, at=now),),
@@ -233,7 +232,7 @@ class Performing:
         says = catalogue.MAY_HAVE_RUN.about(
             tool=call.name, who=whose.label, where=self._address.channel
         )
-        notes = quiet_notes(says, self._rooms.operators(""), self._rooms.ids.ulid)
+        notes = quiet_notes(says, self._services.operators(""), self._services.ids.ulid)
         await self._tell(replace(happened, writes=notes))
 
     async def refusal(
@@ -245,14 +244,14 @@ class Performing:
         *,
         by: str,
         for_people: str,
-    ) -> Happened:
+    ) -> Transition:
         """Return the end of a gated call that has no result of its own."""
         frozen = await self.calls.frozen(action)
-        now = self._rooms.clock.now()
-        refusal = self._rooms.refusals.refuse(
+        now = self._services.clock.now()
+        refusal = self._services.refusals.refuse(
             call,
             text,
-            conversation=self._desk.conversation,
+            conversation=self._session.conversation,
             action=action,
             arguments=frozen.action.canonical_arguments,
             outcome=outcome,
@@ -275,7 +274,7 @@ class Performing:
             ),
         )
 
-    def _call_ended(self, action: ActionId, settled: Settled) -> Happened:
+    def _call_ended(self, action: ActionId, settled: Settled) -> Transition:
         """Return the end of a call, with everything that is recorded of it."""
         finished = entries.CallFinished(
             action=action,
@@ -287,20 +286,20 @@ class Performing:
         )
         kept: tuple[Write, ...] = ()
         if settled.blob is not None:
-            here, turn = self._desk.conversation, self._opened.turn
+            here, turn = self._session.conversation, self._opened.turn
             trusted = not settled.untrusted
             row = kept_put(here, settled.blob, finished.at, turn, trusted=trusted)
             kept = (settled.blob, row)
-        sent = files_out.writes(
+        sent = outgoing_files.writes(
             settled.files,
-            conversation=self._desk.conversation,
+            conversation=self._session.conversation,
             turn=self._opened.turn,
             address=self._address,
             reply_to=self._reply_to,
             language=self._language,
-            new_key=self._rooms.ids.ulid,
+            new_key=self._services.ids.ulid,
         )
-        return Happened(
+        return Transition(
             event=CallEnded(action=action, result=settled.result, outcome=settled.outcome),
             point=DurablePoint.CALL_FINISHED,
             journal=(finished,),
@@ -319,10 +318,10 @@ class Performing:
         words, joined = (
             await self._controls.steering(self._opened.principal) if steered else ((), ())
         )
-        appended = Happened(
+        appended = Transition(
             event=BatchAppended(),
             point=DurablePoint.STEERED if edits else DurablePoint.BATCH_APPENDED,
-            journal=(entries.BatchAppended(at=self._rooms.clock.now()), *edits),
+            journal=(entries.BatchAppended(at=self._services.clock.now()), *edits),
             writes=edited,
         )
         if words:

@@ -23,11 +23,11 @@ from zeroclaw.store import Commit, DurablePoint, RowKind, Write, find_all
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
-from zeroclaw.turn.desk import Desk
+from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import TurnOpened
-from zeroclaw.turn.files_out import judged
+from zeroclaw.turn.outgoing_files import judged
 from zeroclaw.turn.results import Settled, TimedOut
-from zeroclaw.turn.rooms import Rooms
+from zeroclaw.turn.session import ConversationSession
 from zeroclaw.value import Value, replace
 
 REDACTED_CHARS = 2_000
@@ -66,22 +66,29 @@ class Checked(Value):
     writes: tuple[Write, ...] = ()
 
 
-class Calls:
+class ToolCalls:
     """Checks and runs the calls of one turn."""
 
-    def __init__(self, rooms: Rooms, desk: Desk, opened: TurnOpened, *, address: Address) -> None:
+    def __init__(
+        self,
+        services: TurnServices,
+        session: ConversationSession,
+        opened: TurnOpened,
+        *,
+        address: Address,
+    ) -> None:
         """Work for one turn, which answers at `address`."""
-        self._rooms = rooms
-        self._desk = desk
+        self._services = services
+        self._session = session
         self._opened = opened
         self._address = address
         self._cleared: dict[ActionId, tuple[Frozen, Cleared]] = {}
 
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
-        conversation = self._desk.conversation
-        rows = find_all(self._rooms.store, RowKind.GRANT, conversation=conversation)
-        workspace = await self._rooms.workspace(conversation)
+        conversation = self._session.conversation
+        rows = find_all(self._services.store, RowKind.GRANT, conversation=conversation)
+        workspace = await self._services.workspace(conversation)
         taint = await self._taint(workspace)
         return Setting(
             context=ToolContext(
@@ -89,23 +96,23 @@ class Calls:
                 principal=self._opened.principal,
                 address=self._address,
                 workspace=workspace,
-                clock=self._rooms.clock,
+                clock=self._services.clock,
                 spawned=lambda spawned: self._spawned(action, spawned),
-                max_file_bytes=self._rooms.max_file_bytes(self._address),
+                max_file_bytes=self._services.max_file_bytes(self._address),
                 untrusted=bool(taint.sources),
             ),
             turn=self._opened.turn,
             direct=self._address.direct,
             grants=tuple([grants.decode(row.body) async for row in rows]),
-            known=self._rooms.known(self._opened.principal),
-            out=self._rooms.revoked(self._opened.principal),
+            known=self._services.known(self._opened.principal),
+            out=self._services.revoked(self._opened.principal),
             taint=taint,
         )
 
     async def _taint(self, workspace: Path) -> Taint:
         """Return where the text came from that the model has read, or is about to."""
-        history = self._desk.history
-        changed = await self._rooms.store.find(
+        history = self._session.history
+        changed = await self._services.store.find(
             RowKind.WORKSPACE, place=await _place_of(workspace), limit=1
         )
         return Taint(
@@ -117,7 +124,7 @@ class Calls:
 
     async def frozen(self, action: ActionId) -> Frozen:
         """Read a gated call back from its row."""
-        row = await self._rooms.store.get(RowKind.ACTION, action)
+        row = await self._services.store.get(RowKind.ACTION, action)
         if row is None:
             message = f"the action `{action}` has no row"
             raise LookupError(message)
@@ -135,7 +142,7 @@ class Calls:
         """
         frozen = await self.frozen(action)
         setting = await self.setting(action)
-        verdict = await self._rooms.gate.recheck(
+        verdict = await self._services.gate.recheck(
             frozen, setting, await self._approval(approval), written=written.arguments
         )
         if not isinstance(verdict, Cleared):
@@ -146,9 +153,9 @@ class Calls:
             return Checked(frozen=frozen, verdict=verdict)
         # Before it does anything: a kill in the middle leaves files that are known for what they are.
         changed = WORKSPACES.put(
-            self._desk.conversation,
+            self._session.conversation,
             None,
-            conversation=self._desk.conversation,
+            conversation=self._session.conversation,
             place=await _place_of(setting.context.workspace),
         )
         return Checked(frozen=frozen, verdict=verdict, writes=(changed,))
@@ -168,12 +175,16 @@ class Calls:
                         judged,
                         returned,
                         most_bytes=context.max_file_bytes,
-                        redactor=self._rooms.redactor,
+                        redactor=self._services.redactor,
                     )
-                    returned = await self._rooms.results.share.run(self._desk.conversation, files)
+                    returned = await self._services.results.share.run(
+                        self._session.conversation, files
+                    )
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
-        settled = await self._rooms.results.of_run(frozen.action, returned, self._rooms.clock.now())
+        settled = await self._services.results.of_run(
+            frozen.action, returned, self._services.clock.now()
+        )
         del self._cleared[action]
         if isinstance(returned, TimedOut):
             return settled  # its words are all ours
@@ -187,7 +198,7 @@ class Calls:
         for language in LANGUAGES:
             line = call_now(partial(line_of, tool, frozen.action.arguments, language))
             name = tool.spec.name if isinstance(line, Raised) else line[:REDACTED_CHARS]
-            lines[language] = self._rooms.redactor.redact(name)
+            lines[language] = self._services.redactor.redact(name)
         marked = isinstance(returned, ToolOutput) and returned.untrusted
         return of_result(facts_of(tool.spec), taint, lines, marked=marked)
 
@@ -206,17 +217,19 @@ class Calls:
         return frozenset(found)
 
     def _tools(self) -> Mapping[str, Tool]:
-        return self._rooms.tools
+        return self._services.tools
 
     async def _approval(self, approval: ApprovalId | None) -> Approval | None:
-        row = None if approval is None else await self._rooms.store.get(RowKind.APPROVAL, approval)
+        row = (
+            None if approval is None else await self._services.store.get(RowKind.APPROVAL, approval)
+        )
         return None if row is None else approvals.decode(row.body)
 
     async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
         """Record a process group before it does anything, so that a restart can end it."""
         key = action or self._opened.turn
         write = PROCESSES.delete(key) if spawned is None else PROCESSES.put(key, spawned)
-        await self._rooms.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(write,)))
+        await self._services.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(write,)))
 
 
 async def _place_of(workspace: Path) -> str:

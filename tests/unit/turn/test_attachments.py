@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.envelope import Attachment, ItemId
-from zeroclaw.turn.attached import Attached
-from zeroclaw.turn.listing import NAME_CHARS, WHY_CHARS, in_words, with_files
+from zeroclaw.turn.attachments import NAME_CHARS, WHY_CHARS, Attached, in_words, with_files
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,0 +1,118 @@
+"""Which sessions stay in memory while nobody writes, and for how long."""
+
+import asyncio
+
+from tests.fakes.manual_clock import ManualClock
+from tests.fakes.memory_store import MemoryStore
+from tests.unit.turn.parts import AT
+from zeroclaw.envelope import ConversationId
+from zeroclaw.store import DurablePoint
+from zeroclaw.turn.entries import Noted
+from zeroclaw.turn.session import (
+    KEPT_S,
+    LOOK_S,
+    MOST_KEPT,
+    MOST_KEPT_BYTES,
+    ConversationSession,
+    Leases,
+    SessionCache,
+    open_session,
+)
+from zeroclaw.value import replace
+
+HERE = ConversationId("here")
+NOTE = Noted(text="x", why="edited", at=AT)
+
+
+async def test_a_desk_that_was_left_tidy_is_taken_up_as_it_was() -> None:
+    """While somebody works at it nobody else gets it, and it is never older than the disk (P2)."""
+    store = MemoryStore()
+    leases = Leases(store)
+    sessions = SessionCache(store, leases, ManualClock())
+    session = await sessions.take(HERE)
+    await session.commit(DurablePoint.HOUSEKEEPING, journal=(NOTE,))
+    assert await sessions.take(HERE) is not session
+    sessions.leave(session)
+    assert await sessions.take(HERE) is session
+
+
+async def test_a_desk_that_somebody_else_took_meanwhile_is_read_anew() -> None:
+    """What they wrote is on it (P2)."""
+    store = MemoryStore()
+    leases = Leases(store)
+    sessions = SessionCache(store, leases, ManualClock())
+    sessions.leave(await sessions.take(HERE))
+    other = await open_session(store, Leases(store), HERE)
+    await other.commit(DurablePoint.HOUSEKEEPING, journal=(NOTE,))
+    leases.lost(HERE)
+    assert (await sessions.take(HERE)).history == other.history
+
+
+async def test_few_desks_are_kept() -> None:
+    """The one that was left longest ago goes first."""
+    store = MemoryStore()
+    sessions = SessionCache(store, Leases(store), ManualClock())
+    names = [ConversationId(f"c{number}") for number in range(MOST_KEPT + 1)]
+    left = [await sessions.take(name) for name in names]
+    for session in left:
+        sessions.leave(session)
+    assert await sessions.take(names[0]) is not left[0]
+    assert await sessions.take(names[1]) is left[1]
+
+
+async def with_a_note_of(
+    sessions: SessionCache, conversation: str, size: int
+) -> ConversationSession:
+    """Take a session, write so many bytes and a few more into its journal, and leave it."""
+    session = await sessions.take(ConversationId(conversation))
+    note = replace(NOTE, text="x" * size)
+    await session.commit(DurablePoint.HOUSEKEEPING, journal=(note,))
+    sessions.leave(session)
+    return session
+
+
+async def test_long_conversations_leave_room_for_fewer() -> None:
+    """What is kept is bounded by its size; those that were left longest ago go first."""
+    store = MemoryStore()
+    sessions = SessionCache(store, Leases(store), ManualClock())
+    third = MOST_KEPT_BYTES // 3
+    left = [await with_a_note_of(sessions, f"c{number}", third) for number in range(4)]
+    assert len(sessions) == 2
+    assert await sessions.take(left[3].conversation) is left[3]
+    assert await sessions.take(left[1].conversation) is not left[1]
+
+
+async def test_the_size_of_a_conversation_that_was_read_counts_like_one_that_was_written() -> None:
+    store = MemoryStore()
+    sessions = SessionCache(store, Leases(store), ManualClock())
+    written = await with_a_note_of(sessions, "here", 1000)
+    assert (await open_session(store, Leases(store), HERE)).journal_bytes == written.journal_bytes
+
+
+async def test_the_newest_conversation_stays_whatever_its_length() -> None:
+    """Else each message of a long one would wait until all of it was read anew."""
+    store = MemoryStore()
+    sessions = SessionCache(store, Leases(store), ManualClock())
+    await with_a_note_of(sessions, "short", 1)
+    long = await with_a_note_of(sessions, "here", 2 * MOST_KEPT_BYTES)
+    assert len(sessions) == 1
+    assert await sessions.take(HERE) is long
+
+
+async def test_a_quiet_conversation_is_let_go_of() -> None:
+    """After a crowd memory comes back by itself, though nobody writes any more."""
+    store, clock = MemoryStore(), ManualClock()
+    sessions = SessionCache(store, Leases(store), clock)
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(sessions.keep())
+        sessions.leave(await sessions.take(ConversationId("old")))
+        await clock.advance(KEPT_S - LOOK_S)
+        young = await sessions.take(HERE)
+        sessions.leave(young)
+        await clock.advance(2 * LOOK_S)
+        assert len(sessions) == 1
+        assert await sessions.take(HERE) is young
+        sessions.leave(young)
+        await clock.advance(KEPT_S + LOOK_S)
+        assert len(sessions) == 0
+        keeping.cancel()

@@ -1,0 +1,180 @@
+"""The row of a turn: where it answers, and the messages of its draft so far."""
+
+from collections.abc import Callable
+
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text
+from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
+from zeroclaw.errors import Conflict
+from zeroclaw.store import Commit, DurablePoint, Put, Row, RowKind, Rows, Store, Write, find_all
+from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
+from zeroclaw.turn.inbox import Item
+from zeroclaw.turn.session import ConversationSession
+from zeroclaw.value import Value, replace
+
+
+class TurnRow(Value):
+    """What a restart needs beside the journal.
+
+    Attributes:
+        item: What the turn answers.
+        refs: The draft's messages, as far as they are known.
+        sending: From where to look for one more, whose send was begun; empty for none.
+        final: The key of the outbox row that carries the answer, empty before the end.
+    """
+
+    turn: TurnId
+    item: Item
+    refs: tuple[MessageRef, ...] = ()
+    sending: str = ""
+    final: str = ""
+
+    @property
+    def address(self) -> Address:
+        """Where the turn answers."""
+        return self.item.address
+
+    @property
+    def reply_to(self) -> str:
+        """The message that the answer shows itself as a reply to; in private that is clear."""
+        return "" if self.address.direct else self.item.message
+
+    def with_ref(self, ref: MessageRef) -> "TurnRow":
+        """Return the row with one more message of the draft, which was being sent."""
+        refs = self.refs if ref in self.refs else (*self.refs, ref)
+        return replace(self, refs=refs, sending="")
+
+
+TURNS = Table(
+    kind=RowKind.TURN,
+    owner="turn",
+    codec=json_codec(TurnRow),
+    columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE}),
+    keeps=Ages(age=Age.MESSAGES, ended=frozenset({"closed"})),
+    words=Words.WRITER,
+    whose=lambda row: Whose(person=turn_of(row).item.principal.id),
+    busy=frozenset({"open"}),
+)
+
+
+def turn_put(
+    row: TurnRow,
+    conversation: ConversationId,
+    *,
+    closed: bool = False,
+    expect: int | None = None,
+) -> Put:
+    """Return the write that records a turn's row; `expect` as in `Put`."""
+    return TURNS.put(
+        row.turn,
+        row,
+        conversation=conversation,
+        state="closed" if closed else "open",
+        place=row.address.key(),
+        expect=expect,
+    )
+
+
+async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
+    """Return the messages of all turns that are not over, as far as they are recorded."""
+    found = find_all(rows, RowKind.TURN, state="open")
+    return tuple([ref async for row in found for ref in turn_of(row).refs])
+
+
+def turn_of(row: Row) -> TurnRow:
+    """Read a turn's row."""
+    return TURNS.of(row)
+
+
+TRIES = 8
+"""Times that a turn's row is written anew because somebody else wrote in between."""
+
+
+async def read_turn(store: Store, turn: TurnId) -> tuple[TurnRow, int, str]:
+    """Return a turn's row, its version and its state.
+
+    Raises:
+        LookupError: There is none; a fault of ours.
+    """
+    stored = await store.get(RowKind.TURN, turn)
+    if stored is None:
+        message = f"the turn `{turn}` has no row"
+        raise LookupError(message)
+    return turn_of(stored), stored.version, stored.state
+
+
+async def learn(store: Store, session: ConversationSession, turn: TurnId, ref: MessageRef) -> None:
+    """Record a message that the draft has posted.
+
+    Raises:
+        Conflict: Somebody else kept writing the row.
+        Fenced: Somebody newer has the conversation.
+    """
+    await _change(store, session, turn, DurablePoint.REF_KNOWN, lambda row: row.with_ref(ref))
+
+
+async def sending(store: Store, session: ConversationSession, turn: TurnId, mark: str) -> None:
+    """Record that the draft begins to post a message, or that it did not arrive.
+
+    Args:
+        store: Where the turn's row is.
+        session: Of the turn's conversation.
+        turn: Whose draft it is.
+        mark: From where to look for the message; empty when it did not arrive.
+
+    Raises:
+        Conflict: Somebody else kept writing the row.
+        Fenced: Somebody newer has the conversation.
+    """
+    await _change(
+        store, session, turn, DurablePoint.HOUSEKEEPING, lambda row: replace(row, sending=mark)
+    )
+
+
+async def _change(
+    store: Store,
+    session: ConversationSession,
+    turn: TurnId,
+    point: DurablePoint,
+    change: Callable[[TurnRow], TurnRow],
+) -> None:
+    for tries_left in reversed(range(TRIES)):
+        row, version, state = await read_turn(store, turn)
+        changed = change(row)
+        writes: tuple[Write, ...] = (
+            turn_put(changed, session.conversation, closed=state == "closed", expect=version),
+            *await _final(store, changed),
+        )
+        try:
+            await store.commit(
+                Commit(
+                    point=point,
+                    conversation=session.conversation,
+                    fence=session.fence,
+                    writes=writes,
+                )
+            )
+        except Conflict:
+            if not tries_left:
+                raise
+            continue
+        return
+
+
+async def _final(store: Store, turn: TurnRow) -> tuple[Write, ...]:
+    """Return the write that tells the final of its draft, none before there is one."""
+    row = await store.get(RowKind.OUTBOX, turn.final) if turn.final else None
+    state: State | None = None if row is None else _open_state(row.state)
+    if row is None or state is None:
+        return ()
+    item = rows.read(row)
+    if not isinstance(item, Text):
+        return ()
+    # Nobody delivers it before the draft is closed, so this alone is known of what was lost.
+    known = rows.with_draft(item, Left(refs=turn.refs))
+    lost = replace(known, uncertain=bool(turn.sending), mark=turn.sending)
+    return (rows.changed(row, lost, state),)
+
+
+def _open_state(state: str) -> State | None:
+    return next((one for one in OPEN_STATES if one == state), None)
