@@ -1,10 +1,8 @@
-"""One event on its way in, and what it will do, decided before anything is written.
+"""What one admitted event will do, decided before anything is written.
 
 Ingress commits a plan's writes together with the event's claim, and only then announces it:
 commit, then announce.
 """
-
-from datetime import datetime
 
 from zeroclaw.envelope import (
     Accepted,
@@ -12,25 +10,11 @@ from zeroclaw.envelope import (
     Answered,
     Command,
     ConversationId,
-    Envelope,
-    Principal,
 )
 from zeroclaw.inbound.commands.halt import Halt
 from zeroclaw.store import Write
 from zeroclaw.turn.inbox import Item
 from zeroclaw.value import Value
-
-
-class Known(Value):
-    """An event of somebody who is known.
-
-    Attributes:
-        at: When it was admitted; not when it is looked at.
-    """
-
-    envelope: Envelope
-    principal: Principal
-    at: datetime
 
 
 class Plan(Value):
