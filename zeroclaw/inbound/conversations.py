@@ -8,7 +8,7 @@ from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Expect, Put, RowKind, Store, Write
+from zeroclaw.store import Expect, Put, Query, RowKind, Store, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.value import Value, replace
 
@@ -124,7 +124,7 @@ class Conversations:
 
     async def move(self, address: Address, to: Address) -> Plan | None:
         """Let a chat's conversations follow it to its new address, whosever they are."""
-        rows = await self._store.find(RowKind.ADDRESS, place=address.key())
+        rows = await self._store.select(POINTERS.where(place=address.key()))
         if not rows:
             return None
         writes: list[Write] = []
@@ -171,7 +171,11 @@ class Conversations:
         return False
 
     async def _has(self, conversation: ConversationId, kind: RowKind, state: str) -> bool:
-        return bool(await self._store.find(kind, conversation=conversation, state=state, limit=1))
+        return bool(
+            await self._store.select(
+                Query(kind=kind, conversation=conversation, state=state, limit=1)
+            )
+        )
 
     def key_of(self, address: Address, principal: Principal) -> str:
         """Return what names a conversation of an address, whichever it is now."""

@@ -6,8 +6,9 @@ What still waits is changed in its place; what a turn has taken gets a control i
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.envelope import Edited, Envelope, ItemId, Principal
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Row, RowKind, Store
+from zeroclaw.store import Row, Store
 from zeroclaw.turn.inbox import (
+    INBOX,
     Amend,
     Ask,
     Control,
@@ -86,8 +87,8 @@ class Revisions:
         Nor does the edit of a command that was obeyed, for what it did is done, or of what was
         turned away: nobody took it, over a limit or while too many waited.
         """
-        rows = await self._store.find(
-            RowKind.INBOX, place=envelope.address.key(), newest_first=True, limit=LOOK_BACK
+        rows = await self._store.select(
+            INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
         )
         for row in rows:
             item = item_of(row)

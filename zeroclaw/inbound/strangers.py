@@ -26,14 +26,14 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.identity import OPERATOR, Known, People, known_of, known_put
-from zeroclaw.inbound.pairing import Claim, Stranger
+from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
     Put,
     RowKind,
     Store,
     Write,
-    find_all,
+    scan,
 )
 from zeroclaw.text import catalogue
 from zeroclaw.turn.numbers import Numbers, last_put
@@ -186,7 +186,7 @@ class Strangers:
 
     async def _question(self, envelope: Envelope) -> Plan | None:
         now, address, sender = self._clock.now(), envelope.address, envelope.sender
-        rows = find_all(self._store, RowKind.STRANGER, place=address.channel)
+        rows = scan(self._store, STRANGERS.where(place=address.channel))
         known = [pairing.of_row(row) async for row in rows]
         holds_s = self._holds_s().get(address.channel)
         may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)

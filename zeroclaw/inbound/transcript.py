@@ -10,7 +10,7 @@ from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import ApprovalRequest
 from zeroclaw.inbound import pairing
-from zeroclaw.store import Row, RowKind, Store, find_all
+from zeroclaw.store import Query, Row, RowKind, Store, scan
 from zeroclaw.text.escape import without_markup
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
 from zeroclaw.value import Value, replace
@@ -96,8 +96,14 @@ class Transcript:
         """
         rows: list[Row] = []
         for kind in (RowKind.INBOX, RowKind.OUTBOX):
-            rows += await self._store.find(
-                kind, conversation=conversation, after=before, newest_first=True, limit=limit
+            rows += await self._store.select(
+                Query(
+                    kind=kind,
+                    conversation=conversation,
+                    after=before,
+                    newest_first=True,
+                    limit=limit,
+                )
             )
         newest = sorted(rows, key=lambda row: row.key)[-limit:]
         spoken: list[Spoken] = []
@@ -118,9 +124,11 @@ class Transcript:
 
     async def _rows(self, kind: RowKind, address: Address, after: str) -> tuple[Row, ...]:
         if after:
-            rows = find_all(self._store, kind, place=address.key(), after=after)
+            rows = scan(self._store, Query(kind=kind, place=address.key(), after=after))
             return tuple([row async for row in rows])
-        return await self._store.find(kind, place=address.key(), newest_first=True, limit=NEWEST)
+        return await self._store.select(
+            Query(kind=kind, place=address.key(), newest_first=True, limit=NEWEST)
+        )
 
     def _screened(self, item: TranscriptItem) -> TranscriptItem:
         """Return what the bot says as it may be shown; as `Account.outgoing` does."""

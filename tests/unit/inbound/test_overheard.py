@@ -3,7 +3,7 @@
 from tests.fakes.house import House, World
 from tests.unit.inbound.test_reassembly import ALBUM, MORE, WINDOW_S, piece
 from zeroclaw.envelope import Accepted, Admission, Continues, Duplicate, Ignored
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
 from zeroclaw.value import replace
 
 
@@ -77,7 +77,7 @@ async def test_a_row_that_can_not_be_read_stops_no_start(world: World) -> None:
     async with world.running() as house:
         await house.say("/halt")
         await house.say("hello")
-    [row] = await world.store.find(RowKind.INBOX, state="queued")
+    [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
     odd = Put(
         kind=row.kind,
         key=row.key,

@@ -8,7 +8,7 @@ from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ChannelSettings, RuntimeSettings, WhileBusy
 from zeroclaw.inbound.reassembly import LONGEST
 from zeroclaw.message import ToolMessage
-from zeroclaw.store import Commit, DurablePoint, Put, RowKind
+from zeroclaw.store import Commit, DurablePoint, Put, Query, RowKind
 from zeroclaw.turn.entries import TurnFinished
 
 LOOK = asks_for(("look", "{}"))
@@ -148,7 +148,7 @@ async def test_a_message_that_an_earlier_release_spelled_otherwise_is_answered(
     async with world.running() as house:
         await house.say("/halt")
         await house.say("one")
-    [row] = await world.store.find(RowKind.INBOX, state="queued")
+    [row] = await world.store.select(Query(kind=RowKind.INBOX, state="queued"))
     older = row.body.replace(b'"while_busy":"queue"', b'"unknown":1').replace(b',"unknown":1', b"")
     assert older != row.body
     put = Put(

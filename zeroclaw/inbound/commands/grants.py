@@ -12,13 +12,22 @@ from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal, chosen_name
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.conditions import Query
-from zeroclaw.gate.grant import Grant
+from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.wording import MOST_NUMBERS
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS, Found
 from zeroclaw.inbound.pairing import CONSOLE
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Commit, DurablePoint, Expect, Reads, RowKind, Write, find_all, transact
+from zeroclaw.store import (
+    Commit,
+    DurablePoint,
+    Expect,
+    Reads,
+    RowKind,
+    Write,
+    scan,
+    transact,
+)
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.inbox import Item, Revoked, item_put
@@ -163,7 +172,7 @@ class GrantCommands:
 
     async def _held(self) -> tuple[Held, ...]:
         now = self._clock.now()
-        rows = find_all(self._store, RowKind.GRANT)
+        rows = scan(self._store, GRANTS.where())
         held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
         return tuple(one for one in held if now < one.grant.until)
 

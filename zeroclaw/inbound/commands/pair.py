@@ -17,10 +17,19 @@ from zeroclaw.envelope import Principal, chosen_name, labelled
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, Read, strangers_of
 from zeroclaw.inbound.context import InboundContext
-from zeroclaw.inbound.identity import Known, known_delete, known_of, known_put
+from zeroclaw.inbound.identity import PEOPLE, Known, known_delete, known_of, known_put
 from zeroclaw.inbound.pairing import CONSOLE, Stranger
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Commit, DurablePoint, Reads, RowKind, Rows, Write, find_all, transact
+from zeroclaw.store import (
+    Commit,
+    DurablePoint,
+    Reads,
+    RowKind,
+    Rows,
+    Write,
+    scan,
+    transact,
+)
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value, replace
@@ -190,7 +199,7 @@ async def listed(rows: Rows, now: datetime, language: Language) -> str:
         for one in await strangers_of(rows)
         if pairing.is_open(one.request, now)
     ]
-    decided = [known_of(row) async for row in find_all(rows, RowKind.PERSON)]
+    decided = [known_of(row) async for row in scan(rows, PEOPLE.where())]
     known = [f"- {_line(one, language)}" for one in decided]
     return "\n".join((*waiting, *known)) or catalogue.PAIR_NOBODY.to(language)
 
