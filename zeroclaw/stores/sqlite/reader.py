@@ -123,9 +123,6 @@ def _fail(done: asyncio.Future[T], error: ZeroclawError) -> None:
         done.set_exception(error)
 
 
-T = TypeVar("T")
-
-
 class StoreReads:
     """`Rows`, `Logs` and `Blobs` over a reader's thread."""
 
