@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-import tomlkit
+import tomli_w
 
 WITHOUT_DEFAULT_CHANNELS: Mapping[str, object] = {
     "channels": {"web": {"enabled": False}, "terminal": {"enabled": False}}
@@ -13,7 +13,7 @@ WITHOUT_DEFAULT_CHANNELS: Mapping[str, object] = {
 
 def toml(tables: Mapping[str, object]) -> str:
     """Return tables as TOML text."""
-    return tomlkit.dumps(tables)
+    return tomli_w.dumps(tables)
 
 
 def merged(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:

@@ -106,7 +106,7 @@ def _emulate_of(platform: str) -> Emulate:
 
 def _explained(emulated: Emulated) -> str:
     """Return how to get there, and how a daemon gets there."""
-    import tomlkit
+    import tomli_w
 
     variables = " ".join(f"{name}={value}" for name, value in emulated.environment.items())
     return "\n".join(
@@ -115,7 +115,7 @@ def _explained(emulated: Emulated) -> str:
             "",
             "and let a daemon talk there: with these lines in its configuration",
             "",
-            tomlkit.dumps(emulated.tables).rstrip(),
+            tomli_w.dumps(emulated.tables).rstrip(),
             "",
             "and this in its environment",
             "",
@@ -145,7 +145,7 @@ async def _with_daemon(emulated: Emulated, config: Path | None) -> None:
 
 def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Path:
     """Write a configuration for one sitting; the model is the person's own."""
-    import tomlkit
+    import tomli_w
 
     from zeroclaw.config.model import Config
 
@@ -156,7 +156,7 @@ def _write(place: Path, tables: Mapping[str, object], config: Path | None) -> Pa
     channels = {"channels": {**off, **cast("Mapping[str, object]", tables.get("channels", {}))}}
     places = {"data_dir": str(place / "data"), "workspace_dir": str(place / "workspaces")}
     written = place / "config.toml"
-    written.write_text(tomlkit.dumps({**places, **model, **tables, **channels}), "utf-8")
+    written.write_text(tomli_w.dumps({**places, **model, **tables, **channels}), "utf-8")
     return written
 
 

@@ -87,12 +87,12 @@ def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
 
 def as_toml(value: object) -> str:
     """Return a value as a person reads it: a text bare, a table as lines, all else as TOML."""
-    import tomlkit
+    import tomli_w
 
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return tomlkit.dumps(cast("dict[str, object]", value)).rstrip()
+        return tomli_w.dumps(cast("dict[str, object]", value)).rstrip()
     return on_one_line(value)
 
 
