@@ -284,21 +284,6 @@ class Rows(Protocol):
         """Return the rows that a query wants, in the order of their keys."""
         ...
 
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        """Do what `select` does; new code calls that one."""
-        ...
-
     async def count(self, query: Query) -> int:
         """Return how many rows fit a query, whatever its limit and its place in the order."""
         ...
@@ -311,31 +296,6 @@ async def scan(rows: Rows, query: Query) -> AsyncIterator[Row]:
         for row in page:
             yield row
         query = replace(query, after=page[-1].key)
-
-
-async def find_all(
-    rows: Rows,
-    kind: RowKind,
-    *,
-    conversation: ConversationId | None = None,
-    state: str | None = None,
-    place: str | None = None,
-    due_before: datetime | None = None,
-    after: str = "",
-) -> AsyncIterator[Row]:
-    """Do what `scan` does; new code calls that one."""
-    while page := await rows.find(
-        kind,
-        conversation=conversation,
-        state=state,
-        place=place,
-        due_before=due_before,
-        after=after,
-        limit=PAGE,
-    ):
-        for row in page:
-            yield row
-        after = page[-1].key
 
 
 class Logs(Protocol):
@@ -450,32 +410,6 @@ class Reads:
         for row in rows:
             self._versions.setdefault((row.kind, row.key), row.version)
         return rows
-
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        """Do what `select` does; new code calls that one."""
-        return await self.select(
-            Query(
-                kind=kind,
-                conversation=conversation,
-                state=state,
-                place=place,
-                due_before=due_before,
-                after=after,
-                newest_first=newest_first,
-                limit=limit,
-            )
-        )
 
     async def count(self, query: Query) -> int:
         """Return how many rows fit, see `Rows.count`; nothing is noted of them."""

@@ -196,7 +196,7 @@ async def put_outbox(store: Store) -> None:
 
 
 class Filters(TypedDict, total=False):
-    """The keyword arguments of `find`."""
+    """The keyword arguments of a query."""
 
     conversation: ConversationId
     state: str
@@ -275,7 +275,7 @@ async def test_rows_are_found_by_every_filter_in_order_of_their_keys(
 async def test_rows_are_counted_by_every_filter(
     kept: Implementation, tmp_path: Path, filters: Counted, expected: int
 ) -> None:
-    """As many as `find` would return without a limit, and none of another kind."""
+    """As many as `select` would return without a limit, and none of another kind."""
     async with kept.opened(tmp_path, ManualClock()) as store:
         await put_outbox(store)
 

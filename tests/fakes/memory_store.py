@@ -241,31 +241,6 @@ class MemoryStore:
         await asyncio.sleep(0)
         return self._tables.rows.get((kind, key))
 
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        return await self.select(
-            Query(
-                kind=kind,
-                conversation=conversation,
-                state=state,
-                place=place,
-                due_before=due_before,
-                after=after,
-                newest_first=newest_first,
-                limit=limit,
-            )
-        )
-
     async def select(self, query: Query) -> tuple[Row, ...]:
         await asyncio.sleep(0)
         after = query.after

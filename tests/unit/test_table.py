@@ -243,7 +243,7 @@ async def test_another_refusal_is_not_tried_again() -> None:
 
     async def plan(reads: Reads) -> tuple[Commit | None, None]:
         made.append(SCORES.where())
-        await reads.find(RowKind.SWITCH)
+        await reads.select(SCORES.where())
         return commit(Claim(keys=("k",), until=LATER)), None
 
     with pytest.raises(AlreadyClaimed):

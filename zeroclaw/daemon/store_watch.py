@@ -31,32 +31,6 @@ class ForwardingStore:
         """Return one row; see `Rows.get`."""
         return await self._store.get(kind, key)
 
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        """Do what `select` does; new code calls that one."""
-        return await self.select(
-            Query(
-                kind=kind,
-                conversation=conversation,
-                state=state,
-                place=place,
-                due_before=due_before,
-                after=after,
-                newest_first=newest_first,
-                limit=limit,
-            )
-        )
-
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Return rows; see `Rows.select`."""
         return await self._store.select(query)

@@ -26,7 +26,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import from_row
-from zeroclaw.gate.approval import Answered, Approval, Late, R, ReasonWanted, Result
+from zeroclaw.gate.approval import APPROVALS, Answered, Approval, Late, R, ReasonWanted, Result
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.ruling import rule_answer
@@ -34,9 +34,9 @@ from zeroclaw.inbound import pairing
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import Found
 from zeroclaw.inbound.identity import Known, known_of, known_put
-from zeroclaw.inbound.pairing import Stranger
+from zeroclaw.inbound.pairing import STRANGERS, Stranger
 from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Put, RowKind, Rows, Write, find_all
+from zeroclaw.store import Put, RowKind, Rows, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
 from zeroclaw.turn.approvals import on_cards
@@ -188,7 +188,7 @@ class Approvals:
         """
         lines: list[str] = []
         language = principal.language
-        async for row in find_all(self._context.store, RowKind.APPROVAL, state="pending"):
+        async for row in scan(self._context.store, APPROVALS.where(state="pending")):
             one = approvals.decode(row.body)
             may = self._may(one, principal, at)
             number = approvals.number_of(one, address.key())
@@ -218,8 +218,8 @@ class Approvals:
     async def overdue(self, now: datetime) -> tuple[Plan, ...]:
         """Return the endings of all questions whose deadline has passed, for the start."""
         plans: list[Plan] = []
-        async for row in find_all(
-            self._context.store, RowKind.APPROVAL, state="pending", due_before=now
+        async for row in scan(
+            self._context.store, APPROVALS.where(state="pending", due_before=now)
         ):
             read = Read(request=approvals.decode(row.body), version=row.version)
             ended = approvals.expire(read.request, now)
@@ -389,10 +389,10 @@ class Approvals:
 
     async def _in_chat(self, address: Address) -> tuple[Read[Approval], ...]:
         """Return the approvals that numbers of a chat can mean: all open ones, and late ones."""
-        still_open = find_all(self._context.store, RowKind.APPROVAL, state="pending")
+        still_open = scan(self._context.store, APPROVALS.where(state="pending"))
         rows = {row.key: row async for row in still_open}
-        ended = await self._context.store.find(
-            RowKind.APPROVAL, place=address.key(), newest_first=True, limit=LOOK_BACK
+        ended = await self._context.store.select(
+            APPROVALS.where(place=address.key(), newest_first=True, limit=LOOK_BACK)
         )
         rows.update({row.key: row for row in ended})
         return tuple(
@@ -407,6 +407,6 @@ def _anywhere(ended: Approval) -> Address:
 
 async def strangers_of(rows: Rows) -> tuple[Read[Stranger], ...]:
     """Return every request about a stranger that is remembered, oldest first."""
-    found = find_all(rows, RowKind.STRANGER)
+    found = scan(rows, STRANGERS.where())
     read = [Read(request=pairing.of_row(row), version=row.version) async for row in found]
     return tuple(sorted(read, key=lambda one: one.request.asked_at))

@@ -17,11 +17,12 @@ from zeroclaw.delivery.rows import Ask, Item, Text, note_row
 from zeroclaw.envelope import ApprovalId, MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
-from zeroclaw.gate.approval import Approval
+from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.operators import Operators
+from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import (
     Claim,
@@ -33,7 +34,7 @@ from zeroclaw.store import (
     Row,
     RowKind,
     Write,
-    find_all,
+    scan,
     transact,
 )
 from zeroclaw.text import catalogue
@@ -70,7 +71,7 @@ class Deadlines:
         """Take up what waits since an earlier process; once, at a start."""
         store = self._context.store
         cards: dict[str, tuple[str, ...]] = {}
-        async for row in find_all(store, RowKind.APPROVAL, state="pending"):
+        async for row in scan(store, APPROVALS.where(state="pending")):
             card = approvals.decode(row.body).card
             cards[card] = (*cards.get(card, ()), row.key)
         for card, keys in cards.items():
@@ -78,7 +79,7 @@ class Deadlines:
 
     async def resume_strangers(self) -> None:
         """Take up those about strangers; once, at a start."""
-        async for row in find_all(self._context.store, RowKind.STRANGER, state="waiting"):
+        async for row in scan(self._context.store, STRANGERS.where(state="waiting")):
             self._watch(row.key, lambda key=row.key: self._stranger_ended(key))
 
     async def keep(self) -> None:
@@ -139,7 +140,7 @@ class Deadlines:
     async def _forget(self) -> None:
         """Remove what is over for a day, and the messages that showed its code."""
         store = self._context.store
-        due = find_all(store, RowKind.STRANGER, due_before=self._context.clock.now())
+        due = scan(store, STRANGERS.where(due_before=self._context.clock.now()))
         async for row in due:
             if row.state == "waiting":
                 continue

@@ -47,7 +47,7 @@ from zeroclaw.store import RowKind, Write
 from zeroclaw.table import Column, Table, UntilDue, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LocalizedMessage
-from zeroclaw.turn.inbox import Item, TooOld, Unread, item_of, item_put
+from zeroclaw.turn.inbox import INBOX, Item, TooOld, Unread, item_of, item_put
 from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
 
@@ -307,11 +307,8 @@ class RateLimiter:
 
         They were told when the last that they wrote here came too late as well.
         """
-        rows = await self._context.store.find(
-            RowKind.INBOX,
-            conversation=item.conversation,
-            newest_first=True,
-            limit=TOO_OLD_LOOK_BACK,
+        rows = await self._context.store.select(
+            INBOX.where(conversation=item.conversation, newest_first=True, limit=TOO_OLD_LOOK_BACK)
         )
         for row in rows:
             last = item_of(row)
@@ -345,11 +342,8 @@ class RateLimiter:
 
     async def _counted_as_no_room(self, item: Item) -> Write | None:
         """Return the row of what found no room, with one more; None where nothing did so yet."""
-        rows = await self._context.store.find(
-            RowKind.INBOX,
-            conversation=item.conversation,
-            newest_first=True,
-            limit=NO_ROOM_LOOK_BACK,
+        rows = await self._context.store.select(
+            INBOX.where(conversation=item.conversation, newest_first=True, limit=NO_ROOM_LOOK_BACK)
         )
         for row in rows:
             before = item_of(row)

@@ -26,8 +26,8 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, takes
-from zeroclaw.store import Expect, Row, RowKind, Store, find_all
-from zeroclaw.turn.inbox import Ask, Item, item_of
+from zeroclaw.store import Expect, Row, RowKind, Store, scan
+from zeroclaw.turn.inbox import INBOX, Ask, Item, item_of
 from zeroclaw.turn.message_text import piece_of, run_of
 from zeroclaw.value import Value, replace
 
@@ -61,7 +61,7 @@ class Reassembly:
 
     async def remember(self) -> None:
         """Take up what an earlier process was waiting for; once, before anything is admitted."""
-        async for row in find_all(self._store, RowKind.INBOX, state="queued"):
+        async for row in scan(self._store, INBOX.where(state="queued")):
             # What can't be read is its conversation's trouble, and is told of there.
             with suppress(StoreUnusable):
                 self.admitted(item_of(row), rest_s=AFTER_START_S)
@@ -210,8 +210,8 @@ class Debounce:
         return items
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
-        return await self._store.find(
-            RowKind.INBOX, conversation=conversation, state="queued", limit=limit
+        return await self._store.select(
+            INBOX.where(conversation=conversation, state="queued", limit=limit)
         )
 
     async def _has_rung(self, news: asyncio.Event, wait_s: float) -> bool:

@@ -14,12 +14,13 @@ from typing import TypeVar
 from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import grant as grants
+from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.grants import AT_CONSOLE, Held, ending
 from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.store import Commit, Delete, DurablePoint, Row, RowKind, Write, find_all
-from zeroclaw.turn.inbox import Item, Stop, item_of, item_put
-from zeroclaw.turn.turn_row import turn_of
+from zeroclaw.store import Commit, Delete, DurablePoint, Row, Write, scan
+from zeroclaw.turn.inbox import INBOX, Item, Stop, item_of, item_put
+from zeroclaw.turn.turn_row import TURNS, turn_of
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Revocation:
         await self._stop()
 
     async def _end_grants(self) -> None:
-        found = [row async for row in find_all(self._store, RowKind.GRANT)]
+        found = [row async for row in scan(self._store, GRANTS.where())]
         for one in _readable(found, _held):
             out_by = self._people.id_put_out_by
             by = out_by(one.grant.holder) or out_by(one.grant.granter)
@@ -75,7 +76,7 @@ class Revocation:
 
     async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
-        found = [row async for row in find_all(self._store, RowKind.INBOX, state="queued")]
+        found = [row async for row in scan(self._store, INBOX.where(state="queued"))]
         for row, item in _readable(found, lambda row: (row, item_of(row))):
             if not self._out_by(item):
                 continue
@@ -87,7 +88,7 @@ class Revocation:
         return True
 
     async def _stop(self) -> None:
-        found = [row async for row in find_all(self._store, RowKind.TURN, state="open")]
+        found = [row async for row in scan(self._store, TURNS.where(state="open"))]
         for item in _readable(found, lambda row: turn_of(row).item):
             by = self._out_by(item)
             if not by:

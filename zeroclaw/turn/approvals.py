@@ -12,10 +12,10 @@ from zeroclaw.envelope import Address, ApprovalId, ConversationId, MessageRef, R
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import audit, wording
 from zeroclaw.gate.action import from_row
-from zeroclaw.gate.approval import Approval, Numbered
+from zeroclaw.gate.approval import APPROVALS, Approval, Numbered
 from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
-from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, find_all
+from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
@@ -272,7 +272,7 @@ async def on_cards(
     rows: Rows, conversation: ConversationId, cards: frozenset[str]
 ) -> tuple[Approval, ...]:
     """Return the approvals of a conversation that stand on one of these cards."""
-    found = find_all(rows, RowKind.APPROVAL, conversation=conversation)
+    found = scan(rows, APPROVALS.where(conversation=conversation))
     known = [approvals.decode(row.body) async for row in found]
     return tuple(one for one in known if one.card in cards)
 

@@ -10,13 +10,14 @@ from zeroclaw.gate import audit
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.taint import Source, named
 from zeroclaw.message import ToolCall, UserMessage
-from zeroclaw.store import DurablePoint, Put, RowKind, Write, find_all
+from zeroclaw.store import DurablePoint, Put, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.turn.approvals import ApprovalRequests, answered_entry
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import Entry, Noted, Steered, TurnOpened
 from zeroclaw.turn.inbox import (
+    INBOX,
     Amend,
     Answer,
     Ask,
@@ -110,11 +111,9 @@ class ControlLane:
         now = self._services.clock.now()
         entries: list[Entry] = []
         writes: list[Write] = []
-        queued = find_all(
+        queued = scan(
             self._services.store,
-            RowKind.INBOX,
-            conversation=self._session.conversation,
-            state="queued",
+            INBOX.where(conversation=self._session.conversation, state="queued"),
         )
         steers = {row.key: row async for row in queued if _steers(item_of(row), owner)}
         for message in messages(tuple(map(item_of, steers.values()))):
@@ -142,11 +141,9 @@ class ControlLane:
         return noted, tuple(item_put(item, "joined") for item in held)
 
     async def _waiting(self) -> tuple[Item, ...]:
-        rows = find_all(
+        rows = scan(
             self._services.store,
-            RowKind.INBOX,
-            conversation=self._session.conversation,
-            state="control",
+            INBOX.where(conversation=self._session.conversation, state="control"),
         )
         return tuple([item_of(row) async for row in rows])
 

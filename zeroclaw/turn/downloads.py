@@ -23,10 +23,11 @@ from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate.taint import Source, joined, named
 from zeroclaw.readers.formats import recognise
-from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store, find_all
+from zeroclaw.store import DurablePoint, Expect, PutBlob, Row, RowKind, Store, scan
 from zeroclaw.tools import counted
 from zeroclaw.tools.attachments import File
 from zeroclaw.turn.attachments import (
+    ATTACHMENTS,
     Attached,
     attached_key,
     attached_of,
@@ -34,7 +35,7 @@ from zeroclaw.turn.attachments import (
     is_unheard,
     with_files,
 )
-from zeroclaw.turn.inbox import Ask, Item, Stop, item_of
+from zeroclaw.turn.inbox import INBOX, Ask, Item, Stop, item_of
 from zeroclaw.turn.message_text import messages, origins, own_text, run_of, whole_text
 from zeroclaw.turn.session import ConversationSession
 from zeroclaw.value import Value, replace
@@ -181,7 +182,7 @@ class Downloads:
         )
 
     async def _known(self, item: Item) -> tuple[Attached, ...]:
-        rows = find_all(self._store, RowKind.ATTACHMENT, place=item.id)
+        rows = scan(self._store, ATTACHMENTS.where(place=item.id))
         return tuple([attached_of(row) async for row in rows])
 
     async def _keep(
@@ -272,7 +273,7 @@ class Downloads:
             await news.wait()
 
     async def _is_stopped(self, item: Item) -> bool:
-        rows = find_all(self._store, RowKind.INBOX, conversation=item.conversation, state="control")
+        rows = scan(self._store, INBOX.where(conversation=item.conversation, state="control"))
         return any([_ends(item_of(row), item) async for row in rows])
 
     async def _fetch(self, channel: str, attachment: Attachment, left_bytes: int) -> bytes | Missed:
@@ -341,8 +342,8 @@ def _digest(body: bytes) -> str:
 
 async def next_number(store: Store, conversation: ConversationId) -> int:
     """Return the number of a conversation's next file; only its holder may use it."""
-    rows = await store.find(
-        RowKind.ATTACHMENT, conversation=conversation, newest_first=True, limit=1
+    rows = await store.select(
+        ATTACHMENTS.where(conversation=conversation, newest_first=True, limit=1)
     )
     return attached_of(rows[0]).number + 1 if rows else 1
 

@@ -16,10 +16,11 @@ from zeroclaw.gate import grant as grants
 from zeroclaw.gate.action import Frozen, from_row
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.conditions import facts_of
+from zeroclaw.gate.grant import GRANTS
 from zeroclaw.gate.taint import Source, Taint, changes_workspace, of_result
 from zeroclaw.gate.verdict import Cleared, Setting, Stopped
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Commit, DurablePoint, RowKind, Write, find_all
+from zeroclaw.store import Commit, DurablePoint, RowKind, Write, scan
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
@@ -87,7 +88,7 @@ class ToolCalls:
     async def setting(self, action: ActionId | None = None) -> Setting:
         """Return what the gate is handed now; `action` names the call that a child would be of."""
         conversation = self._session.conversation
-        rows = find_all(self._services.store, RowKind.GRANT, conversation=conversation)
+        rows = scan(self._services.store, GRANTS.where(conversation=conversation))
         workspace = await self._services.workspace(conversation)
         taint = await self._taint(workspace)
         return Setting(
@@ -112,8 +113,8 @@ class ToolCalls:
     async def _taint(self, workspace: Path) -> Taint:
         """Return where the text came from that the model has read, or is about to."""
         history = self._session.history
-        changed = await self._services.store.find(
-            RowKind.WORKSPACE, place=await _place_of(workspace), limit=1
+        changed = await self._services.store.select(
+            WORKSPACES.where(place=await _place_of(workspace), limit=1)
         )
         return Taint(
             sources=history.untrusted,

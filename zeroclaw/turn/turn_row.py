@@ -6,7 +6,17 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
-from zeroclaw.store import Commit, DurablePoint, Put, Row, RowKind, Rows, Store, Write, find_all
+from zeroclaw.store import (
+    Commit,
+    DurablePoint,
+    Put,
+    Row,
+    RowKind,
+    Rows,
+    Store,
+    Write,
+    scan,
+)
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.turn.inbox import Item
 from zeroclaw.turn.session import ConversationSession
@@ -77,7 +87,7 @@ def turn_put(
 
 async def open_drafts(rows: Rows) -> tuple[MessageRef, ...]:
     """Return the messages of all turns that are not over, as far as they are recorded."""
-    found = find_all(rows, RowKind.TURN, state="open")
+    found = scan(rows, TURNS.where(state="open"))
     return tuple([ref async for row in found for ref in turn_of(row).refs])
 
 

@@ -7,7 +7,7 @@ from tests.fakes.scripted_model import asks_for
 from zeroclaw.delivery import rows as outbox_rows
 from zeroclaw.delivery.rows import Ask
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, Query, RowKind
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -42,7 +42,7 @@ async def test_a_pressed_card_stands_although_its_send_is_not_on_record(world: W
         await house.press()
     (row,) = [
         row
-        for row in await world.store.find(RowKind.OUTBOX)
+        for row in await world.store.select(Query(kind=RowKind.OUTBOX))
         if isinstance(outbox_rows.read(row), Ask)
     ]
     shown = outbox_rows.read(row)

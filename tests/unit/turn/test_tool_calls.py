@@ -18,7 +18,7 @@ from zeroclaw.gate.action import Action, propose
 from zeroclaw.gate.receipt import Key, find_tokens
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.redact import Redactor
-from zeroclaw.store import Commit, DurablePoint, PutBlob, RowKind
+from zeroclaw.store import Commit, DurablePoint, PutBlob, Query, RowKind
 from zeroclaw.tool import Spawned, ToolContext, ToolOutput
 from zeroclaw.turn.batch import DID_NOT_RUN
 from zeroclaw.turn.results import LONGEST_CHARS, Results
@@ -233,9 +233,9 @@ async def test_a_process_group_is_on_record_while_it_runs(world: World) -> None:
 
     async def spawn(context: ToolContext) -> ToolOutput:
         await context.spawned(group)
-        seen.append(len(await world.store.find(RowKind.PROCESS)))
+        seen.append(len(await world.store.select(Query(kind=RowKind.PROCESS))))
         await context.spawned(None)
-        seen.append(len(await world.store.find(RowKind.PROCESS)))
+        seen.append(len(await world.store.select(Query(kind=RowKind.PROCESS))))
         return ToolOutput(text="done")
 
     world.look.does = spawn

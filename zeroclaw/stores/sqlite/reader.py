@@ -14,7 +14,6 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
-from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import StoreRefused, StoreUnusable, ZeroclawError
 from zeroclaw.store import LogEntry, LogKind, Query, Row, RowKind
 from zeroclaw.stores.sqlite import statements
@@ -133,32 +132,6 @@ class StoreReads:
     async def get(self, kind: RowKind, key: str) -> Row | None:
         """Read one row, see `Rows.get`."""
         return await self._read(lambda connection: statements.get(connection, kind, key))
-
-    async def find(
-        self,
-        kind: RowKind,
-        *,
-        conversation: ConversationId | None = None,
-        state: str | None = None,
-        place: str | None = None,
-        due_before: datetime | None = None,
-        after: str = "",
-        newest_first: bool = False,
-        limit: int = 1000,
-    ) -> tuple[Row, ...]:
-        """Do what `select` does; new code calls that one."""
-        return await self.select(
-            Query(
-                kind=kind,
-                conversation=conversation,
-                state=state,
-                place=place,
-                due_before=due_before,
-                after=after,
-                newest_first=newest_first,
-                limit=limit,
-            )
-        )
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Read the rows that fit, see `Rows.select`."""
