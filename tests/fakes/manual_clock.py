@@ -3,8 +3,13 @@
 import asyncio
 import selectors
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar, TypeVarTuple, Unpack
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 EPOCH = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 LIVELOCK_ROUNDS = 100_000
@@ -85,15 +90,24 @@ class ManualClock:
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of waiting for a timer, tell the loop that its time has come."""
+    """Instead of waiting for a timer, tell the loop that its time has come.
+
+    Attributes:
+        threads: Pieces of work that threads have in hand; time stands while there are any.
+    """
 
     def __init__(self, jump: Callable[[float], None]) -> None:
         super().__init__()
         self._jump = jump
+        self.threads = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        waits = timeout is not None and timeout > 0
+        if waits and self.threads:
+            return super().select(None)  # whoever has done its work wakes the loop
         ready = super().select(0 if timeout is not None else None)
-        if not ready and timeout is not None and timeout > 0:
+        if not ready and waits:
+            assert timeout is not None
             self._jump(timeout)
         return ready
 
@@ -102,8 +116,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop whose time jumps to the next timer whenever every task waits.
 
     `asyncio.timeout`, `asyncio.sleep` and `LoopClock` all follow it, so an hour of back-off takes
-    no time and always ends the same way. Not for tests with threads or sockets: time would jump
-    while those are at work. A conftest.py turns it on for its folder:
+    no time and always ends the same way; while a thread works for the loop, time stands. Not for
+    tests with sockets: time would jump while those are at work. A conftest.py turns it on for its
+    folder:
 
         def pytest_asyncio_loop_factories(config, item):
             return {"virtual": VirtualTimeLoop}
@@ -111,13 +126,29 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._virtual = 0.0
-        super().__init__(_JumpingSelector(self._jump))
+        self._jumping = _JumpingSelector(self._jump)
+        super().__init__(self._jumping)
 
     def _jump(self, seconds: float) -> None:
         self._virtual += seconds
 
     def time(self) -> float:
         return self._virtual
+
+    def run_in_executor(
+        self,
+        executor: Executor | None,
+        func: Callable[[Unpack[Ts]], T],
+        *args: *Ts,
+    ) -> asyncio.Future[T]:
+        """Hand work to a thread, and let time stand until it is done."""
+        self._jumping.threads += 1
+        working = super().run_in_executor(executor, func, *args)
+        working.add_done_callback(self._returned)
+        return working
+
+    def _returned(self, _: object) -> None:
+        self._jumping.threads -= 1
 
 
 class LoopClock:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,6 +14,7 @@ from zeroclaw.delivery import pacing, pacing_events, pacing_state
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.pacing_events import Rank
+from zeroclaw.delivery.parting import AT_ONCE_CHARS
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -55,6 +57,11 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
     """Mask nothing."""
     del growing
     return text
+
+
+async def _composed(make: Callable[[], Outgoing], chars: int) -> Outgoing:
+    """Render a text and look at it; in a thread when it is long, for others must not wait."""
+    return make() if chars <= AT_ONCE_CHARS else await asyncio.to_thread(make)
 
 
 class Account:
@@ -199,13 +206,17 @@ class Account:
             markdown += _LONGEST_REPEAT
         return self.channel.measure(self.channel.render(markdown)) <= self.capabilities.max_length
 
-    def apart(self, parts: Sequence[str]) -> tuple[str, ...]:
+    def apart(self, parts: Sequence[str], known: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the parts of one text; one that completes what the one before it began is withheld.
 
         Each part is looked at by itself when it is sent, and people read them one below the other.
+
+        Args:
+            parts: In order.
+            known: What was returned for the first of them before; they are not looked at again.
         """
-        shown = list(parts)
-        for at in range(1, len(shown)):
+        shown = [*known, *parts[len(known) :]]
+        for at in range(max(1, len(known)), len(shown)):
             above, below = (self.channel.render(one).plain for one in shown[at - 1 : at + 1])
             apart = f"{self._screen(above)}\n{self._screen(below)}"
             if self._screen(f"{above}\n{below}") != apart:
@@ -226,7 +237,8 @@ class Account:
         """Post a message; see `Outgoing` for the arguments."""
 
         async def post() -> MessageRef:
-            outgoing = self.outgoing(
+            make = partial(
+                self.outgoing,
                 markdown,
                 key=key,
                 draft=draft,
@@ -234,6 +246,7 @@ class Account:
                 reply_to=reply_to,
                 receipts=receipts,
             )
+            outgoing = await _composed(make, len(markdown))
             return await self.channel.send(to, outgoing)
 
         ending = await self._call(post, chat=to.chat)
@@ -264,7 +277,7 @@ class Account:
         """Make one look; see `Channel.look`."""
 
         async def look() -> Sighting:
-            one = sought()
+            one = await asyncio.to_thread(sought)  # it may be a long text, and is seldom asked for
             if isinstance(one, OutgoingFile):
                 one = self._screened(one)
             return await self.channel.look(to, one, since=since, apart=apart, before=before)
@@ -330,7 +343,10 @@ class Account:
         """Replace a message's text."""
 
         async def replace() -> None:
-            outgoing = self.outgoing(markdown, key=key, draft=draft, plain=plain, receipts=receipts)
+            make = partial(
+                self.outgoing, markdown, key=key, draft=draft, plain=plain, receipts=receipts
+            )
+            outgoing = await _composed(make, len(markdown))
             await self.channel.edit(ref, outgoing)
 
         return await self._about(ref, replace)
@@ -364,7 +380,8 @@ class Account:
         """Show a text that is not sent; where the platform can't, it is never asked again."""
 
         async def preview() -> None:
-            outgoing = self.outgoing(markdown, key=key, draft=True, plain=plain)
+            make = partial(self.outgoing, markdown, key=key, draft=True, plain=plain)
+            outgoing = await _composed(make, len(markdown))
             try:
                 await self.channel.preview(to, outgoing)
             except NotSupported:

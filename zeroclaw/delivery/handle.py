@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import takewhile
 from typing import assert_never
 
 from zeroclaw.delivery import draft as machine
@@ -102,6 +103,7 @@ class DraftHandle:
         self._number, self._text = -1, ""
         self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
+        self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._ended = asyncio.Event()
         self._begun_to_speak = asyncio.Event()
         self._at_rest = asyncio.Event()
@@ -270,7 +272,14 @@ class DraftHandle:
             kept, start = (), 0
         cut = (*kept, *pieces(self._text, self._account.fits, start=start))
         self._cut = (self._text, cut)
-        return self._account.apart([piece.text for piece in cut if piece.text])
+        parts = tuple(piece.text for piece in cut if piece.text)
+        # Only what has changed is looked at again, for this is done for each frame.
+        before, shown = self._shown
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, parts, strict=False))
+        )
+        self._shown = (parts, self._account.apart(parts, shown[:same]))
+        return self._shown[1]
 
     # --- calls -----------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Carry out one row of the outbox, call by call, each result committed before the next call."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, assert_never
 
@@ -17,7 +18,7 @@ from zeroclaw.delivery.doubt import (
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.keys import posted
 from zeroclaw.delivery.parcels import Parcel, of_card, of_file, of_text
-from zeroclaw.delivery.parting import parted
+from zeroclaw.delivery.parting import AT_ONCE_CHARS, parted
 from zeroclaw.delivery.rows import Ask, File, Item, Second, Settle, State, Text
 from zeroclaw.delivery.seeking import seek, the_one
 from zeroclaw.envelope import Address, MessageRef
@@ -127,7 +128,11 @@ class Posting:
     # --- texts -----------------------------------------------------------------------------------
 
     async def _deliver_text(self, item: Text) -> None:
-        parts = self._account.apart(await parted(item.text, self._account.fits))
+        parts = await parted(item.text, self._account.fits)
+        if len(item.text) > AT_ONCE_CHARS:
+            parts = await asyncio.to_thread(self._account.apart, parts)
+        else:
+            parts = self._account.apart(parts)
         if item.uncertain and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
             self._item = item = await self._take_in(item, parts[-1])

@@ -1,6 +1,7 @@
 """One account's calls are granted in turn, and none of them hangs."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -10,6 +11,7 @@ from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.endings import Arrived, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.pacing_events import Rank
+from zeroclaw.delivery.parting import AT_ONCE_CHARS
 from zeroclaw.envelope import Address, OutgoingFile
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
 from zeroclaw.value import replace
@@ -154,3 +156,40 @@ async def test_a_part_that_completes_what_the_one_before_it_began_is_withheld() 
         account = rig.accounts["chat"]
         assert account.apart(["a *sec*", "ret b", "c"]) == ("a *sec*", "[redacted]", "c")
         assert account.apart(["a", "b"]) == ("a", "b")
+
+
+async def test_what_was_looked_at_before_is_not_looked_at_again() -> None:
+    """A draft of many messages shows a frame several times a second."""
+    looks: list[str] = []
+
+    def counting(text: str, *, growing: bool = False) -> str:
+        looks.append(text)
+        return masked(text, growing=growing)
+
+    async with running(platform(), screen=counting) as rig:
+        account = rig.accounts["chat"]
+        first = account.apart(["secret", "b", "c", "d"])
+        assert len(looks) == 9
+        looks.clear()
+        assert account.apart(["secret", "b", "c", "d grows"], first[:3]) == (*first[:3], "d grows")
+        assert len(looks) == 3
+
+
+@pytest.mark.parametrize(("chars", "leaves"), [(AT_ONCE_CHARS, False), (AT_ONCE_CHARS + 1, True)])
+async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, leaves: bool) -> None:
+    """It takes milliseconds, in which nobody else would be answered (P9)."""
+    threads = set[bool]()
+
+    def noting(text: str, *, growing: bool = False) -> str:
+        threads.add(threading.current_thread() is not threading.main_thread())
+        return masked(text, growing=growing)
+
+    can = replace(CAPABILITIES, native_draft=True, max_length=chars)
+    async with running(platform(can), screen=noting) as rig:
+        account, to = rig.accounts["chat"], replace(PLACE, chat="c1")
+        sent = await account.send(to, "a" * chars, key="k")
+        assert isinstance(sent, Arrived)
+        await account.edit(sent.value, "b" * chars, key="k")
+        await account.preview(to, "c" * chars, key="k")
+        assert threads == {leaves}
+        assert [one.text for one in rig.channel.standing(to)] == ["b" * chars]
