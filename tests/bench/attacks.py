@@ -17,6 +17,7 @@ from tests.bench.process import Daemon, running
 AIM = "<= 250, <= 3 times"
 AT_ONCE = 12
 """Calls of one batch; `tests.bench.model` asks for as many."""
+PAGES = 120
 _LINES = 12_000  # of some 20 bytes: as much as one call of `read_file` returns
 
 Attack = Callable[[Front], Awaitable[None]]
@@ -35,9 +36,39 @@ async def _flood(front: Front, text: str, count: int) -> None:
             await one.admitted.wait()
 
 
+async def _book(front: Front) -> None:
+    """Send a PDF of many pages, and have it read again and again."""
+    await front.say("mallory", "book begins", file=("book.pdf", _pdf(PAGES))).answered.wait()
+    await _batches(front, "book")
+
+
+def _pdf(pages: int) -> bytes:
+    """Return a PDF whose pages hold so much text that reading it takes seconds."""
+    lines = "".join(f"({number} quick brown foxes) Tj T* " for number in range(400))
+    text = f"BT /F1 8 Tf 9 TL 20 820 Td {lines}ET".encode()
+    kids = " ".join(f"{4 + number} 0 R" for number in range(pages))
+    page = b"<</Type/Page/Parent 2 0 R/Contents 3 0 R/Resources<</Font<</F1<</Type/Font"
+    page += b"/Subtype/Type1/BaseFont/Helvetica>>>>>>>>"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Count {pages}/MediaBox[0 0 600 840]/Kids[{kids}]>>".encode(),
+        b"<</Length %d>>stream\n%s\nendstream" % (len(text), text),
+        *[page] * pages,
+    ]
+    written, places = b"%PDF-1.4\n", list[int]()
+    for number, one in enumerate(objects, 1):
+        places.append(len(written))
+        written += b"%d 0 obj%s endobj\n" % (number, one)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    foot = b"trailer<</Root 1 0 R/Size %d>>\nstartxref\n%d\n%%%%EOF\n"
+    return written + head + table + foot % (len(objects) + 1, len(written))
+
+
 ATTACKS: dict[str, Attack] = {
     "12 hostile expressions": lambda front: _batches(front, "expressions"),
     "12 files of `key: `": lambda front: _batches(front, "keys"),
+    f"12 reads of a PDF of {PAGES} pages": _book,
     "2,000 times `/approve 1 … 899`": lambda front: _flood(
         front, f"/approve {' '.join(map(str, range(1, 900)))}", 2_000
     ),

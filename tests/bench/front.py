@@ -5,6 +5,7 @@ once, and remembers of each message only when it was answered.
 """
 
 import asyncio
+import base64
 import time
 from dataclasses import dataclass, field
 from typing import Self
@@ -39,6 +40,7 @@ class Front:
         self._connected = asyncio.Event()
         self._by_event: dict[str, Said] = {}
         self._by_chat: dict[str, Said] = {}
+        self._files: dict[str, str] = {}
         self._made = 0
 
     async def __aenter__(self) -> Self:
@@ -56,8 +58,8 @@ class Front:
         """Wait until a bot takes events."""
         await self._connected.wait()
 
-    def say(self, chat: str, text: str) -> Said:
-        """Write in a person's direct chat; the next final there answers it."""
+    def say(self, chat: str, text: str, *, file: tuple[str, bytes] | None = None) -> Said:
+        """Write in a person's direct chat, with a file; the next final there answers it."""
         assert self._events is not None
         self._made += 1
         said = Said(at=time.perf_counter())
@@ -73,9 +75,19 @@ class Front:
             "thread": "",
             "message": f"p{self._made}",
             "text": text,
+            "files": [] if file is None else [self._kept(*file)],
         }
         self._events.write(line(event))
         return said
+
+    def _kept(self, name: str, content: bytes) -> Json:
+        self._files[name] = base64.b64encode(content).decode()
+        return {
+            "reference": name,
+            "name": name,
+            "media_type": "application/pdf",
+            "size": len(content),
+        }
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -106,6 +118,8 @@ class Front:
     def _carry_out(self, request: Json) -> Json:
         if request.get("call") == "typing":
             return {}
+        if request.get("call") == "fetch":
+            return {"base64": self._files[text_of(request, "reference")]}
         now = time.perf_counter()
         self.calls += 1
         said = self._by_chat[text_of(request, "chat")]

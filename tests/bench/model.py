@@ -10,6 +10,7 @@ the answer's bytes were made before. The user's words:
     hold …      never answers
     expressions …  twelve calls of `search_files` that take all they may, then the same text
     keys …      twelve calls of `read_file` on what is slow to redact, then the same text
+    book …      twelve calls of `read_attachment` on the first file, then the same text
 
 Run as `python -m tests.bench.model`; the first line of output is the base address.
 """
@@ -67,6 +68,7 @@ _BATCHES = {
         "search_files", {"pattern": "[ab]*a[ab]{900}c", "regex": True, "path": "."}
     ),
     "keys": _batch("read_file", {"path": "keys"}),
+    "book": _batch("read_attachment", {"id": 1}),
 }
 _TOOL = _HEAD + _event({"tool_calls": [_CALL]}) + _event({}, "tool_calls") + _END
 
