@@ -11,7 +11,8 @@ from typing import cast
 from zeroclaw.console.pulse import Pulse
 from zeroclaw.daemon.services import Services
 from zeroclaw.envelope import Address
-from zeroclaw.host.local_listener import LOG_OUT, ASGIApp, Receive, Scope, Send
+from zeroclaw.host.connections import ASGIApp, Receive, Scope, Send
+from zeroclaw.host.local_listener import LOG_OUT
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.identity import OPERATOR
 

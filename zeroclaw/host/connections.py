@@ -7,11 +7,19 @@ cuts the oldest one that has brought nothing useful yet; a connection is proven 
 import errno
 import socket
 from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Generic, Protocol, TypeVar
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import PortInUse
 from zeroclaw.value import Value
+
+# ASGI, version 3 (asgi.readthedocs.io, read 2026-11); Starlette's own names for it load Starlette.
+Scope = MutableMapping[str, object]
+Message = MutableMapping[str, object]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PROVE = "zeroclaw.prove"
 """In an ASGI scope: called without arguments for a request that proves its connection."""

@@ -1,16 +1,14 @@
 """Speaks HTTP: one request out, a status, headers and the body's bytes as they come.
 
 Two libraries carry the bytes, each known to one file: aiohttp for models (`aiohttp_client.py`), and
-httpx for what is fetched on a model's word and for downloads (`guarded_client.py`). A library is
-loaded when its first connection is opened, in a thread, because loading one takes up to a tenth of
-a second of processor time.
+httpx for what is fetched on a model's word and for downloads (`guarded_client.py`);
+`http_clients.py` opens them.
 """
 
-import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Protocol
 
@@ -127,58 +125,6 @@ class HttpClient(Protocol):
     async def aclose(self) -> None:
         """Close every connection; safe twice, and the client may be used again."""
         ...
-
-
-class _Lazy:
-    """An `HttpClient` that loads its library in a thread when it is first used."""
-
-    def __init__(self, load: Callable[[], Callable[[], HttpClient]]) -> None:
-        """Load nothing yet; what `load` returns opens the client, on the event loop."""
-        self._load = load
-        self._client: HttpClient | None = None
-        self._opening = asyncio.Lock()
-
-    @asynccontextmanager
-    async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
-        """Send a request; see `HttpClient.open`."""
-        client = self._client
-        if client is None:
-            async with self._opening:
-                client = self._client
-                if client is None:
-                    client = self._client = (await asyncio.to_thread(self._load))()
-        async with client.open(request) as answer:
-            yield answer
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-
-def http_client(limits: HttpLimits | None = None) -> HttpClient:
-    """Return a client for endpoints that the operator chose."""
-
-    def load() -> Callable[[], HttpClient]:
-        from zeroclaw.host.aiohttp_client import AiohttpClient
-
-        trust()
-        return lambda: AiohttpClient(limits or HttpLimits())
-
-    return _Lazy(load)
-
-
-def guarded_client(limits: HttpLimits | None = None) -> HttpClient:
-    """Return a client for addresses that a model or an answer names; takes `GuardedRequest`s."""
-
-    def load() -> Callable[[], HttpClient]:
-        from zeroclaw.host.guarded_client import GuardedClient
-
-        trust()
-        return lambda: GuardedClient(limits or HttpLimits())
-
-    return _Lazy(load)
 
 
 @cache

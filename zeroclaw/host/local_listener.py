@@ -14,7 +14,7 @@ import asyncio
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, cast
@@ -23,7 +23,17 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
 from zeroclaw.errors import Refused, StoreUnusable
 from zeroclaw.host import guard
-from zeroclaw.host.connections import PROVE, Bounds, Refusals, bind
+from zeroclaw.host.connections import (
+    PROVE,
+    ASGIApp,
+    Bounds,
+    Message,
+    Receive,
+    Refusals,
+    Scope,
+    Send,
+    bind,
+)
 from zeroclaw.host.login import (
     SESSION_KEPT,
     Logins,
@@ -51,12 +61,6 @@ NOTHING = b"nothing is here"
 PREFIX = re.compile(r"/[A-Za-z0-9_-]+")
 
 
-# ASGI, version 3 (asgi.readthedocs.io, read 2026-11); Starlette's own names for it load Starlette.
-Scope = MutableMapping[str, object]
-Message = MutableMapping[str, object]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 

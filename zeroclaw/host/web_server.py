@@ -21,8 +21,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from zeroclaw.host.connections import PROVE, Bounds, ConnectionPool, Refusals
-from zeroclaw.host.local_listener import ASGIApp, Receive, Scope, Send
+from zeroclaw.host.connections import (
+    PROVE,
+    ASGIApp,
+    Bounds,
+    ConnectionPool,
+    Receive,
+    Refusals,
+    Scope,
+    Send,
+)
 
 GRACE_S = 1
 """Whole seconds that requests get to end by themselves when the listener closes."""
