@@ -6,11 +6,11 @@ begun becomes the whole one, and no beginning of it stays behind.
 """
 
 import asyncio
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.faults.forked import COMMAND
 from tests.faults.instants import Instants, nth
 from tests.faults.killed_daemon import PORT_VARIABLE
 from tests.faults.promises import REPEAT
@@ -18,7 +18,6 @@ from tests.journeys.telegram.bot import Bot, bot
 
 pytestmark = pytest.mark.slow
 
-COMMAND = (sys.executable, "-m", "tests.faults.killed_daemon")
 ANSWER = "Let me knock.\n\nSo be it."
 WAITING = "Waiting for an operator to approve knock."
 LIVES = 3
