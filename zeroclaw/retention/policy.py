@@ -6,6 +6,7 @@ question without an answer stay whatever their age.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import assert_never
 
 from zeroclaw.clock import ULID_ALPHABET, ULID_TIME_CHARS
 from zeroclaw.config.model import RetentionSettings
@@ -47,6 +48,8 @@ class Horizons(Value):
                 return self.messages
             case Age.APPROVALS:
                 return self.approvals
+            case _:
+                assert_never(age)
 
 
 def horizons(settings: RetentionSettings, now: datetime, *, halved: int = 0) -> Horizons:
@@ -96,6 +99,8 @@ def may_go(table: Declaration, row: Row, at: Horizons) -> bool:
             return began_at is not None and began_at < horizon
         case Stays():
             return False
+        case _:
+            assert_never(table.keeps)
 
 
 def is_ended(row: Row, ended: frozenset[str]) -> bool:
