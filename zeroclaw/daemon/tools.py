@@ -89,8 +89,6 @@ async def open_tools(
                 subtree=subtree,
             )
         )
-    if wanted.attachments.enabled:
-        tested = await attachments.try_reader(tested)
     found += stored_tools(config, kept, redact, result_chars, boxed=tested)
     for name in plugins.names(plugins.TOOLS):
         if name not in OURS:

@@ -140,6 +140,7 @@ class ReadAttachment:
     def __init__(self, settings: AttachmentsSettings) -> None:
         self._settings = settings
         self._share = FairShare("files that came", at_once=READ_AT_ONCE)
+        self._sandbox: Working | Broken | None = None
         self._answers: OrderedDict[tuple[bytes, Asked], Reply] = OrderedDict()
         self._spec = ToolSpec(
             name=NAME,
@@ -208,9 +209,11 @@ class ReadAttachment:
         if found.reader == "none":
             what = "transcriber" if is_heard(found.label) else "reader"
             return ToolOutput(text=f"{head}: there is no {what} for it", is_error=True)
-        if isinstance(self._settings.sandbox, Broken) and found.reader in _BOXED:
+        # Tried with the first file: a start need not wait for what its people may never send.
+        self._sandbox = self._sandbox or await try_reader(self._settings.sandbox)
+        if isinstance(self._sandbox, Broken) and found.reader in _BOXED:
             told = f"{head}: it is read in a sandbox only, and there is none: "
-            return ToolOutput(text=told + self._settings.sandbox.reason, is_error=True)
+            return ToolOutput(text=told + self._sandbox.reason, is_error=True)
         # Of a table the limit counts rows; what fits into an answer bounds its characters as well.
         chars = 0 if found.reader == "table" else asked.limit
         question = Asked(
@@ -241,10 +244,10 @@ class ReadAttachment:
         settings = self._settings
         cpu_s = int(settings.timeout_s) + 1  # a processor of its own spends as much as the clock
         line = asked_line(asked) + content
-        if isinstance(settings.sandbox, Working):
+        if isinstance(self._sandbox, Working):
             reader = await asyncio.to_thread(_reader, settings.memory_bytes, cpu_s)
             ended = await sandbox.run(
-                settings.sandbox.system,
+                self._sandbox.system,
                 reader.box,
                 reader.argv,
                 timeout_s=settings.timeout_s,
