@@ -59,6 +59,7 @@ class Connection(BaseRequest):
             read_s: Between two reads; a call may say otherwise.
         """
         self._most, self._connect_s, self._read_s = most, connect_s, read_s
+        self._trusted = trust()  # here, so that no call has to wait while they are read
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -78,7 +79,7 @@ class Connection(BaseRequest):
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._most, ssl=trust()),
+                connector=aiohttp.TCPConnector(limit=self._most, ssl=self._trusted),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Packed, a small body could unpack to any size at once.
                 headers={"User-Agent": self.USER_AGENT, "Accept-Encoding": "identity"},
