@@ -28,8 +28,7 @@ KINDS = frozenset(
 _HIDDEN = "<$"
 _HIDDEN_IN_RULES = "|"
 _STAND_INS = tuple(map(chr, range(0xE000, 0xF900)))  # for private use, so hardly in a text
-# What a block may be headed; the name of a language, and nothing that could be read on below it.
-_LANGUAGE = re.compile(r"[A-Za-z+#-]{1,12}[0-9]{0,2}")
+_LANGUAGE = re.compile(rich.LANGUAGE)
 # Telegram drops these: signs that turn the reading direction round, and controls.
 _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]")
 # The library's time grows with the square of the levels, to seconds for a line of nothing else.

@@ -34,7 +34,9 @@ MOST_BYTES = 32_768
 
 _VOID = frozenset({"br", "hr"})
 _CELLS = frozenset({"td", "th"})
-_LANGUAGE = re.compile(r"language-[A-Za-z+#-]{1,12}[0-9]{0,2}")
+# What a block may be headed; the name of a language, and nothing that could be read on below it.
+LANGUAGE = r"[A-Za-z+#-]{1,12}[0-9]{0,2}"
+_LANGUAGE_CLASS = re.compile(f"language-{LANGUAGE}")
 _START = re.compile(r"\d{1,9}")
 _ALIGNED = frozenset({"left", "center", "right"})
 Attributes = Mapping[str, str]
@@ -171,7 +173,7 @@ class Letting(HTMLParser):
                 return f'{tag} align="{given["align"]}"'
             case "code" if self._open and self._open[-1][1] == "pre":
                 language = self._shown(given.get("class", ""))
-                is_known = _LANGUAGE.fullmatch(language) is not None
+                is_known = _LANGUAGE_CLASS.fullmatch(language) is not None
                 return f'code class="{language}"' if is_known else ""
             case _:
                 return tag if tag in TAGS else ""

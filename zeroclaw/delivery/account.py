@@ -14,7 +14,7 @@ from zeroclaw.delivery import pacing, pacing_events, pacing_state
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.outage import Outage
 from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.delivery.parting import AT_ONCE_CHARS
+from zeroclaw.delivery.parting import off_loop
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -57,11 +57,6 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
     """Mask nothing."""
     del growing
     return text
-
-
-async def _composed(make: Callable[[], Outgoing], chars: int) -> Outgoing:
-    """Render a text and look at it; in a thread when it is long, for others must not wait."""
-    return make() if chars <= AT_ONCE_CHARS else await asyncio.to_thread(make)
 
 
 class Account:
@@ -246,7 +241,7 @@ class Account:
                 reply_to=reply_to,
                 receipts=receipts,
             )
-            outgoing = await _composed(make, len(markdown))
+            outgoing = await off_loop(make, chars=len(markdown))
             return await self.channel.send(to, outgoing)
 
         ending = await self._call(post, chat=to.chat)
@@ -346,7 +341,7 @@ class Account:
             make = partial(
                 self.outgoing, markdown, key=key, draft=draft, plain=plain, receipts=receipts
             )
-            outgoing = await _composed(make, len(markdown))
+            outgoing = await off_loop(make, chars=len(markdown))
             await self.channel.edit(ref, outgoing)
 
         return await self._about(ref, replace)
@@ -381,7 +376,7 @@ class Account:
 
         async def preview() -> None:
             make = partial(self.outgoing, markdown, key=key, draft=True, plain=plain)
-            outgoing = await _composed(make, len(markdown))
+            outgoing = await off_loop(make, chars=len(markdown))
             try:
                 await self.channel.preview(to, outgoing)
             except NotSupported:

@@ -1,11 +1,20 @@
 """Cut a text into messages while others go on."""
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
 from zeroclaw.delivery.split import Fits, Piece, cutting
 
+T = TypeVar("T")
+
 AT_ONCE_CHARS = 4096
-"""Of a text whose lines are read on the event loop; that many take it some 10 ms."""
+"""Of a text that is worked on in the event loop; that many take it some 10 ms."""
+
+
+async def off_loop(work: Callable[[], T], *, chars: int) -> T:
+    """Do work on a text of so many characters; in a thread when it is long, for others must not wait."""
+    return work() if chars <= AT_ONCE_CHARS else await asyncio.to_thread(work)
 
 
 async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Carry out one row of the outbox, call by call, each result committed before the next call."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol, assert_never
 
 from zeroclaw.channel import Sighting
@@ -18,7 +18,7 @@ from zeroclaw.delivery.doubt import (
 from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.keys import posted
 from zeroclaw.delivery.parcels import Parcel, of_card, of_file, of_text
-from zeroclaw.delivery.parting import AT_ONCE_CHARS, parted
+from zeroclaw.delivery.parting import off_loop, parted
 from zeroclaw.delivery.rows import Ask, File, Item, Second, Settle, State, Text
 from zeroclaw.delivery.seeking import seek, the_one
 from zeroclaw.envelope import Address, MessageRef
@@ -129,10 +129,7 @@ class Posting:
 
     async def _deliver_text(self, item: Text) -> None:
         parts = await parted(item.text, self._account.fits)
-        if len(item.text) > AT_ONCE_CHARS:
-            parts = await asyncio.to_thread(self._account.apart, parts)
-        else:
-            parts = self._account.apart(parts)
+        parts = await off_loop(partial(self._account.apart, parts), chars=len(item.text))
         if item.uncertain and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
             self._item = item = await self._take_in(item, parts[-1])

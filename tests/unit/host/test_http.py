@@ -3,18 +3,17 @@
 import asyncio
 import gc
 import gzip
-import socket
 import ssl
-import struct
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.emulators.model_server import ModelServer
+from tests.fakes.hang_up import saying
 from zeroclaw.host.http import (
     GuardedRequest,
     HttpClient,
@@ -307,23 +306,6 @@ WITHIN: dict[str, bytes] = {
 }
 
 
-@asynccontextmanager
-async def saying(said: bytes, *, reads: bool = True, resets: bool = False) -> AsyncGenerator[str]:
-    """Serve these bytes, and close; yields an address."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if reads:
-            await reader.readuntil(BODY)
-        writer.write(said)
-        if resets:
-            raw = writer.get_extra_info("socket")
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-
-
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize("said", BEFORE.values(), ids=BEFORE)
 async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_request(
@@ -331,7 +313,7 @@ async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_req
 ) -> None:
     """It is no `HttpConnectFailed`: what was asked for may have been done."""
     client = opener(None)
-    async with saying(said, resets=resets) as url:
+    async with saying(said, resets=resets, after=BODY) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
         assert failed.value.before_answer
@@ -341,7 +323,7 @@ async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_req
 async def test_a_connection_that_ends_unread_may_have_carried_the_request(opener: Opener) -> None:
     """Only what was never connected was surely not sent."""
     client = opener(None)
-    async with saying(b"", reads=False, resets=True) as url:
+    async with saying(b"", resets=True) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
         assert failed.value.before_answer
@@ -351,7 +333,7 @@ async def test_a_connection_that_ends_unread_may_have_carried_the_request(opener
 @pytest.mark.parametrize("said", WITHIN.values(), ids=WITHIN)
 async def test_an_answer_that_is_not_whole_is_no_answer(opener: Opener, said: bytes) -> None:
     client = opener(None)
-    async with saying(said) as url:
+    async with saying(said, after=BODY) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
         assert not failed.value.before_answer
@@ -364,7 +346,7 @@ async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unse
     """It is asked on another one, or is told as cut before its answer."""
     client = opener(None)
     ends = set[str]()
-    async with saying(HEAD + b"Content-Length: 2\r\n\r\nok") as url:
+    async with saying(HEAD + b"Content-Length: 2\r\n\r\nok", after=BODY) as url:
         for _ in range(3):
             try:
                 await fetch(client, HttpRequest(url=url, body=BODY))
@@ -386,7 +368,7 @@ async def test_a_name_that_nobody_knows_was_not_asked(opener: Opener) -> None:
 
 async def test_a_server_without_tls_is_told_as_one(opener: Opener) -> None:
     client = opener(None)
-    async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n", reads=False) as url:
+    async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
         with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
             await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
     await client.aclose()

@@ -2,11 +2,7 @@
 
 import asyncio
 import gc
-import socket
 import ssl
-import struct
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import certifi
@@ -15,6 +11,7 @@ import pytest
 from channels.telegram.calls import Calls
 from channels.telegram.connection import trust
 from channels.telegram.styled import Styled
+from tests.fakes.hang_up import saying
 from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown
 
 # All open real sockets.
@@ -31,28 +28,11 @@ CUT = {
 }
 
 
-@asynccontextmanager
-async def saying(said: bytes, *, reads: bool = True, resets: bool = False) -> AsyncGenerator[str]:
-    """Answer each request with these bytes, and close or reset; yields an address."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if reads:
-            await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
-        if resets:
-            raw = writer.get_extra_info("socket")
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize("said", CUT.values(), ids=CUT)
 async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets: bool) -> None:
     """So it is looked for before it is sent again (P1)."""
-    async with saying(said, resets=resets) as url:
+    async with saying(said, resets=resets, after=b"\r\n\r\n") as url:
         calls = made(url)
         with pytest.raises(DeliveryUnknown) as unknown:
             await calls.send(HERE, Styled(text="hi"))
@@ -62,7 +42,7 @@ async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets:
 
 async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
     """Only one that was never connected surely has not."""
-    async with saying(b"", reads=False, resets=True) as url:
+    async with saying(b"", resets=True) as url:
         calls = made(url)
         with pytest.raises(DeliveryUnknown):
             await calls.send(HERE, Styled(text="hi"))
@@ -91,9 +71,9 @@ async def test_a_send_that_is_never_answered_may_arrive_yet(
 
 async def test_what_never_connected_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused, unknown by name, without TLS, or behind a proxy that is not there."""
-    async with saying(b"") as url:
+    async with saying(b"", after=b"\r\n\r\n") as url:
         port = url.rpartition(":")[2]
-    async with saying(b"HTTP/1.1 400 Bad\r\n\r\n", reads=False) as plain:
+    async with saying(b"HTTP/1.1 400 Bad\r\n\r\n") as plain:
         for address in (url, f"http://nowhere.invalid:{port}", plain.replace("http:", "https:")):
             await (await tried(address)).aclose()
         for name in ("NO_PROXY", "no_proxy"):
@@ -107,7 +87,7 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
-    async with saying(OK.replace(b"200 OK", b"400 Bad") + b"\r\n" + body) as url:
+    async with saying(OK.replace(b"200 OK", b"400 Bad") + b"\r\n" + body, after=b"\r\n\r\n") as url:
         monkeypatch.setenv("HTTP_PROXY", url)
         calls = made("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
@@ -133,7 +113,7 @@ async def tried(url: str) -> Calls:
 
 async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:
     """An outage starts a channel again and again; each reading took two thirds of a MiB."""
-    async with saying(b"") as url:
+    async with saying(b"", after=b"\r\n\r\n") as url:
         nobody = url.replace("http:", "https:")
     all_ = [await tried(nobody)]
     before = contexts()

@@ -1,0 +1,30 @@
+"""A server on loopback that says the same bytes to whoever connects, and hangs up."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+
+@asynccontextmanager
+async def saying(said: bytes, *, after: bytes = b"", resets: bool = False) -> AsyncGenerator[str]:
+    """Serve these bytes, and close; yields an address without a slash at its end.
+
+    Args:
+        said: Written to each connection.
+        after: Read until this has come; empty for nothing is read.
+        resets: Reset the connection in place of closing it.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if after:
+            await reader.readuntil(after)
+        writer.write(said)
+        if resets:
+            raw = writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
