@@ -115,9 +115,9 @@ def card(message: str, outcome: Outcome, at: datetime) -> Item:
 
 def stored(item: TranscriptItem) -> Item:
     """Return what the store says of a message, in the ids that live events use."""
-    if item.kind == "person":
-        return person(item.ref or item.key or item.cursor, item.text, item.at, item.files)
     message = item.ref or item.key or item.cursor
+    if item.kind == "person":
+        return person(message, item.text, item.at, item.files)
     if item.outcome is not None:
         return card(message, item.outcome, item.at)
     return Item(

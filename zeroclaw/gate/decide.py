@@ -200,13 +200,21 @@ class Gate:
             written=action.canonical_arguments if written is None else written,
             unresolved=unresolved,
         )
-        query = self._query(ready, setting, self._clock.now())
+        at = self._clock.now()
+        if len(ready.written) > AT_ONCE_CHARS:
+            return await asyncio.to_thread(self._rechecked, ready, setting, approval, at)
+        return self._rechecked(ready, setting, approval, at)
+
+    def _rechecked(
+        self, ready: _Ready, setting: Setting, approval: Approval | None, at: datetime
+    ) -> Cleared | Stopped:
+        query = self._query(ready, setting, at)
         ruled = self._rule(ready, setting, query)
         approved = approval is not None and approval.state == "approved"
         effect, why = ruled.decision.effect, ruled.decision.why
         if effect == "allow" or (effect == "ask" and approved):
             may = permits(query, ruled, policy=self._policy(), protected=self._protected)
-            return Cleared(tool=tool, permits=may, in_message=query.in_message is True)
+            return Cleared(tool=ready.tool, permits=may, in_message=query.in_message is True)
         reason = f"it needs approval by now: {why}" if effect == "ask" else why
         return Stopped(reason=reason, by=ruled.by)
 
@@ -236,7 +244,9 @@ class Gate:
                     ruled = Ruling(decision=decision, by="card", detail=shown.why)
                     verdict = self._ruled_out(case, frozen, ruled, query)
                 else:
-                    approval = self._approval(case, ready, ruled.decision, shown, at)
+                    approval = self._approval(
+                        case, ready, frozen, ruled.decision, shown=shown, at=at
+                    )
                     verdict = Asked(frozen=frozen, spec=ready.tool.spec, approval=approval)
             case "deny":
                 verdict = self._ruled_out(case, frozen, ruled, query)
@@ -283,16 +293,16 @@ class Gate:
         return await resolve_resources(tool, arguments, context, timeout_s=timeout_s)
 
     def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
-        action = ready.action
+        action, facts = ready.action, facts_of(ready.tool.spec)
         return Query(
             principal=setting.known or setting.context.principal,
             action=f"tool:{action.tool}",
             now=at,
             resources=action.resources,
-            facts=facts_of(ready.tool.spec),
+            facts=facts,
             arguments=action.arguments,
             direct=setting.direct,
-            untrusted=bool(setting.taint.sources_for(facts_of(ready.tool.spec))),
+            untrusted=bool(setting.taint.sources_for(facts)),
             in_message=_is_in_message(ready, setting.taint),
         )
 
@@ -317,19 +327,21 @@ class Gate:
         self,
         case: _Case,
         ready: _Ready,
+        frozen: Frozen,
         decision: Decision,
+        *,
         shown: CardArguments,
         at: datetime,
     ) -> Approval:
-        action, settings = ready.action, self._settings()
+        action, settings, facts = ready.action, self._settings(), facts_of(ready.tool.spec)
         workspace = str(case.setting.context.workspace)
-        scope = scope_of(action, facts_of(ready.tool.spec), settings.grant_s, workspace)
+        scope = scope_of(action, facts, settings.grant_s, workspace)
         # What can't be named can't be granted for a time.
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
         return Approval(
             id=ApprovalId(self._ids.token()),
             action=action.id,
-            action_hash=action_hash(action),
+            action_hash=frozen.hash,
             tool=action.tool,
             conversation=action.conversation,
             turn=action.turn,
@@ -347,7 +359,7 @@ class Gate:
             reasons=reasons_of(
                 self._policy(),
                 decision,
-                case.setting.taint.sources_for(facts_of(ready.tool.spec)),
+                case.setting.taint.sources_for(facts),
             ),
             card=case.card,
             order=case.order,

@@ -221,9 +221,11 @@ def _stands_in(leaf: str, text: str, *, is_exec: bool) -> bool:
     if not leaf:
         return False
     text = text[:MOST_WORDS_CHARS]
+    at = text.find(leaf)
+    if at < 0:
+        return False
     is_whole = is_exec or len(leaf.split()) > 1
     spans = [one for one in _SPANS.finditer(text) if _content(one).strip()]
-    at = text.find(leaf)
     for _ in range(MOST_PLACES):
         if at < 0:
             break

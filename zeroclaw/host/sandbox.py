@@ -304,9 +304,10 @@ async def _group(subtree: Subtree | None, limits: Limits) -> AsyncGenerator[Grou
     if subtree is None:
         yield None
         return
-    bounds = {"memory_bytes": limits.memory_bytes, "processes": limits.processes}
     try:
-        group = await asyncio.to_thread(open_group, subtree, **bounds)
+        group = await asyncio.to_thread(
+            open_group, subtree, memory_bytes=limits.memory_bytes, processes=limits.processes
+        )
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         message = f"the command can't have a cgroup: {why}"

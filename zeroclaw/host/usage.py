@@ -148,7 +148,8 @@ class Meter:
     ) -> None:
         """Watch a workspace that held so much before, the memory, and how many run.
 
-        `memory_bytes` and `most_processes` are None where the kernel bounds them.
+        `memory_bytes` is None where the kernel bounds memory and processes; `most_processes` is None
+        in a sandbox, whose processes all stay in one tree.
         """
         self._memory_bytes = memory_bytes
         self._most_processes = most_processes

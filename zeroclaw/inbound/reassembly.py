@@ -178,8 +178,8 @@ class Debounce:
         Args:
             store: Where messages wait.
             clock: For waits.
-            window_s: Localized of a channel how long to wait for one more message.
-            left_s: Localized of a message that came in pieces for how long more of them may come.
+            window_s: Says of a channel how long to wait for one more message.
+            left_s: Says of a message that came in pieces for how long more of them may come.
         """
         self._store = store
         self._clock = clock

@@ -98,7 +98,7 @@ class AttachmentsSettings(Value):
     Attributes:
         store: Keeps them.
         sandbox: What `sandbox.self_test` found.
-        answer_chars: Localized how long one answer may be; the runtime cuts longer ones again.
+        answer_chars: Says how long one answer may be; the runtime cuts longer ones again.
         timeout_s: Seconds for one call; as much processor time at most.
         memory_bytes: Address space of the process that reads.
     """

@@ -102,14 +102,13 @@ def missing_parts(workspace: Path, parts: Parts) -> tuple[Parts, os.stat_result 
 
     Only an estimate of what making the path costs: whoever makes it looks again, name by name.
     """
+    seen: os.stat_result | None = None
     for depth in range(1, len(parts) + 1):
         try:
             seen = workspace.joinpath(*parts[:depth]).lstat()
         except OSError:
             return parts[depth - 1 :], None
-        if depth == len(parts):
-            return (), seen
-    return (), None
+    return (), seen
 
 
 @contextmanager

@@ -47,7 +47,7 @@ class Post:
 
 
 class Telegram:
-    """Localized where it posts to as it is told; remembers what it was asked for."""
+    """Says where it posts to as it is told; remembers what it was asked for."""
 
     def __init__(self) -> None:
         self.url = ""
