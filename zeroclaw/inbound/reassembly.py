@@ -197,14 +197,22 @@ class Debounce:
             is_wanted: Whether a turn is still to begin; it is set when that changes.
         """
         has_rung = False
+        whole: set[str] = set()
         while True:
             items = together(await self._queued(conversation, 1))
             if items and (_collects(items[0]) or piece_of(items[0]) is not None):
                 items = together(await self._queued(conversation, MOST + MOST_PIECES))
             wait_s = self._wait_s(items, self._clock.now())
-            if wait_s <= 0 or not is_wanted():
+            if not is_wanted():
                 break
-            has_rung = await self._has_rung(news, wait_s) or has_rung
+            if wait_s > 0:
+                has_rung = await self._has_rung(news, wait_s) or has_rung
+                continue
+            in_pieces = {run_of(one) for one in items if piece_of(one) is not None}
+            if in_pieces <= whole:
+                break
+            # The last piece may have been committed since the others were read.
+            whole = in_pieces
         if has_rung:
             news.set()
         return items

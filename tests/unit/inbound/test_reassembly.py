@@ -18,7 +18,7 @@ from zeroclaw.config.model import (
 from zeroclaw.envelope import Admission, Attachment, Continues, Envelope, Said
 from zeroclaw.inbound.fragments import MOST_PIECES
 from zeroclaw.inbound.reassembly import AFTER_START_S
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.value import replace
 
 WINDOW_S = 1.5
@@ -314,6 +314,25 @@ async def test_a_message_has_so_many_pieces_and_no_more(world: World) -> None:
         assert world.model.asked() == [f"user: {'x' * MOST_PIECES}"]
         await house.advance(WINDOW_S)
         assert world.model.asked()[-1] == "user: x"
+
+
+async def test_the_last_piece_may_come_while_the_others_are_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is whole by then was not whole as it was read (P1)."""
+    async with world.running() as house:
+        read, rest = world.store.select, [piece(house, "three")]
+
+        async def overtaken(query: Query) -> tuple[Row, ...]:
+            rows = await read(query)
+            if rest and query.kind is RowKind.INBOX and len(rows) == 2:
+                await house.services.ingress.admit(rest.pop())
+            return rows
+
+        await send(house, "one ", MORE)
+        monkeypatch.setattr(world.store, "select", overtaken)
+        await send(house, "two ", MORE)
+        assert world.model.asked() == ["user: one two three"]
 
 
 async def test_the_same_piece_twice_is_one(world: World) -> None:
