@@ -8,7 +8,7 @@ from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.cgroups import Subtree
-from zeroclaw.host.http import http_client
+from zeroclaw.host.http_clients import guarded_client
 from zeroclaw.host.protected import Protected
 from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store
@@ -151,6 +151,6 @@ def _fetch(config: FetchSettings, version: str, stack: AsyncExitStack) -> tuple[
         allow=config.allow,
         user_agent=f"zeroclaw/{version}",
     )
-    http = http_client(fetch.limits(settings))
+    http = guarded_client(fetch.limits(settings))
     stack.push_async_callback(http.aclose)
     return fetch.tools(settings, http=http)

@@ -1,14 +1,14 @@
 """Speaks HTTP: one request out, a status, headers and the body's bytes as they come.
 
-The library that carries the bytes is known to `aiohttp_client.py` alone, and loaded with the first
-request. That takes up to a tenth of a second of processor time, so it is done in a thread.
+Two libraries carry the bytes, each known to one file: aiohttp for models (`aiohttp_client.py`), and
+httpx for what is fetched on a model's word and for downloads (`guarded_client.py`);
+`http_clients.py` opens them.
 """
 
-import asyncio
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Protocol
 
@@ -49,19 +49,24 @@ class HttpCut(HttpFailed):
 
 
 class HttpRequest(Value):
-    """One request; header names are written as they should be sent.
-
-    Attributes:
-        address: Connect to exactly this address, and ask nobody for the name; the Host header and
-            the name in the certificate stay those of the URL. Only for clients that keep no
-            connection: another host may share that address. Empty to ask for the name.
-        is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
-    """
+    """One request; header names are written as they should be sent."""
 
     url: str
     method: str = "POST"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
+
+
+class GuardedRequest(HttpRequest):
+    """A request of the guarded client.
+
+    Attributes:
+        address: Connect to exactly this address, and ask nobody for the name again; the Host
+            header and the name in the certificate stay those of the URL. Only for clients that
+            keep nothing alive: a kept connection is known by its address alone.
+        is_raw: The answer's body is wanted as it was sent, without its Content-Encoding undone.
+    """
+
     address: str = ""
     is_raw: bool = False
 
@@ -73,8 +78,7 @@ class HttpAnswer(Value):
         status: As sent; redirects are not followed.
         headers: Names in lower case.
         chunks: The body without transfer encodings, in order, once. Ends when the body is whole;
-            raises `HttpCut` or `HttpTimedOut` when it does not become whole, and what had come by
-            then and was not read yet (128 KiB at most) is lost.
+            raises `HttpCut` or `HttpTimedOut` when it does not become whole.
     """
 
     status: int
@@ -90,7 +94,7 @@ class HttpLimits(Value):
         read_s: Between two reads; what watches a stream's progress is its caller's.
         pool_s: For a free connection when all are in use.
         connections: At most this many at once.
-        keep_alive_s: For how long idle ones are kept; with 0 none is.
+        keep_alive_s: For how long idle ones are kept; the guarded client keeps none with 0.
     """
 
     connect_s: float = 10.0
@@ -121,45 +125,6 @@ class HttpClient(Protocol):
     async def aclose(self) -> None:
         """Close every connection; safe twice, and the client may be used again."""
         ...
-
-
-class _LazyClient:
-    """The `HttpClient` of the library, which is loaded and opened for the first request."""
-
-    def __init__(self, limits: HttpLimits, trusted: ssl.SSLContext | None) -> None:
-        self._limits = limits
-        self._trusted = trusted
-        self._client: HttpClient | None = None
-        self._opening = asyncio.Lock()
-
-    @asynccontextmanager
-    async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
-        async with self._opening:
-            if (client := self._client) is None:
-                load = await asyncio.to_thread(_library)
-                client = self._client = load(self._limits, self._trusted or trust())
-        async with client.open(request) as answer:
-            yield answer
-
-    async def aclose(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-
-def http_client(
-    limits: HttpLimits | None = None, trusted: ssl.SSLContext | None = None
-) -> HttpClient:
-    """Return a client; it trusts the authorities of `trust` unless others are given."""
-    return _LazyClient(limits or HttpLimits(), trusted)
-
-
-def _library() -> Callable[[HttpLimits, ssl.SSLContext], HttpClient]:
-    """Load the library and the certificates; blocks."""
-    from zeroclaw.host.aiohttp_client import AiohttpClient
-
-    trust()
-    return AiohttpClient
 
 
 @cache

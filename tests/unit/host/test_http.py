@@ -1,4 +1,4 @@
-"""How HTTP is spoken, against real sockets on loopback."""
+"""How HTTP is spoken, by both clients, against real sockets on loopback."""
 
 import asyncio
 import gc
@@ -6,7 +6,7 @@ import gzip
 import ssl
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 from tests.emulators.model_server import ModelServer
 from tests.fakes.hang_up import saying
 from zeroclaw.host.http import (
+    GuardedRequest,
     HttpClient,
     HttpConnectFailed,
     HttpCut,
@@ -23,10 +24,17 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
-    http_client,
 )
+from zeroclaw.host.http_clients import guarded_client, http_client
 
 BODY = b"{}"
+Opener = Callable[[HttpLimits | None], HttpClient]
+
+
+@pytest.fixture(params=[http_client, guarded_client], ids=["aiohttp", "httpx"])
+def opener(request: pytest.FixtureRequest) -> Opener:
+    """What opens each client."""
+    return request.param
 
 
 def post(server: ModelServer, said: str = "hi") -> HttpRequest:
@@ -39,8 +47,8 @@ async def fetch(client: HttpClient, request: HttpRequest) -> tuple[int, list[byt
         return answer.status, [chunk async for chunk in answer.chunks]
 
 
-async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
-    client = http_client()
+async def test_an_answer_is_its_status_headers_and_bytes_as_they_came(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         server.raw(b"a", b"\xff", b"bc", status=418, headers={"X-Tea": "Yes"})
         async with client.open(post(server)) as answer:
@@ -51,8 +59,8 @@ async def test_an_answer_is_its_status_headers_and_bytes_as_they_came() -> None:
         await client.aclose()
 
 
-async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
-    client = http_client()
+async def test_a_connection_is_used_again_when_its_answer_was_read(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         for _ in range(3):
             await fetch(client, post(server))
@@ -62,8 +70,8 @@ async def test_a_connection_is_used_again_when_its_answer_was_read() -> None:
         await server.until(lambda server: server.open_connections == 0)
 
 
-async def test_leaving_an_answer_early_closes_its_connection() -> None:
-    client = http_client()
+async def test_leaving_an_answer_early_closes_its_connection(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)
@@ -88,9 +96,9 @@ def living(*kinds: str) -> int:
     return sum(type(one).__name__ in kinds for one in gc.get_objects())
 
 
-async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
+async def test_nothing_of_a_request_stays_when_its_answer_was_read(opener: Opener) -> None:
     """A body may be a long conversation; it does not wait for the garbage collector."""
-    client = http_client()
+    client = opener(None)
     async with ModelServer() as server:
         await fetch(client, post(server))  # the library is loaded
         with without_collecting():
@@ -101,10 +109,10 @@ async def test_nothing_of_a_request_stays_when_its_answer_was_read() -> None:
         await client.aclose()
 
 
-async def test_certificates_are_read_once_for_all_clients() -> None:
+async def test_certificates_are_read_once_for_all_clients(opener: Opener) -> None:
     """Each reading takes two thirds of a MiB, and a pool that is stuck is made anew."""
     async with ModelServer() as server:
-        clients = [http_client(), http_client()]
+        clients = [opener(None), opener(None)]
         await fetch(clients[0], post(server))
         with without_collecting():
             before = living("SSLContext")
@@ -116,8 +124,8 @@ async def test_certificates_are_read_once_for_all_clients() -> None:
             await client.aclose()
 
 
-async def test_a_closed_client_can_be_used_again() -> None:
-    client = http_client()
+async def test_a_closed_client_can_be_used_again(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         await fetch(client, post(server))
         await client.aclose()
@@ -125,8 +133,8 @@ async def test_a_closed_client_can_be_used_again() -> None:
         await client.aclose()
 
 
-async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
-    client = http_client()
+async def test_a_cut_before_and_in_an_answer_are_told_apart(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         server.disconnect()
         with pytest.raises(HttpCut) as before:
@@ -138,8 +146,8 @@ async def test_a_cut_before_and_in_an_answer_are_told_apart() -> None:
         await client.aclose()
 
 
-async def test_silence_times_out() -> None:
-    client = http_client(HttpLimits(read_s=0.02))
+async def test_silence_times_out(opener: Opener) -> None:
+    client = opener(HttpLimits(read_s=0.02))
     async with ModelServer() as server:
         server.hang(server.gate())
         with pytest.raises(HttpTimedOut, match=r"nothing came for 0\.02 s"):
@@ -150,25 +158,25 @@ async def test_silence_times_out() -> None:
         await client.aclose()
 
 
-async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words() -> None:
+async def test_a_port_that_nobody_listens_on_is_told_in_the_systems_words(opener: Opener) -> None:
     async with ModelServer() as server:
         nobody = post(server)
-    client = http_client()
+    client = opener(None)
     with pytest.raises(HttpConnectFailed, match="connect"):
         await fetch(client, nobody)
     await client.aclose()
 
 
 @pytest.mark.parametrize("url", ["http://\x00", "nothing", "ftp://127.0.0.1/"])
-async def test_an_address_that_is_none_fails_as_ours(url: str) -> None:
-    client = http_client()
+async def test_an_address_that_is_none_fails_as_ours(opener: Opener, url: str) -> None:
+    client = opener(None)
     with pytest.raises(HttpFailed):
         await fetch(client, HttpRequest(url=url))
     await client.aclose()
 
 
-async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
-    client = http_client(HttpLimits(connections=1, pool_s=0.02))
+async def test_connections_are_bounded_and_a_full_pool_says_so(opener: Opener) -> None:
+    client = opener(HttpLimits(connections=1, pool_s=0.02))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate, b"b")
@@ -183,9 +191,9 @@ async def test_connections_are_bounded_and_a_full_pool_says_so() -> None:
 
 
 @pytest.mark.parametrize("ticks", range(6))
-async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
-    """A place of the pool comes back, also where the client was closing when it came."""
-    client = http_client(HttpLimits(connections=1, pool_s=0.5))
+async def test_cancelling_twice_loses_no_connection(opener: Opener, ticks: int) -> None:
+    """httpx loses a place of its pool for good when it is cancelled while it closes."""
+    client = opener(HttpLimits(connections=1, pool_s=0.5))
     async with ModelServer() as server:
         gate = server.gate()
         server.raw(b"a", gate)
@@ -204,11 +212,11 @@ async def test_cancelling_twice_loses_no_connection(ticks: int) -> None:
         await client.aclose()
 
 
-def test_the_library_is_not_loaded_before_it_is_used() -> None:
+def test_no_library_is_loaded_before_it_is_used() -> None:
     """Loading one costs a start up to a tenth of a second."""
     program = (
-        "import sys, zeroclaw.host.http as http; http.http_client();"
-        "sys.exit(bool({'aiohttp', 'certifi'} & set(sys.modules)))"
+        "import sys, zeroclaw.host.http_clients as http; http.http_client(), http.guarded_client();"
+        "sys.exit(bool({'aiohttp', 'httpx', 'certifi'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == 0
@@ -216,17 +224,19 @@ def test_the_library_is_not_loaded_before_it_is_used() -> None:
 
 async def test_a_given_address_is_connected_to_and_the_host_stays() -> None:
     """Nobody is asked for the name: one that exists nowhere is reached all the same."""
-    client = http_client(HttpLimits(keep_alive_s=0))
+    client = guarded_client(HttpLimits(keep_alive_s=0))
     async with ModelServer() as server:
         url = post(server).url.replace("127.0.0.1", "nowhere.invalid")
-        assert (await fetch(client, HttpRequest(url=url, body=BODY, address="127.0.0.1")))[0] == 200
+        assert (await fetch(client, GuardedRequest(url=url, body=BODY, address="127.0.0.1")))[
+            0
+        ] == 200
         assert server.requests[0].headers["host"].startswith("nowhere.invalid:")
         await client.aclose()
 
 
-async def test_no_cookie_is_kept() -> None:
+async def test_no_cookie_is_kept(opener: Opener) -> None:
     """What one answer sets comes back with no request."""
-    client = http_client()
+    client = opener(None)
     async with ModelServer() as server:
         server.raw(b"a", headers={"Set-Cookie": "id=hunter2; Path=/"})
         await fetch(client, post(server))
@@ -237,19 +247,19 @@ async def test_no_cookie_is_kept() -> None:
 
 @pytest.mark.parametrize("is_raw", [True, False])
 async def test_a_packed_body_comes_as_it_was_sent_where_that_is_wanted(is_raw: bool) -> None:
-    client = http_client()
+    client = guarded_client()
     packed = gzip.compress(b"packed")
     async with ModelServer() as server:
         server.raw(packed, headers={"Content-Encoding": "gzip"})
-        asked = HttpRequest(url=post(server).url, body=BODY, is_raw=is_raw)
+        asked = GuardedRequest(url=post(server).url, body=BODY, is_raw=is_raw)
         _, chunks = await fetch(client, asked)
         assert b"".join(chunks) == (packed if is_raw else b"packed")
         await client.aclose()
 
 
-async def test_a_packed_answer_is_unpacked() -> None:
+async def test_a_packed_answer_is_unpacked(opener: Opener) -> None:
     """Whoever did not ask for it gets it all the same from some servers."""
-    client = http_client()
+    client = opener(None)
     async with ModelServer() as server:
         server.raw(gzip.compress(b"packed"), headers={"Content-Encoding": "gzip"})
         _, chunks = await fetch(client, post(server))
@@ -257,8 +267,8 @@ async def test_a_packed_answer_is_unpacked() -> None:
         await client.aclose()
 
 
-async def test_redirects_are_not_followed() -> None:
-    client = http_client()
+async def test_redirects_are_not_followed(opener: Opener) -> None:
+    client = opener(None)
     async with ModelServer() as server:
         server.raw(b"", status=302, headers={"Location": server.url})
         assert (await fetch(client, post(server)))[0] == 302
@@ -266,11 +276,13 @@ async def test_redirects_are_not_followed() -> None:
         await client.aclose()
 
 
-async def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_proxy_of_the_environment_is_asked(
+    opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A request to a model on this machine must not leave it."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    client = http_client()
+    client = opener(None)
     async with ModelServer() as server:
         assert (await fetch(client, post(server)))[0] == 200
         await client.aclose()
@@ -297,10 +309,10 @@ WITHIN: dict[str, bytes] = {
 @pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
 @pytest.mark.parametrize("said", BEFORE.values(), ids=BEFORE)
 async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_request(
-    said: bytes, resets: bool
+    opener: Opener, said: bytes, resets: bool
 ) -> None:
     """It is no `HttpConnectFailed`: what was asked for may have been done."""
-    client = http_client()
+    client = opener(None)
     async with saying(said, resets=resets, after=BODY) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
@@ -308,9 +320,9 @@ async def test_a_connection_that_ends_before_the_answer_may_have_carried_the_req
     await client.aclose()
 
 
-async def test_a_connection_that_ends_unread_may_have_carried_the_request() -> None:
+async def test_a_connection_that_ends_unread_may_have_carried_the_request(opener: Opener) -> None:
     """Only what was never connected was surely not sent."""
-    client = http_client()
+    client = opener(None)
     async with saying(b"", resets=True) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
@@ -319,8 +331,8 @@ async def test_a_connection_that_ends_unread_may_have_carried_the_request() -> N
 
 
 @pytest.mark.parametrize("said", WITHIN.values(), ids=WITHIN)
-async def test_an_answer_that_is_not_whole_is_no_answer(said: bytes) -> None:
-    client = http_client()
+async def test_an_answer_that_is_not_whole_is_no_answer(opener: Opener, said: bytes) -> None:
+    client = opener(None)
     async with saying(said, after=BODY) as url:
         with pytest.raises(HttpCut) as failed:
             await fetch(client, HttpRequest(url=url, body=BODY))
@@ -328,9 +340,11 @@ async def test_an_answer_that_is_not_whole_is_no_answer(said: bytes) -> None:
     await client.aclose()
 
 
-async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent() -> None:
+async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unsent(
+    opener: Opener,
+) -> None:
     """It is asked on another one, or is told as cut before its answer."""
-    client = http_client()
+    client = opener(None)
     ends = set[str]()
     async with saying(HEAD + b"Content-Length: 2\r\n\r\nok", after=BODY) as url:
         for _ in range(3):
@@ -345,15 +359,15 @@ async def test_a_kept_connection_that_its_peer_has_closed_is_not_said_to_be_unse
     await client.aclose()
 
 
-async def test_a_name_that_nobody_knows_was_not_asked() -> None:
-    client = http_client()
+async def test_a_name_that_nobody_knows_was_not_asked(opener: Opener) -> None:
+    client = opener(None)
     with pytest.raises(HttpConnectFailed):
         await fetch(client, HttpRequest(url="http://nowhere.invalid/", body=BODY))
     await client.aclose()
 
 
-async def test_a_server_without_tls_is_told_as_one() -> None:
-    client = http_client()
+async def test_a_server_without_tls_is_told_as_one(opener: Opener) -> None:
+    client = opener(None)
     async with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as url:
         with pytest.raises(HttpConnectFailed, match="does not speak TLS"):
             await fetch(client, HttpRequest(url=url.replace("http:", "https:"), body=BODY))
@@ -361,7 +375,7 @@ async def test_a_server_without_tls_is_told_as_one() -> None:
 
 
 @pytest.mark.needs("openssl")
-async def test_a_certificate_of_nobody_is_not_trusted(tmp_path: Path) -> None:
+async def test_a_certificate_of_nobody_is_not_trusted(opener: Opener, tmp_path: Path) -> None:
     """Nothing is sent to who shows it."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
     files = ["-subj", "/CN=localhost", "-keyout", "key", "-out", "certificate"]
@@ -369,7 +383,7 @@ async def test_a_certificate_of_nobody_is_not_trusted(tmp_path: Path) -> None:
     await asyncio.to_thread(subprocess.run, made, cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
-    client = http_client()
+    client = opener(None)
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()

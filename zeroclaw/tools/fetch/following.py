@@ -9,12 +9,12 @@ from typing import Literal, assert_never
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.http import (
+    GuardedRequest,
     HttpAnswer,
     HttpClient,
     HttpConnectFailed,
     HttpFailed,
     HttpLimits,
-    HttpRequest,
 )
 from zeroclaw.host.resolver import NameUnknown
 from zeroclaw.tools import quoted
@@ -202,8 +202,8 @@ class Follower:
             " unless `tools.fetch.allow` in the configuration opens them"
         )
 
-    def _request(self, target: Target, address: str) -> HttpRequest:
-        return HttpRequest(
+    def _request(self, target: Target, address: str) -> GuardedRequest:
+        return GuardedRequest(
             method="GET",
             url=target.url,
             headers={
