@@ -303,6 +303,7 @@ def test_no_text_takes_long(text: str) -> None:
         pytest.param("key: a1b2c3d4e5f6 " * 2000, 7, id="values that are redacted"),
         pytest.param("xox " * 4000, 7, id="what tells, and is nothing"),
         pytest.param("\\key " * 4000, 7, id="escaped"),
+        pytest.param("-----BEGIN " * 4000, 4, id="what begins a private key"),
         pytest.param("".join(f"key{n}: " for n in range(4000)), 30, id="no name twice"),
     ],
 )

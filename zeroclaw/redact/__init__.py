@@ -23,16 +23,26 @@ import re
 from collections.abc import Iterable, Mapping
 
 from zeroclaw.redact.disguise import CHECKED, DOT, begun, folded, folded_from, key, key_from, places
-from zeroclaw.redact.known import KnownState, automaton, forms, known_feed, occurrences
-from zeroclaw.redact.marker import (
+from zeroclaw.redact.known import (
     LONGEST_VALUE,
-    LONGEST_WORD,
     MARKER,
     SHORTEST_VALUE,
+    KnownState,
+    automaton,
+    forms,
     holds_marker,
+    known_feed,
+    occurrences,
 )
-from zeroclaw.redact.patterns import LONG_WORD, PIECE
-from zeroclaw.redact.shapes import Mode, ShapeState, is_begun, shape_feed
+from zeroclaw.redact.shapes import (
+    LONG_WORD,
+    LONGEST_WORD,
+    PIECE,
+    Mode,
+    ShapeState,
+    is_begun,
+    shape_feed,
+)
 from zeroclaw.value import Value
 
 __all__ = [
@@ -219,7 +229,7 @@ def _shaped(text: str) -> list[tuple[int, int]]:
     for piece in PIECE.finditer(text):
         end = piece.end()
         state, safe = shape_feed(state, piece[0], final=end == len(text))
-        upto = end - len(state.text) if state.mode in (Mode.WORDS, Mode.PEM_HEADER) else end
+        upto = end - len(state.text) if state.mode is Mode.WORDS else end
         if safe != text[done:upto]:
             # What ended the word came out behind it.
             after = len(piece[0]) if not piece[1] and safe.endswith(piece[0]) else 0

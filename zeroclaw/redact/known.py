@@ -11,8 +11,20 @@ from collections import deque
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
-from zeroclaw.redact.marker import LONGEST_VALUE, MARKER, SHORTEST_VALUE
 from zeroclaw.value import Hidden, Value
+
+MARKER = "[redacted]"
+
+SHORTEST_VALUE = 8
+"""In characters. Shorter values are not looked for: they would hit ordinary text."""
+
+LONGEST_VALUE = 4096
+"""In characters. A longer value is looked for in pieces of this length."""
+
+
+def holds_marker(text: str) -> bool:
+    """Whether text went through redaction and lost something; such text must not be written."""
+    return MARKER in text
 
 
 def _base64_cores(data: bytes) -> Iterable[str]:

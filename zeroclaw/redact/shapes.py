@@ -5,45 +5,99 @@ What the words before it say about it (`password:`, `Authorization: Basic`) is k
 private key is a mode of its own: once its first line is whole nothing more of it comes out.
 
     WORDS ── a word too long ──▶ SKIP ── it ends ──▶ WORDS
-    WORDS ── `-----BEGIN` ──▶ PEM_HEADER ── a private key's ──▶ PEM_BODY ── its end ──▶ WORDS
-                                   └── anything else ──▶ WORDS      └─▶ PEM_FIELD ─▶ PEM_BODY
+    WORDS ── a private key's first line ──▶ PEM_BODY ── its end ──▶ WORDS
+                                               └─▶ PEM_FIELD ─▶ PEM_BODY
+
+A pattern is tried on one whole word, or on the end of one. Bodies are possessive or bounded, and a
+failed attempt costs a bounded number of steps, so that no text makes a word cost more than its
+length.
 """
 
 import re
+import string
 from enum import Enum, IntEnum, auto
 from typing import assert_never
 
-from zeroclaw.redact.marker import LONGEST_WORD, MARKER, SHORTEST_VALUE
-from zeroclaw.redact.patterns import (
-    FIRST_HALF_AT_END,
-    FIRST_HALVES,
-    HEADER_AT_END,
-    IN_NAMES,
-    IN_WORD,
-    LINE_ENDS,
-    NAME_AT_END,
-    PAIR,
-    PEM_END,
-    PEM_END_LONGEST,
-    PEM_FIELD,
-    PEM_FIRST,
-    PEM_HEADER,
-    PEM_MAYBE,
-    PEM_STOPS,
-    PIECE,
-    SCHEMES,
-    SECOND_HALF,
-    SHORTEST_TELLING,
-    SHORTEST_TOKEN,
-    TELLING,
-    TELLING_SHAPE,
-    TELLING_WORD,
-    TOKEN_BEGUN,
-    TOKENS,
-    URL_PASSWORD,
-    WORD_ENDS,
-)
+from zeroclaw.redact.known import MARKER, SHORTEST_VALUE
 from zeroclaw.value import Hidden, Value, replace
+
+LONGEST_WORD = 4000
+"""In characters. A longer run of word characters is redacted whole."""
+
+IN_WORD = string.ascii_letters + string.digits + "!#$%&*+-./:=?@_~"
+_CLASS = re.escape(IN_WORD)
+PIECE = re.compile(f"([{_CLASS}]+)|[^{_CLASS}]+")
+WORD_ENDS = re.compile(f"[^{_CLASS}]")
+LONG_WORD = re.compile(f"[{_CLASS}]{{{LONGEST_WORD + 1},}}+")
+
+# Tokens that are told by their beginning.
+TOKENS = re.compile(
+    r"(?P<receipt>zc-receipt-[0-9]{1,12}-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # ours, no secret
+    r"|(?<![A-Za-z0-9])(?:"
+    r"eyJ[A-Za-z0-9_-]{8,1024}+\.[A-Za-z0-9_-]{8,}+"  # JWT, RFC 7515 7.1
+    r"\.[A-Za-z0-9_-]*+(?:\.[A-Za-z0-9_-]++){0,2}"
+    r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"  # AWS access key ids
+    r"|gh[pousr]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{40,}+"
+    r"|gl(?:pat|ptt|dt|rt|oas|soat|agent)-[A-Za-z0-9_.-]{20,}+"
+    r"|sk-(?=[A-Za-z_-]{0,200}+[0-9])[A-Za-z0-9_-]{20,}+"  # OpenAI, Anthropic, OpenRouter
+    r"|(?:gsk_|xai-|hf_|npm_|r8_)[A-Za-z0-9]{30,}+|pypi-[A-Za-z0-9_-]{50,}+"
+    r"|xox[abceoprs]-[A-Za-z0-9.-]{10,}+|xapp-[A-Za-z0-9-]{20,}+"  # Slack
+    r"|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,}+|GOCSPX-[A-Za-z0-9_-]{20,}+"  # Google
+    r"|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}+|whsec_[A-Za-z0-9+/=]{24,}+"  # Stripe
+    r"|SG\.[A-Za-z0-9_-]{16,128}+\.[A-Za-z0-9_-]{16,}+"  # SendGrid
+    r"|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+"  # Discord bots
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{50,}+|do[opr]_v1_[a-f0-9]{64}|shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32}"
+    r")"
+    r"|(?<![0-9])[0-9]{6,12}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"  # Telegram bots
+    r"|(?<=hooks\.slack\.com/)[a-z]{1,20}/[A-Za-z0-9/_-]{20,}+"
+    r"|(?<=/api/webhooks/)[0-9]{10,25}/[A-Za-z0-9_-]{40,}+"  # Discord
+)
+URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^/?#@:]*+):(?:[^/?#@]++@)++")
+_NAME = (
+    r"(?i:token|secret|passw(?:or)?d|credential|(?:api|access|private|auth)[_-]?key)"
+    r"[A-Za-z0-9_-]{0,32}+"
+)
+PAIR = re.compile(rf"(?P<name>{_NAME}[:=]{{1,2}}+)(?P<value>[^&?#]{{12,}}+)")
+NAME_AT_END = re.compile(rf"{_NAME}[*_~]{{0,3}}+(?P<binds>[:=]{{0,2}}+)[*~]{{0,3}}+\Z")
+HEADER_AT_END = re.compile(r"(?i)authorization[:=]?\Z")
+SCHEMES = frozenset({"basic", "bearer", "bot", "digest", "token", "apikey"})
+IN_NAMES = ("token", "secret", "passw", "credential", "key")
+"""A name has one of these, in lower case."""
+SHORTEST_TOKEN = 15
+"""In characters; neither a token nor a name with its value is shorter. `xoxb-` and ten more."""
+FIRST_HALVES = ("api", "access", "private")
+FIRST_HALF_AT_END = re.compile(r"(?i)(?<![a-z])(?:api|access|private)\Z")
+SECOND_HALF = re.compile(r"(?i)keys?[*_~]{0,3}+(?P<binds>[:=]{0,2}+)[*~]{0,3}+\Z")
+# A text without any of these, in lower case, holds nothing that the patterns above could find.
+_BEGINNINGS = (
+    *("eyj", "akia", "asia", "abia", "acca", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_"),
+    *("glpat-", "glptt-", "gldt-", "glrt-", "gloas-", "glsoat-", "glagent-", "sk-", "gsk_", "xai-"),
+    *("hf_", "npm_", "r8_", "pypi-", "xox", "xapp-", "aiza", "ya29", "gocspx", "sk_", "rk_"),
+    *("whsec_", "sg.", "dop_", "dor_", "doo_", "shp", "slack.com/", "webhooks/", "age-secret-"),
+)
+TELLING = (
+    *("token", "secret", "passw", "key", "credential", "authorization", "bearer", "api", "access"),
+    *("private", "://"),
+    *_BEGINNINGS,
+)
+TOKEN_BEGUN = re.compile(f"(?i:{'|'.join(map(re.escape, _BEGINNINGS))}).")
+"""Some of a token has come after what tells that it is one."""
+SHORTEST_TELLING = min(map(len, TELLING))
+TELLING_WORD = re.compile("|".join(map(re.escape, TELLING)))
+TELLING_SHAPE = re.compile(r"[0-9]:[A-Za-z0-9_-]{35}|\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}")
+
+PEM_FIRST = "-----BEGIN"
+PEM_HEADER = re.compile(
+    r"-----BEGIN(?: [A-Z0-9]{1,12}){0,4}? PRIVATE KEY(?: BLOCK)?-----"  # RFC 7468, RFC 9580 6.2
+)
+PEM_BEGUN = re.compile(r"-----BEGIN(?: [A-Z0-9]{0,12}){0,7}-{0,5}\Z")
+PEM_LONGEST = 90
+"""Characters of a private key's first line; more than the pattern takes."""
+PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
+PEM_END_LONGEST = 75
+PEM_STOPS = re.compile(r"[^A-Za-z0-9+/=\\\s\"',>|#-]")  # quoted and commented keys go on
+PEM_FIELD = re.compile(r"(?:\A\s*|\n|\\n)[A-Za-z][A-Za-z0-9-]{0,40}\Z")  # `Proc-Type`, `Version`
+LINE_ENDS = re.compile(r"[\n\\]")
 
 
 class Link(IntEnum):
@@ -62,7 +116,6 @@ class Mode(Enum):
 
     WORDS = auto()
     SKIP = auto()  # the rest of a word that was too long
-    PEM_HEADER = auto()
     PEM_BODY = auto()
     PEM_FIELD = auto()  # the rest of a header line inside the body
 
@@ -71,8 +124,8 @@ class ShapeState(Value):
     """What is held between two pieces of text.
 
     Attributes:
-        text: Seen, not emitted: the word in progress, the PEM header in progress; in the body of a
-            private key its last characters, which will never be emitted.
+        text: Seen, not emitted: the word in progress, and from the word on that may begin a private
+            key's first line; in the body of a key its last characters, which are never emitted.
         link: What the words before say; it crosses blanks and quotes, nothing else.
         escaped: The character before `text` is a backslash, so that `n` may be a line's end.
     """
@@ -176,7 +229,11 @@ def _words(
     state: ShapeState, buffer: str, at: int, out: list[str], *, final: bool
 ) -> tuple[ShapeState, int]:
     link, escaped, done, none = state.link, state.escaped, at, Link.NONE
-    upto = len(buffer) if final else max(at, len(buffer.rstrip(IN_WORD)))
+    header = PEM_HEADER.search(buffer, at)
+    if header and _pem_word(buffer, at, header) is None:
+        header = None
+    decided = len(buffer) if final else _decided(buffer, at)
+    upto = header.start() if header else decided
     # Words of one text repeat: each is judged once after each link, as long as this call lasts.
     judged: dict[tuple[str, Link, bool], tuple[str | None, Link]] = {}
     for piece in PIECE.finditer(buffer, at, upto):
@@ -190,27 +247,35 @@ def _words(
             continue
         known = judged.get((word, link, escaped))
         if known is None:
-            start, end = piece.span()
             if len(word) > LONGEST_WORD:
-                out += buffer[done:start], MARKER
-                return ShapeState(mode=Mode.SKIP), end
-            if word.endswith(PEM_FIRST):
-                known = _before_pem(word, link, escaped=escaped)
-                if _may_be_pem(buffer, end - len(PEM_FIRST), final=final):
-                    out += buffer[done:start], (known[0] or word)[: -len(PEM_FIRST)]
-                    return ShapeState(mode=Mode.PEM_HEADER), end - len(PEM_FIRST)
-            else:
-                known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
+                out += buffer[done : piece.start()], MARKER
+                return ShapeState(mode=Mode.SKIP), piece.end()
+            known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
         redacted, link = known
         if redacted is not None:
             out += buffer[done : piece.start()], redacted
             done = piece.end()
     out.append(buffer[done:upto])
-    begun = buffer[upto:]
-    if len(begun) > LONGEST_WORD:
+    if header:
+        out.append(MARKER)
+        return ShapeState(mode=Mode.PEM_BODY), header.end()
+    if not final and len(buffer) - max(at, len(buffer.rstrip(IN_WORD))) > LONGEST_WORD:
         out.append(MARKER)
         return ShapeState(mode=Mode.SKIP), len(buffer)
-    return ShapeState(text=begun, link=link, escaped=escaped), len(buffer)
+    return ShapeState(text=buffer[upto:], link=link, escaped=escaped), len(buffer)
+
+
+def _decided(buffer: str, at: int) -> int:
+    """Return how far a text is decided: up to its last word, or one that may begin a private key."""
+    begun = PEM_BEGUN.search(buffer, max(at, len(buffer) - PEM_LONGEST))
+    word = _pem_word(buffer, at, begun) if begun else None
+    return max(at, len(buffer.rstrip(IN_WORD))) if word is None else word
+
+
+def _pem_word(buffer: str, at: int, begun: re.Match[str]) -> int | None:
+    """Return where the word begins that ends as a private key does; None where it is too long."""
+    word = at + len(buffer[at : begun.start()].rstrip(IN_WORD))
+    return word if begun.start() + len(PEM_FIRST) - word <= LONGEST_WORD else None
 
 
 def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
@@ -218,28 +283,6 @@ def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
     if ends is None:
         return ShapeState(mode=Mode.SKIP), len(buffer)
     return ShapeState(), ends.start()
-
-
-def _before_pem(word: str, link: Link, *, escaped: bool) -> tuple[str | None, Link]:
-    """Judge a word that ends as a PEM header begins; it binds nothing that follows."""
-    before = word[: -len(PEM_FIRST)]
-    redacted = _judged(before, link, escaped=escaped)[0] if before else None
-    return None if redacted is None else redacted + PEM_FIRST, Link.NONE
-
-
-def _may_be_pem(buffer: str, at: int, *, final: bool) -> bool:
-    return bool(PEM_HEADER.match(buffer, at) or (not final and PEM_MAYBE.match(buffer, at)))
-
-
-def _pem_header(buffer: str, at: int, out: list[str], *, final: bool) -> tuple[ShapeState, int]:
-    header = PEM_HEADER.match(buffer, at)
-    if header:
-        out.append(MARKER)
-        return ShapeState(mode=Mode.PEM_BODY), header.end()
-    if not final and PEM_MAYBE.match(buffer, at):
-        return ShapeState(mode=Mode.PEM_HEADER, text=buffer[at:]), len(buffer)
-    out.append(PEM_FIRST)
-    return ShapeState(), at + len(PEM_FIRST)
 
 
 def _pem_body(buffer: str, at: int) -> tuple[ShapeState, int]:
@@ -278,7 +321,7 @@ def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState
     short = state.mode is Mode.WORDS and len(buffer) <= LONGEST_WORD
     if short and not final and not WORD_ENDS.search(text):
         return replace(state, text=buffer), ""
-    if short and state.link is Link.NONE and _tells_nothing(buffer):
+    if short and state.link is Link.NONE and PEM_FIRST not in buffer and _tells_nothing(buffer):
         safe = buffer if final else buffer.rstrip(IN_WORD)
         return ShapeState(text=buffer[len(safe) :], escaped=safe.endswith("\\")), safe
     out: list[str] = []
@@ -288,8 +331,6 @@ def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState
                 state, at = _words(state, buffer, at, out, final=final)
             case Mode.SKIP:
                 state, at = _skip(buffer, at)
-            case Mode.PEM_HEADER:
-                state, at = _pem_header(buffer, at, out, final=final)
             case Mode.PEM_BODY:
                 state, at = _pem_body(buffer, at)
             case Mode.PEM_FIELD:
