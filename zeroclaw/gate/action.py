@@ -116,10 +116,13 @@ def _plain(value: object, depth: int) -> object:
     if isinstance(value, str):
         return _whole_text(value)
     if isinstance(value, float):
-        return _finite(value)
+        if not math.isfinite(value):
+            message = "NaN and Infinity are not JSON"
+            raise ValueError(message)
+        return value
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value)
-        return {_key(key): _plain(item, depth - 1) for key, item in pairs.items()}
+        return {_whole_text(key): _plain(item, depth - 1) for key, item in pairs.items()}
     if isinstance(value, list | tuple):
         items = cast("list[object] | tuple[object, ...]", value)
         return [_plain(item, depth - 1) for item in items]
@@ -127,15 +130,11 @@ def _plain(value: object, depth: int) -> object:
     raise ValueError(message)
 
 
-def _key(key: object) -> str:
-    if isinstance(key, str):
-        return _whole_text(key)
-    message = "a key is not a text"
-    raise ValueError(message)
-
-
-def _whole_text(text: str) -> str:
+def _whole_text(text: object) -> str:
     """Refuse half surrogate pairs: they have no UTF-8, so no hash and no place in the store."""
+    if not isinstance(text, str):
+        message = "a key is not a text"
+        raise ValueError(message)  # noqa: TRY004  as all that JSON can't say
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -144,27 +143,16 @@ def _whole_text(text: str) -> str:
     return text
 
 
-def _finite(number: float) -> float:
-    if math.isfinite(number):
-        return number
-    message = "NaN and Infinity are not JSON"
-    raise ValueError(message)
-
-
 def parse_arguments(raw: str) -> dict[str, object]:
     """Return the arguments a model wrote; text of nothing but white space counts as `{}`.
 
     Raises:
-        ToolArgumentsInvalid: Longer than `MAX_ARGUMENTS_CHARS`, not JSON, not an object, a key given twice, a number that is NaN or
-            Infinity or out of range, half a surrogate pair, or nesting deeper than `MAX_DEPTH`.
+        ToolArgumentsInvalid: Longer than `MAX_ARGUMENTS_CHARS`, not JSON, not an object, a key
+            given twice, a number that is NaN or Infinity or out of range, half a surrogate pair,
+            or nesting deeper than `MAX_DEPTH`.
     """
     if len(raw) > MAX_ARGUMENTS_CHARS:
         raise ToolArgumentsInvalid((f"arguments: longer than {MAX_ARGUMENTS_CHARS} characters",))
-    return _parsed(raw)
-
-
-def _parsed(raw: str) -> dict[str, object]:
-    """Parse without a bound: what a store keeps was taken, by this release or one before."""
     if not raw.strip():
         return {}
     try:
@@ -255,16 +243,38 @@ def encode(action: Action) -> bytes:
 
 
 def decode(body: bytes) -> Action:
-    """Return the action that `encode` wrote.
+    """Return the action that `encode` wrote; long arguments are neither parsed nor checked here.
 
     Raises:
         ValueError: The bytes are not what `encode` writes, whole and in this version.
     """
-    action = _read(body)
-    # One comparison covers what a field-by-field check would miss: extra keys, other versions,
-    # arguments that aren't canonical, resources out of order.
-    if encode(action) != body:
-        raise ValueError(_NOT_OURS)
+    message = "not an encoded action of this version"
+    try:
+        fields = cast("dict[str, object]", json.loads(body))
+        principal = cast("dict[str, object]", fields["principal"])
+        resources = cast("list[str] | None", fields["resources"])
+        action = Action(
+            id=ActionId(str(fields["id"])),
+            conversation=ConversationId(str(fields["conversation"])),
+            principal=Principal(
+                id=str(principal["id"]),
+                roles=frozenset(map(str, cast("list[object]", principal["roles"]))),
+                channel=str(principal["channel"]),
+                sender=str(principal["sender"]),
+                display=str(principal["display"]),
+            ),
+            turn=TurnId(str(fields["turn"])),
+            tool=str(fields["tool"]),
+            canonical_arguments=str(fields["arguments"]),
+            resources=normal_order(resources),
+        )
+        # One comparison covers what a field-by-field check would miss: extra keys, other versions,
+        # resources out of order.
+        is_ours = encode(action) == body
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(message) from error
+    if not is_ours:
+        raise ValueError(message)
     return action
 
 
@@ -290,35 +300,6 @@ def from_row(body: bytes) -> Frozen:
     except ValueError as error:
         message = f"a stored action can't be read: {error}"
         raise StoreUnusable(message) from error
-
-
-_NOT_OURS = "not an encoded action of this version"
-
-
-def _read(body: bytes) -> Action:
-    try:
-        fields = cast("dict[str, object]", json.loads(body))
-        principal = cast("dict[str, object]", fields["principal"])
-        resources = fields["resources"]
-        return propose(
-            id=ActionId(str(fields["id"])),
-            conversation=ConversationId(str(fields["conversation"])),
-            principal=Principal(
-                id=str(principal["id"]),
-                roles=frozenset(str(role) for role in cast("list[object]", principal["roles"])),
-                channel=str(principal["channel"]),
-                sender=str(principal["sender"]),
-                display=str(principal["display"]),
-            ),
-            turn=TurnId(str(fields["turn"])),
-            tool=str(fields["tool"]),
-            arguments=_parsed(str(fields["arguments"])),
-            resources=None
-            if resources is None
-            else tuple(str(resource) for resource in cast("list[object]", resources)),
-        )
-    except (KeyError, TypeError, ValueError, RecursionError, ToolArgumentsInvalid) as error:
-        raise ValueError(_NOT_OURS) from error
 
 
 ACTIONS = Table(
