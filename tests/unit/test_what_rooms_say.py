@@ -46,9 +46,8 @@ ELSEWHERE = {
     "gate/vocabulary.py": "faults of a configuration",
     "inbound/commands/explain.py": "`policy explain`",
     "inbound/commands/grants.py:USAGE": "`zeroclaw grants`",
-    "inbound/commands/grants.py:_at_console": "`zeroclaw grants`",
+    "inbound/commands/grants.py:revoke": "`zeroclaw grants`",
     "delivery/account.py": "an error's line",
-    "inbound/ingress.py:_too_many": "an error's line",
     "inbound/supervisor.py:fault_line": "an error's line",
     # for programs, or typed as it is
     "gate/action.py": "errors of a codec",

@@ -171,7 +171,7 @@ class Look:
     async def _strangers(self) -> tuple[pairing.Stranger, ...]:
         now = self._clock.now()
         found = await self._store.select(STRANGERS.where(state="waiting", limit=MOST_COUNTED))
-        read = (pairing.of_row(row) for row in found)
+        read = (STRANGERS.of(row) for row in found)
         is_open = (one for one in read if pairing.is_open(one, now))
         return tuple(sorted(is_open, key=lambda one: one.asked_at))
 

@@ -26,7 +26,7 @@ from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
-from zeroclaw.inbound.commands.halt import Halt, halt_put, read_halt
+from zeroclaw.inbound.commands.halt import HALTS, Halt, halt_put, read_halt
 from zeroclaw.inbound.conversations import BUSY
 from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Commit, Delete, DurablePoint, Put, Query, RowKind, scan
@@ -212,14 +212,15 @@ class Daemon:
                     services.conversations.forget(write.key)
                 case Put(kind=RowKind.FORGETTING):
                     services.erasure.learn(plan.writes)
+                case Put(kind=RowKind.SWITCH):
+                    halt = HALTS.of(write)
+                    self._group.create_task(self._take_halt(halt), name="halt")
                 case Put(kind=kind) | Delete(kind=kind) if kind in PEOPLE:
                     people = True
                 case _:
                     pass
         if people:
             services.membership.learn(plan.writes)
-        if plan.switched:
-            self._group.create_task(self._take_halt(plan.halt), name="halt")
         for conversation in plan.wake:
             services.mailboxes.wake(conversation)
 

@@ -1,24 +1,21 @@
 """Wires the rooms that know people: who is in, who wants in, who was put out or granted what."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from zeroclaw.config.model import Config
-from zeroclaw.daemon.config_check import ChannelPart
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.daemon.live_config import LivePolicy
-from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.pair import PairCommand
-from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.deadlines import Deadlines
-from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People, chosen_of, known_of
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE, People
 from zeroclaw.inbound.operators import Operators
-from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.plan import InboundContext
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
-from zeroclaw.store import Put, RowKind, Rows, Write, scan
+from zeroclaw.store import Put, RowKind, Rows, Write
 from zeroclaw.turn.numbers import Numbers
 
 
@@ -35,36 +32,23 @@ class Membership:
         policy: LivePolicy,
         operators: Operators,
         numbers: Numbers,
-        wake: Callable[[ConversationId], None],
-        announce: Callable[[Plan], None],
     ) -> None:
         """Wire them; nothing runs before `remember`."""
-        channels = foundation.start.checked.channels
         self._foundation = foundation
         self._people = people
         self._policy = policy
         self.requests = Approvals(context, numbers)
-        self.deadlines = Deadlines(
-            context, group, requests=self.requests, operators=operators, announce=announce
-        )
-        self.strangers = Strangers(
-            store=foundation.store,
-            people=people,
-            holds_s=lambda: _holds_s(foundation.settings.config, channels),
-            operators=operators.readers,
-            numbers=numbers,
-            clock=foundation.clock,
-            ids=foundation.ids,
-        )
-        self.pair = PairCommand(context, self.requests, announce)
-        self.grants = GrantCommands(context, announce)
-        self.revocation = Revocation(context, group, wake=wake)
+        self.deadlines = Deadlines(context, group, requests=self.requests, operators=operators)
+        self.strangers = Strangers(context, numbers, operators.readers)
+        self.pair = PairCommand(context, self.requests)
+        self.grants = GrantCommands(context)
+        self.revocation = Revocation(context, group)
 
     async def remember(self) -> None:
         """Take up what is stored, before anybody is let in; once, at a start."""
         await learn_stored(self._foundation.store, self._people)
-        async for row in scan(self._foundation.store, LANGUAGE_CHOICES.where()):
-            self._people.chose(chosen_of(row))
+        async for chosen in LANGUAGE_CHOICES.all(self._foundation.store):
+            self._people.chose(chosen)
         self._policy.revoke(self._people.revoked)
         await self.revocation.sweep()
         await self.deadlines.resume_strangers()
@@ -75,7 +59,7 @@ class Membership:
         self.strangers.written(writes)
         for write in writes:
             if isinstance(write, Put) and write.kind is RowKind.PERSON:
-                known = known_of(write)
+                known = PEOPLE.of(write)
                 self._foundation.log(
                     "person_decided", person=known.id, now=known.state, by=known.by
                 )
@@ -94,8 +78,8 @@ class Membership:
 
 async def learn_stored(rows: Rows, people: People) -> None:
     """Take up who was let in and put out since."""
-    async for row in scan(rows, PEOPLE.where()):
-        people.learn(known_of(row))
+    async for known in PEOPLE.all(rows):
+        people.learn(known)
 
 
 def people_of(config: Config, local: Iterable[str]) -> People:
@@ -112,12 +96,3 @@ def people_of(config: Config, local: Iterable[str]) -> People:
 def allowed_of(config: Config) -> dict[str, tuple[str, ...]]:
     """Return the sender ids that each channel lets in."""
     return {name: settings.allowed_users for name, settings in config.channels.items()}
-
-
-def _holds_s(config: Config, channels: tuple[ChannelPart, ...]) -> dict[str, float]:
-    """Return how long a code holds on each channel that gives strangers one."""
-    return {
-        part.name: config.channels[part.name].pairing_s
-        for part in channels
-        if config.channels[part.name].pairing == "code" and not part.manifest.local_operator
-    }

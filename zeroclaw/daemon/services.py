@@ -17,17 +17,14 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
-from zeroclaw.inbound.commands.forget import ForgetCommand
-from zeroclaw.inbound.commands.menu import menu_of
-from zeroclaw.inbound.commands.registry import Commands
+from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import StatusOf
-from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Failures, Notices, Operators
-from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts
@@ -104,12 +101,6 @@ class Services:
         self.model_record = rooms.model_record
         self.notices = Notices(self.operators, foundation.store, self.outbox, foundation.ids)
         self.runner = TurnRunner(rooms, on_parked=self._look_again)
-        self.conversations = Conversations(
-            foundation.store,
-            foundation.clock,
-            foundation.ids,
-            channels=lambda: settings.config.channels,
-        )
         context = InboundContext(
             store=foundation.store,
             clock=foundation.clock,
@@ -119,7 +110,9 @@ class Services:
             people=self.people,
             redact=checked.redactor.redact,
             log=EventLog("ingress"),
+            announce=announce,
         )
+        self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
             store=foundation.store,
@@ -144,8 +137,6 @@ class Services:
             policy=self.policy,
             operators=self.operators,
             numbers=rooms.numbers,
-            wake=self.mailboxes.wake,
-            announce=announce,
         )
         self.reloader = Reloader(
             foundation,
@@ -166,17 +157,12 @@ class Services:
             refused=lambda: self.rate_limiter.refused,
         )
         commands = Commands(
+            context,
             conversations=self.conversations,
             requests=self.membership.requests,
             pair=self.membership.pair,
             grants=self.membership.grants,
-            forget=ForgetCommand(
-                foundation.store, policy=self.policy, clock=foundation.clock, ids=foundation.ids
-            ),
-            policy=self.policy,
             status=self.status,
-            clock=foundation.clock,
-            ids=foundation.ids,
         )
         self.ingress = Ingress(
             context,
@@ -188,13 +174,13 @@ class Services:
                 context,
                 conversations=self.conversations,
                 limiter=self.rate_limiter,
+                reassembly=self.reassembly,
                 commands=commands,
                 requests=self.membership.requests,
                 turns=self.runner,
             ),
             commands=commands,
             revocation=self.membership.revocation,
-            announce=announce,
         )
         self.supervisor = Supervisor(
             admit=self.channels.noting(self.ingress.admit),
@@ -242,7 +228,6 @@ class Services:
         if foundation.public is not None:
             self._group.create_task(foundation.public.serve(), name="public listener")
         self._group.create_task(self.anchors.keep(), name="anchors")
-        self._group.create_task(self.membership.deadlines.keep(), name="strangers")
         self._group.create_task(self.retention.keep(), name="retention")
         self._group.create_task(self._disk.keep(), name="disk")
         self._group.create_task(self.erasure.keep(), name="erasure")

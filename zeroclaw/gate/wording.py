@@ -182,13 +182,13 @@ class Picked(Value):
         unknown: Numbers that name nothing in this chat; they run nothing.
     """
 
-    open: tuple[Approval, ...]
-    ended: tuple[Approval, ...]
+    open: tuple[ApprovalRequest, ...]
+    ended: tuple[ApprovalRequest, ...]
     unknown: tuple[int, ...]
 
 
-def pick(approvals: Iterable[Approval], place: str, numbers: Iterable[int]) -> Picked:
-    """Return what the numbers name among these approvals in this chat.
+def pick(approvals: Iterable[ApprovalRequest], place: str, numbers: Iterable[int]) -> Picked:
+    """Return what the numbers name among these requests, of whatever kind, in this chat.
 
     Args:
         approvals: At least all that are open; with ended ones the answer is friendlier.
@@ -199,7 +199,7 @@ def pick(approvals: Iterable[Approval], place: str, numbers: Iterable[int]) -> P
     known.pop(0, None)
     named = [(number, known.get(number)) for number in numbers]
     return Picked(
-        open=tuple(found for _, found in named if found and found.state == "pending"),
-        ended=tuple(found for _, found in named if found and found.state != "pending"),
+        open=tuple(found for _, found in named if found and found.is_open),
+        ended=tuple(found for _, found in named if found and not found.is_open),
         unknown=tuple(number for number, found in named if not found),
     )

@@ -1,14 +1,12 @@
 """Which conversation an address means: minted at the first message, re-pointed by `/new`."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Expect, Put, Query, RowKind, Store, Write
+from zeroclaw.inbound.plan import Found, InboundContext, Plan
+from zeroclaw.store import Expect, Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.value import Value, replace
 
@@ -60,34 +58,13 @@ POINTERS = Table(
 )
 
 
-class Found(Value):
-    """A conversation, and the writes that make it exist, or make sure that it is still meant.
-
-    Attributes:
-        while_busy: What becomes of messages there while an answer is being written.
-    """
-
-    conversation: ConversationId
-    writes: tuple[Write, ...] = ()
-    while_busy: WhileBusy = "queue"
-
-
 class Conversations:
     """Maps addresses to conversations; remembers only what is committed."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        *,
-        channels: Callable[[], Mapping[str, ChannelSettings]],
-    ) -> None:
-        """Hold the store; `channels` says who shares a conversation, and what a busy one does."""
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._channels = channels
+    def __init__(self, context: InboundContext) -> None:
+        """Know no address yet."""
+        self._context = context
+        self._store = context.store
         self._known: OrderedDict[str, tuple[Pointer, int]] = OrderedDict()
 
     async def find(self, address: Address, principal: Principal) -> Found:
@@ -184,7 +161,7 @@ class Conversations:
 
     def _settings(self, address: Address) -> ChannelSettings:
         # A chat may belong to a channel that was taken out since.
-        return self._channels().get(address.channel) or ChannelSettings()
+        return self._context.settings.config.channels.get(address.channel) or ChannelSettings()
 
     async def _pointer(self, key: str) -> tuple[Pointer | None, int]:
         known = self._known.get(key)
@@ -219,9 +196,9 @@ class Conversations:
         while_busy: WhileBusy | None = None,
     ) -> Found:
         made = Conversation(
-            id=ConversationId(self._ids.ulid()),
+            id=ConversationId(self._context.ids.ulid()),
             address=address,
-            started_at=self._clock.now(),
+            started_at=self._context.clock.now(),
             predecessor=before,
         )
         pointer = Pointer(conversation=made.id, while_busy=while_busy)

@@ -9,42 +9,29 @@ two leaves neither.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from zeroclaw.delivery.outbox import Hooks
-from zeroclaw.delivery.rows import Ask, Item, Text, note_row
+from zeroclaw.delivery.rows import OUTBOX, Ask, Item, Text
 from zeroclaw.envelope import ApprovalId, MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.pairing import STRANGERS
-from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import (
-    Claim,
-    Commit,
-    Delete,
-    DurablePoint,
-    Put,
-    Reads,
-    Row,
-    RowKind,
-    Write,
-    scan,
-    transact,
-)
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.message_text import span
 
 LEAST_S = 10.0
 """With less time than this left, nobody would read a reminder before it is too late."""
 CLAIM_KEPT = timedelta(days=1)
-SWEEP_S = 3600.0
-"""Between two looks for what is to be forgotten."""
+Look = tuple[tuple[Write, ...], float | None]
+"""What to write now, and after how many seconds to look again; None for never."""
 
 
 class Deadlines:
@@ -57,138 +44,112 @@ class Deadlines:
         *,
         requests: Approvals,
         operators: Operators,
-        announce: Callable[[Plan], None],
     ) -> None:
-        """Hold what is needed; `group` owns what waits, `announce` hears what was committed."""
+        """Hold what is needed; `group` owns what waits."""
         self._context = context
         self._group = group
         self._requests = requests
         self._operators = operators
-        self._announce = announce
         self._watched: set[str] = set()
 
     async def resume(self) -> None:
         """Take up what waits since an earlier process; once, at a start."""
-        store = self._context.store
         cards: dict[str, tuple[str, ...]] = {}
-        async for row in scan(store, APPROVALS.where(state="pending")):
-            card = approvals.decode(row.body).card
-            cards[card] = (*cards.get(card, ()), row.key)
+        async for one in APPROVALS.all(self._context.store, state="pending"):
+            cards[one.card] = (*cards.get(one.card, ()), one.id)
         for card, keys in cards.items():
-            self._watch_calls(card, keys)
+            self._watch(card, partial(self._reminded, keys))
 
     async def resume_strangers(self) -> None:
         """Take up those about strangers; once, at a start."""
-        async for row in scan(self._context.store, STRANGERS.where(state="waiting")):
-            self._watch(row.key, lambda key=row.key: self._stranger_ended(key))
-
-    async def keep(self) -> None:
-        """Forget requests about strangers that are over, now and then, until cancelled."""
-        while True:
-            await self._forget()
-            await self._context.clock.sleep(SWEEP_S)
+        async for one in STRANGERS.all(self._context.store):
+            self._watch(one.id, partial(self._stranger, one.id))
 
     def written(self, writes: Iterable[Write]) -> None:
         """Watch requests about strangers that were just committed."""
         for write in writes:
             if isinstance(write, Put) and write.kind is RowKind.STRANGER and write.expect == 0:
-                self._watch(write.key, lambda key=write.key: self._stranger_ended(key))
+                self._watch(write.key, partial(self._stranger, write.key))
 
     def shown(self, item: Ask) -> None:
         """Watch the calls of a card that stands now; one that is nearly over says so itself."""
         lead = timedelta(seconds=self._lead_s())
         if self._context.clock.now() < item.card.deadline_at - lead:
-            self._watch_calls(item.card.key, item.approvals)
+            self._watch(item.card.key, partial(self._reminded, item.approvals))
 
     # --- the keeper ----------------------------------------------------------------------------
 
-    def _watch_calls(self, card: str, keys: tuple[str, ...]) -> None:
-        self._watch(card, lambda: self._reminded(keys))
-
-    def _watch(self, key: str, look: Callable[[], Awaitable[float | None]]) -> None:
-        """Look now, and again when `look` says, until it returns None."""
+    def _watch(self, key: str, look: Callable[[Reads], Awaitable[Look]]) -> None:
+        """Look now, and again when `look` says, until it says nothing more."""
         if key not in self._watched:
             self._watched.add(key)
             self._group.create_task(self._wait(key, look), name=f"deadline {key}")
 
-    async def _wait(self, key: str, look: Callable[[], Awaitable[float | None]]) -> None:
+    async def _wait(self, key: str, look: Callable[[Reads], Awaitable[Look]]) -> None:
+        waits: list[float | None] = [0.0]
+
+        async def planned(reads: Reads) -> Plan:
+            writes, waits[0] = await look(reads)
+            return Plan(conversation=None, writes=writes)
+
         try:
-            while (wait_s := await look()) is not None:
+            while (wait_s := waits[0]) is not None:
                 await self._context.clock.sleep(wait_s)
+                try:
+                    await self._context.transact(planned, DurablePoint.HOUSEKEEPING)
+                except Conflict:
+                    waits[0] = 0.0  # others were first each time: look again
+                except AlreadyClaimed:
+                    return  # told by an earlier process
         finally:
             self._watched.discard(key)
 
     # --- strangers -----------------------------------------------------------------------------
 
-    async def _stranger_ended(self, key: str) -> float | None:
-        """End a request whose deadline is over; return the seconds until then, None when it ended."""
-
-        async def end(reads: Reads) -> tuple[Commit | None, float | None]:
-            row = await reads.get(RowKind.STRANGER, key)
-            if row is None or row.state != "waiting":
-                return None, None
-            one, now = pairing.of_row(row), self._context.clock.now()
-            if now < one.deadline_at:
-                return None, (one.deadline_at - now).total_seconds()
+    async def _stranger(self, key: str, reads: Reads) -> Look:
+        """End a request at its deadline; forget it, and what showed its code, a day after its end."""
+        row, now = await reads.get(RowKind.STRANGER, key), self._context.clock.now()
+        if row is None:
+            return (), None
+        one = STRANGERS.of(row)
+        if row.due_at is not None and now < row.due_at:
+            return (), (row.due_at - now).total_seconds()
+        if one.is_open:
             ended = approvals.expire(one, now)
             put = pairing.to_put(ended, expect=row.version)
-            writes = (put, *self._requests.settled(ended, ended.refs))
-            return Commit(point=DurablePoint.ANSWERED, writes=writes), None
-
-        return await self._done(end)
-
-    async def _forget(self) -> None:
-        """Remove what is over for a day, and the messages that showed its code."""
-        store = self._context.store
-        due = scan(store, STRANGERS.where(due_before=self._context.clock.now()))
-        async for row in due:
-            if row.state == "waiting":
-                continue
-            messages = pairing.of_row(row).messages
-            writes = (
-                Delete(kind=RowKind.STRANGER, key=row.key),
-                *(Delete(kind=RowKind.OUTBOX, key=key) for key in messages),
-            )
-            await store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+            return (put, *await self._requests.settled(ended, ended.refs)), 0.0
+        return (STRANGERS.delete(key), *map(OUTBOX.delete, one.messages)), None
 
     # --- calls ---------------------------------------------------------------------------------
 
-    async def _reminded(self, keys: tuple[str, ...]) -> float | None:
-        """Remind of a card if it is time; return the seconds until then, None when all is said."""
-
-        async def remind(reads: Reads) -> tuple[Commit | None, float | None]:
-            rows = [await reads.get(RowKind.APPROVAL, key) for key in keys]
-            open_ = [approvals.decode(row.body) for row in rows if row and row.state == "pending"]
-            lead_s, now = self._lead_s(), self._context.clock.now()
-            if not open_ or lead_s < LEAST_S:
-                return None, None
-            deadline = min(one.deadline_at for one in open_)
-            left_s = (deadline - now).total_seconds()
-            if left_s > lead_s:
-                return None, left_s - lead_s
-            notes = self._notes(open_, left_s)
-            if left_s <= 0 or not notes:
-                return None, None
-            told = tuple(f"reminded/{one.id}" for one in open_)
-            claim = Claim(keys=told, until=deadline + CLAIM_KEPT)
-            return Commit(point=DurablePoint.HOUSEKEEPING, writes=(claim, *notes)), None
-
-        with suppress(AlreadyClaimed):  # by an earlier process
-            return await self._done(remind)
-        return None
+    async def _reminded(self, keys: tuple[str, ...], reads: Reads) -> Look:
+        """Remind of a card if it is time."""
+        rows = [await reads.get(RowKind.APPROVAL, key) for key in keys]
+        open_ = [APPROVALS.of(row) for row in rows if row and row.state == "pending"]
+        lead_s, now = self._lead_s(), self._context.clock.now()
+        if not open_ or lead_s < LEAST_S:
+            return (), None
+        deadline = min(one.deadline_at for one in open_)
+        left_s = (deadline - now).total_seconds()
+        if left_s > lead_s:
+            return (), left_s - lead_s
+        notes = self._notes(open_, left_s)
+        if left_s <= 0 or not notes:
+            return (), None
+        told = tuple(f"reminded/{one.id}" for one in open_)
+        return (Claim(keys=told, until=deadline + CLAIM_KEPT), *notes), None
 
     def _notes(self, open_: list[Approval], left_s: float) -> tuple[Put, ...]:
         """Return what each approver who has the card is told."""
         places = {ref.address.key(): ref.address for one in open_ for ref in one.refs}
         return tuple(
-            note_row(
-                key=self._context.ids.ulid(),
-                address=address,
-                text=catalogue.ABOUT_TO_EXPIRE.to(
+            self._context.note(
+                catalogue.ABOUT_TO_EXPIRE.to(
                     self._operators.language_at(address, open_[0].approvers),
                     calls=", ".join(_named(one, place) for one in open_),
                     left=span(left_s),
                 ),
+                address,
                 quiet=True,
             )
             for place, address in places.items()
@@ -198,26 +159,6 @@ class Deadlines:
         """Return how long before a deadline its approvers are reminded, in seconds, by now."""
         settings = self._context.settings.config.approvals
         return settings.timeout_s * settings.remind_share
-
-    async def _done(
-        self, plan: Callable[[Reads], Awaitable[tuple[Commit | None, float | None]]]
-    ) -> float | None:
-        """Commit what a look comes to, and announce it."""
-        committed: tuple[Write, ...] = ()
-
-        async def planned(reads: Reads) -> tuple[Commit | None, float | None]:
-            nonlocal committed
-            commit, wait_s = await plan(reads)
-            committed = () if commit is None else commit.writes
-            return commit, wait_s
-
-        try:
-            wait_s = await transact(self._context.store, planned)
-        except Conflict:
-            return 0.0  # others were first each time: look again
-        if committed:
-            self._announce(Plan(conversation=None, writes=committed))
-        return wait_s
 
 
 class CardHooks:

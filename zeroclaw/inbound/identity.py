@@ -15,7 +15,7 @@ from typing import Literal
 
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
-from zeroclaw.store import Delete, Put, Row, RowKind, Write
+from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
@@ -77,22 +77,7 @@ PEOPLE = Table(
 
 def known_put(known: Known, *, expect: int) -> Put:
     """Return the write that records a decision, if the row is still at this version."""
-    return PEOPLE.put(
-        known.id,
-        known,
-        state=known.state,
-        expect=expect,
-    )
-
-
-def known_delete(id: str) -> Delete:  # noqa: A002  the field's own name
-    """Return the write that leaves a person to the configuration again."""
-    return PEOPLE.delete(id)
-
-
-def known_of(row: Row | Put) -> Known:
-    """Read a person's row, or what is written there."""
-    return PEOPLE.of(row)
+    return PEOPLE.put(known.id, known, state=known.state, expect=expect)
 
 
 class Chosen(Value):
@@ -115,11 +100,6 @@ LANGUAGE_CHOICES = Table(
     keeps=Stays(until="the person chooses another one"),
     words=Words.PERSON,
 )
-
-
-def chosen_of(row: Row | Put) -> Chosen:
-    """Read a choice's row, or what is written there."""
-    return LANGUAGE_CHOICES.of(row)
 
 
 class People:
@@ -193,9 +173,9 @@ class People:
         for write in writes:
             match write:
                 case Put(kind=RowKind.LANGUAGE):
-                    self.chose(chosen_of(write))
+                    self.chose(LANGUAGE_CHOICES.of(write))
                 case Put(kind=RowKind.PERSON):
-                    self.learn(known_of(write))
+                    self.learn(PEOPLE.of(write))
                     changed = True
                 case Delete(kind=RowKind.PERSON):
                     self.version += 1

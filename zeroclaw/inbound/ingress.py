@@ -7,12 +7,13 @@ The way of a stranger is the same with another plan: they leave a counter, or ge
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
 from datetime import timedelta
 
 from zeroclaw.envelope import (
+    Accepted,
     Address,
     Admission,
+    Answered,
     Command,
     Duplicate,
     Envelope,
@@ -21,26 +22,22 @@ from zeroclaw.envelope import (
     Position,
     Principal,
 )
-from zeroclaw.errors import AlreadyClaimed, Conflict, ShuttingDown
+from zeroclaw.errors import AlreadyClaimed, ShuttingDown
 from zeroclaw.inbound.commands.registry import Commands
-from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.limiter import Passage, RateLimiter
-from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.revocation import Revocation
 from zeroclaw.inbound.strangers import Strangers
-from zeroclaw.store import Claim, Commit, DurablePoint, Put, RowKind
+from zeroclaw.store import Claim, Commit, DurablePoint, Put, Reads, RowKind, transact
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 
 CLAIMS_KEPT = timedelta(days=30)
 """Longer than any platform redelivers a message."""
 REFUSED = 4096
 """Keys of refused events that are remembered; of more the oldest is forgotten."""
-TRIES = 8
-"""Plans made for one event before giving up; each lost race makes one more."""
-
 
 POSITIONS = Table(
     kind=RowKind.POSITION,
@@ -66,9 +63,8 @@ class Ingress:
         planner: Planner,
         commands: Commands,
         revocation: Revocation,
-        announce: Callable[[Plan], None],
     ) -> None:
-        """Hold the steps; `announce` tells everybody what has just been committed."""
+        """Hold the steps."""
         self._context = context
         self._strangers = strangers
         self._conversations = conversations
@@ -77,7 +73,6 @@ class Ingress:
         self._planner = planner
         self._commands = commands
         self._revocation = revocation
-        self._announce = announce
         self._refused: OrderedDict[str, None] = OrderedDict()
         self.dropped: Counter[str] = Counter()
         self.open = True
@@ -106,51 +101,61 @@ class Ingress:
             plan = await self._committed(envelope, passage)
         if not isinstance(plan, Plan):
             return plan
-        self._announce(plan)
+        self._context.announce(plan)
         if principal is not None and people.version != version:
             # Revoked, perhaps, between the look at who it is and the commit; what it began ends.
             self._revocation.end_what_is_left_of(principal)
-        if principal is not None and plan.rest is not None:
-            await self._do_rest(envelope.address, principal, plan.rest)
-        return plan.admission
+        rest = plan.rest
+        while principal is not None and rest is not None:
+            rest = await self._do(rest, envelope.address, principal)
+        if not plan.toast:
+            return Accepted()
+        return Answered(text=plan.toast, reply_wanted=plan.reply_wanted)
 
     async def _committed(
         self, envelope: Envelope, passage: Passage | None
     ) -> Plan | Ignored | Duplicate:
         """Plan what an event does and commit it; one that is known already does nothing."""
         claim = Claim(keys=_keys(envelope), until=self._context.clock.now() + CLAIMS_KEPT)
-        position = _position(envelope)
-        for _ in range(TRIES):
+        position, plan = _position(envelope), None
+        committed: Plan | None = None
+
+        async def plan_it(_reads: Reads) -> tuple[Commit | None, Plan | None]:
+            nonlocal plan
+            if passage is not None and plan is not None:
+                self._conversations.forget(passage.conversation)
             plan = await self._planned(envelope, passage)
             if plan is None:
-                if passage is None and not isinstance(envelope.body, Moved):
-                    self.dropped[envelope.address.channel] += 1
-                return Ignored()
+                return None, None
+            claimed = (claim,) * plan.claimed
             counted = () if passage is None or passage.joined else passage.writes
             commit = Commit(
                 point=DurablePoint.ADMITTED,
                 conversation=plan.conversation,
-                writes=(*((claim,) * plan.claimed), *position, *plan.writes, *counted),
+                writes=(*claimed, *position, *plan.writes, *counted),
             )
-            try:
-                with self._reassembly.committing(envelope, plan.piece):
-                    await self._context.store.commit(commit)
-            except AlreadyClaimed:
-                # A channel that was cut off at the commit has told nobody what it stored.
-                self._announce(Plan(conversation=plan.conversation, wake=plan.wake))
-                return Duplicate()
-            except Conflict:
-                if passage is not None:
-                    self._conversations.forget(passage.conversation)
-                continue
-            if not plan.claimed:
-                self._refused.update(dict.fromkeys(claim.keys))
-                while len(self._refused) > REFUSED:
-                    self._refused.popitem(last=False)
-            if passage is not None:
-                passage.passed = not passage.joined
-            return plan
-        raise _too_many(envelope.address.channel)
+            return commit, plan
+
+        try:
+            committed = await transact(self._context.store, plan_it)
+        except AlreadyClaimed:
+            # A channel that was cut off at the commit has told nobody what it stored.
+            wake = () if plan is None else plan.wake
+            self._context.announce(Plan(conversation=None, wake=wake))
+            return Duplicate()
+        finally:
+            self._reassembly.settled(envelope, committed)
+        if committed is None:
+            if passage is None and not isinstance(envelope.body, Moved):
+                self.dropped[envelope.address.channel] += 1
+            return Ignored()
+        if not committed.claimed:
+            self._refused.update(dict.fromkeys(claim.keys))
+            while len(self._refused) > REFUSED:
+                self._refused.popitem(last=False)
+        if passage is not None:
+            passage.passed = not passage.joined
+        return committed
 
     async def _planned(self, envelope: Envelope, passage: Passage | None) -> Plan | None:
         """Return what an event does as things stand now: the first step that has something to say."""
@@ -177,26 +182,15 @@ class Ingress:
             return await self._rate_limiter.refusal(passage) or plan
         return plan
 
-    async def _do_rest(self, address: Address, principal: Principal, rest: Command | None) -> None:
-        """Do what is left of a command for other conversations, each in its own commit."""
-        while rest is not None:
-            rest = await self._do(rest, address, principal)
-
     async def _do(self, rest: Command, address: Address, principal: Principal) -> Command | None:
-        for _ in range(TRIES):
+        """Do what is left of a command for another conversation; return what is left then."""
+
+        async def planned(_reads: Reads) -> Plan:
             plan = await self._commands.plan(rest, address, principal)
-            if not isinstance(plan, Plan):
-                return None  # no such command leaves a rest
-            commit = Commit(
-                point=DurablePoint.ANSWERED, conversation=plan.conversation, writes=plan.writes
-            )
-            try:
-                await self._context.store.commit(commit)
-            except Conflict:
-                continue
-            self._announce(plan)
-            return plan.rest
-        raise _too_many(address.channel)
+            # No command that starts a turn leaves a rest.
+            return plan if isinstance(plan, Plan) else Plan(conversation=None)
+
+        return (await self._context.transact(planned, DurablePoint.ANSWERED)).rest
 
 
 def _account(envelope: Envelope) -> str:
@@ -215,7 +209,3 @@ def _position(envelope: Envelope) -> tuple[Put, ...]:
     account = _account(envelope)
     key = f"{account}/{envelope.position.scope}"
     return (POSITIONS.put(key, envelope.position, place=account),)
-
-
-def _too_many(channel: str) -> Conflict:
-    return Conflict(f"`{channel}` could not store an event: too many writers")

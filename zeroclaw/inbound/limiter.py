@@ -24,12 +24,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakValueDictionary
 
-from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import Command, Edited, Envelope, ItemId, Pressed, Principal, Said
-from zeroclaw.inbound.context import InboundContext
+from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Said
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.rate_limits import (
     Bucket,
     Day,
@@ -237,26 +235,13 @@ class RateLimiter:
             write = item_put(item, "failed")
             return Plan(conversation=item.conversation, writes=(write,), toast=toast, claimed=False)
         found = await self._conversations.find(address, principal)
-        item = Item(
-            id=ItemId(context.ids.ulid()),
-            conversation=found.conversation,
-            address=address,
-            principal=principal,
-            content=Unread(over=over.which),
-            admitted_at=now,
-        )
+        item = context.item(Unread(over=over.which), found.conversation, address, principal)
         passage.stretch = (stretch, item, over.until)
         writes: tuple[Write, ...] = (*found.writes, item_put(item, "failed", expect=0))
         if over.tell and not toast:
-            note = note_row(
-                key=context.ids.ulid(),
-                conversation=found.conversation,
-                address=address,
-                text=text,
-                # That somebody can't be told this is nobody's trouble.
-                quiet=True,
-                reply_to="" if address.direct else envelope.message,
-            )
+            # That somebody can't be told this is nobody's trouble.
+            reply_to = "" if address.direct else envelope.message
+            note = context.note(text, address, found.conversation, quiet=True, reply_to=reply_to)
             writes = (*writes, note)
         return Plan(conversation=found.conversation, writes=writes, toast=toast)
 
@@ -280,25 +265,13 @@ class RateLimiter:
         address = envelope.address
         found = await self._conversations.find(address, principal)
         here = found.conversation
-        item = Item(
-            id=ItemId(context.ids.ulid()),
-            conversation=here,
-            address=address,
-            principal=principal,
-            content=TooOld(text=said[:MOST_KEPT_CHARS]),
-            admitted_at=now,
-            message=envelope.message,
-            sent_at=envelope.sent_at,
-        )
+        content = TooOld(text=said[:MOST_KEPT_CHARS])
+        item = context.item(content, here, envelope, principal)
         if (counted := await self._counted_as_too_old(item, said)) is not None:
             return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
-        note = note_row(
-            key=context.ids.ulid(),
-            conversation=here,
-            address=address,
-            text=catalogue.TOO_OLD.to(principal.language, age=span(age_s)),
-            reply_to="" if address.direct else envelope.message,
-        )
+        text = catalogue.TOO_OLD.to(principal.language, age=span(age_s))
+        reply_to = "" if address.direct else envelope.message
+        note = context.note(text, address, here, reply_to=reply_to)
         failed = item_put(item, "failed", expect=0)
         return Plan(conversation=here, writes=(*found.writes, failed, note))
 
@@ -336,8 +309,7 @@ class RateLimiter:
         # What was not taken is no message of the conversation: an edit of it finds nothing.
         refused = replace(item, content=Unread(over="queue"), message="")
         text = catalogue.TOO_MANY_WAIT.to(item.principal.language, count=waiting)
-        key = self._context.ids.ulid()
-        note = note_row(key=key, conversation=here, address=item.address, text=text)
+        note = self._context.note(text, item.address, here)
         return Plan(conversation=here, writes=(*also, item_put(refused, "failed", expect=0), note))
 
     async def _counted_as_no_room(self, item: Item) -> Write | None:

@@ -34,13 +34,12 @@ from zeroclaw.gate.approval import (
     NotAllowed,
     ReasonWanted,
     Verdict,
-    decide,
     ending_of,
     language_in,
     number_of,
 )
 from zeroclaw.gate.wording import ended
-from zeroclaw.store import Put, Row, RowKind
+from zeroclaw.store import Put, RowKind
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized
@@ -189,21 +188,6 @@ def _is_silenced(one: Stranger, now: datetime) -> bool:
     return one.state == "denied" and one.at is not None and now < one.at + SILENT
 
 
-# --- how it ends ---------------------------------------------------------------------------------
-
-
-def answer(one: Stranger, *, yes: bool, by: str, at: datetime) -> Verdict[Stranger]:
-    """Return what an operator's answer comes to; that they may answer was checked.
-
-    Args:
-        one: As it was read.
-        yes: Let them in.
-        by: Who answers, for people.
-        at: When the answer was admitted.
-    """
-    return decide(one, by=by, choice="once" if yes else "deny", at=at)
-
-
 # --- rows ----------------------------------------------------------------------------------------
 
 
@@ -230,15 +214,6 @@ def to_put(one: Stranger, *, expect: int) -> Put:
         due_at=one.deadline_at if one.at is None else one.at + KEPT,
         expect=expect,
     )
-
-
-def of_row(row: Row | Put) -> Stranger:
-    """Return what a row says, or what is written there.
-
-    Raises:
-        StoreUnusable: It is no such row.
-    """
-    return STRANGERS.of(row)
 
 
 # --- cards ---------------------------------------------------------------------------------------

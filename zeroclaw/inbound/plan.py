@@ -1,19 +1,32 @@
-"""What one admitted event will do, decided before anything is written.
+"""What events are planned with, and what comes of one: decided before anything is written.
 
 Ingress commits a plan's writes together with the event's claim, and only then announces it:
 commit, then announce.
 """
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.clock import Clock, Ids
+from zeroclaw.config.model import Config, WhileBusy
+from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import (
-    Accepted,
-    Admission,
-    Answered,
+    Address,
     Command,
     ConversationId,
+    Envelope,
+    ItemId,
+    Principal,
+    TurnId,
 )
-from zeroclaw.inbound.commands.halt import Halt
-from zeroclaw.store import Write
-from zeroclaw.turn.inbox import Item
+from zeroclaw.gate.conditions import Query
+from zeroclaw.gate.policy import PolicySet
+from zeroclaw.inbound.identity import People
+from zeroclaw.store import Commit, DurablePoint, Put, Reads, Store, Write, transact
+from zeroclaw.text.language import Language
+from zeroclaw.turn.inbox import Control, Item, Obeyed, Opening, TooOld, Unread
 from zeroclaw.value import Value
 
 
@@ -31,8 +44,6 @@ class Plan(Value):
         idle: All that it does is reply, so it counts against how fast its sender may write.
         claimed: Its event is remembered, so that it is known when it is delivered again. One that
             is turned away without a word is turned away again.
-        switched: The halt switch was moved.
-        halt: Its new position, None for off.
         rest: What is left of a command once this is committed: a commit has one scope, and the
             rest belongs to another. A kill between the two leaves it undone, which runs nothing.
     """
@@ -46,13 +57,155 @@ class Plan(Value):
     wake: tuple[ConversationId, ...] = ()
     idle: bool = False
     claimed: bool = True
-    switched: bool = False
-    halt: Halt | None = None
     rest: Command | None = None
 
+
+class Found(Value):
+    """A conversation, and the writes that make it exist, or make sure that it is still meant.
+
+    Attributes:
+        while_busy: What becomes of messages there while an answer is being written.
+    """
+
+    conversation: ConversationId
+    writes: tuple[Write, ...] = ()
+    while_busy: WhileBusy = "queue"
+
+
+class Settings(Protocol):
+    """The configuration in force; a reload replaces it."""
+
     @property
-    def admission(self) -> Admission:
-        """What the adapter is told once it is committed."""
-        if not self.toast:
-            return Accepted()
-        return Answered(text=self.toast, reply_wanted=self.reply_wanted)
+    def config(self) -> Config:
+        """Return it."""
+        ...
+
+
+class Policy(Protocol):
+    """The policy in force, a halt and the revoked included."""
+
+    @property
+    def halted_by(self) -> str:
+        """Return who halted everything, empty for nobody."""
+        ...
+
+    def __call__(self) -> PolicySet:
+        """Return it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboundContext:
+    """What the files of this room work with; one for the whole daemon.
+
+    Attributes:
+        store: Where everything is kept.
+        clock: For deadlines and ages.
+        ids: For rows, and for codes.
+        settings: The configuration in force.
+        policy: The policy in force.
+        people: Who is known.
+        redact: For what people type.
+        log: For facts.
+        announce: Tells everybody what has just been committed; never waits.
+    """
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    settings: Settings
+    policy: Policy
+    people: People
+    redact: Callable[[str], str]
+    log: ChannelLog
+    announce: Callable[[Plan], None]
+
+    async def transact(self, plan: Callable[[Reads], Awaitable[Plan]], point: DurablePoint) -> Plan:
+        """Commit what a plan comes to, made anew after a conflict, and announce it.
+
+        Raises:
+            Conflict: Others were first each time.
+        """
+
+        async def planned(reads: Reads) -> tuple[Commit | None, Plan]:
+            made = await plan(reads)
+            commit = Commit(point=point, conversation=made.conversation, writes=made.writes)
+            return commit if made.writes else None, made
+
+        made = await transact(self.store, planned)
+        if made.writes:
+            self.announce(made)
+        return made
+
+    def note(
+        self,
+        text: str,
+        address: Address,
+        conversation: ConversationId | None = None,
+        *,
+        language: Language = "en",
+        quiet: bool = False,
+        reply_to: str = "",
+    ) -> Put:
+        """Return the write that says something in a chat; see `note_row`."""
+        return note_row(
+            key=self.ids.ulid(),
+            conversation=conversation,
+            address=address,
+            text=text,
+            language=language,
+            quiet=quiet,
+            reply_to=reply_to,
+        )
+
+    def item(
+        self,
+        content: Opening | Control | Obeyed | TooOld | Unread,
+        conversation: ConversationId,
+        came: Envelope | Address,
+        principal: Principal,
+        *,
+        id_: str = "",
+        turn: TurnId | None = None,
+    ) -> Item:
+        """Return what is admitted now.
+
+        Args:
+            content: What it is.
+            conversation: Whose inbox it is for.
+            came: The message that it is; or only where it came from, where it is none itself.
+            principal: Who it is from.
+            id_: Empty for a new one.
+            turn: The turn that it is about.
+        """
+        is_message = isinstance(came, Envelope)
+        return Item(
+            id=ItemId(id_ or self.ids.ulid()),
+            conversation=conversation,
+            address=came.address if is_message else came,
+            principal=principal,
+            content=content,
+            admitted_at=self.clock.now(),
+            message=came.message if is_message else "",
+            sent_at=came.sent_at if is_message else None,
+            turn=turn,
+        )
+
+    def query(
+        self, principal: Principal, action: str, *, direct: bool | None, own: bool | None
+    ) -> Query:
+        """Return the question whether somebody may do something now."""
+        now = self.clock.now()
+        return Query(principal=principal, action=action, now=now, direct=direct, own=own)
+
+    def may(
+        self,
+        principal: Principal,
+        action: str,
+        *,
+        direct: bool | None = None,
+        own: bool | None = True,
+    ) -> bool:
+        """Whether the policy lets somebody do something now."""
+        asked = self.query(principal, action, direct=direct, own=own)
+        return self.policy().decide(asked).effect == "allow"

@@ -11,8 +11,8 @@ answered once: the turn begins when nothing more came for a moment, and takes wh
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from zeroclaw.clock import Clock
@@ -25,10 +25,12 @@ from zeroclaw.envelope import (
     Said,
 )
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, takes
+from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, piece_of, takes
+from zeroclaw.inbound.plan import Plan
 from zeroclaw.store import Expect, Row, RowKind, Store, scan
-from zeroclaw.turn.inbox import INBOX, Ask, Item, item_of
-from zeroclaw.turn.message_text import piece_of, run_of
+from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece, item_of
+from zeroclaw.turn.message_text import piece_of as piece_in
+from zeroclaw.turn.message_text import run_of
 from zeroclaw.value import Value, replace
 
 AFTER_START_S = 10.0
@@ -57,7 +59,7 @@ class Reassembly:
         self._clock = clock
         self._runs: dict[ItemId, Run] = {}
         self._newest: dict[tuple[str, str, str], ItemId] = {}
-        self._coming: dict[str, float] = {}
+        self._coming: dict[tuple[str, ...], Piece] = {}
 
     async def remember(self) -> None:
         """Take up what an earlier process was waiting for; once, before anything is admitted."""
@@ -70,32 +72,29 @@ class Reassembly:
         """Return for how many seconds the rest of a message may come, 0 for a whole one."""
         found = self._runs.get(ItemId(run))
         left_s = 0.0 if found is None else found.until - self._clock.monotonic()
-        return max(left_s, self._coming.get(run, 0.0))
+        return max(left_s, *(one.more_s for one in self._coming.values() if one.run == run), 0.0)
 
-    @contextmanager
-    def committing(self, envelope: Envelope, piece: Item | None) -> Generator[None]:
-        """Learn what is committed meanwhile; leave it when it is.
+    def piece(self, envelope: Envelope, run: ItemId) -> Piece | None:
+        """Return what a message is of one that its client sent in several; None for a whole one.
 
-        Nobody takes a fragment for whole who sees it before its commit has returned. A text is
-        whole when its writer goes on to something else.
-
-        Args:
-            envelope: What is committed.
-            piece: What waits then, where it is a fragment.
+        Until it is `settled`, its rest is waited for: nobody takes a fragment for whole who sees it
+        before its commit has returned.
         """
-        ask = None if piece is None else piece.content
-        if piece is None or not isinstance(ask, Ask) or ask.piece is None:
-            yield
-            if isinstance(envelope.body, Said | Command | Pressed):
-                self._ends_text(envelope.address.key(), envelope.sender.id)
-            return
-        run = ask.piece.run
-        self._coming[run] = ask.piece.more_s
-        try:
-            yield
-            self.admitted(piece)
-        finally:
-            self._coming.pop(run, None)
+        piece = piece_of(run, envelope.continues)
+        if piece is not None:
+            self._coming[envelope.dedup] = piece
+        return piece
+
+    def settled(self, envelope: Envelope, plan: Plan | None) -> None:
+        """Learn what was committed of an event, None for nothing.
+
+        A text is whole when its writer goes on to something else.
+        """
+        self._coming.pop(envelope.dedup, None)
+        if plan is not None and plan.piece is not None:
+            self.admitted(plan.piece)
+        elif plan is not None and isinstance(envelope.body, Said | Command | Pressed):
+            self._ends_text(envelope.address.key(), envelope.sender.id)
 
     def expects(self, envelope: Envelope) -> bool:
         """Whether an event's sender has begun something there that it could be the rest of."""
@@ -200,7 +199,7 @@ class Debounce:
         whole: set[str] = set()
         while True:
             items = together(await self._queued(conversation, 1))
-            if items and (_collects(items[0]) or piece_of(items[0]) is not None):
+            if items and (_collects(items[0]) or piece_in(items[0]) is not None):
                 items = together(await self._queued(conversation, MOST + MOST_PIECES))
             wait_s = self._wait_s(items, self._clock.now())
             if not is_wanted():

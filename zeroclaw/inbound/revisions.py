@@ -3,16 +3,13 @@
 What still waits is changed in its place; what a turn has taken gets a control item.
 """
 
-from zeroclaw.clock import Clock, Ids
-from zeroclaw.envelope import Edited, Envelope, ItemId, Principal
-from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Row, Store
+from zeroclaw.envelope import Deleted, Edited, Envelope, Principal
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.store import Row
 from zeroclaw.turn.inbox import (
     INBOX,
     Amend,
     Ask,
-    Control,
-    Item,
     Obeyed,
     TooOld,
     Unread,
@@ -26,80 +23,47 @@ LOOK_BACK = 200
 """Messages of a chat among which an edit finds its original."""
 
 
-class Revisions:
-    """Plans edits and withdrawals; one for the whole daemon."""
-
-    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
-        """Hold where messages are kept."""
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-
-    async def edited(self, envelope: Envelope, principal: Principal, edited: Edited) -> Plan | None:
-        """Replace what still waits; None for a message that nobody took."""
-        text, own = edited.text, edited.text if edited.own is None else edited.own
-        row = await self._original(envelope, edited.message)
-        if row is None:
-            return None
-        item = item_of(row)
-        if row.state == "queued" and isinstance(item.content, Ask):
-            changed = replace(item, content=replace(item.content, text=text, own=own))
-            write = item_put(changed, "queued", expect=row.version)
-            return Plan(conversation=item.conversation, writes=(write,))
-        return self._late(
-            envelope, principal, item, Amend(message=edited.message, text=text, own=own)
-        )
-
-    async def deleted(self, envelope: Envelope, principal: Principal, message: str) -> Plan | None:
-        """Withdraw what still waits; None for a message that nobody took."""
-        row = await self._original(envelope, message)
-        if row is None:
-            return None
-        item = item_of(row)
-        if row.state == "queued":
-            write = item_put(item, "superseded", expect=row.version)
-            # Its files may be on their way.
-            here = item.conversation
-            return Plan(conversation=here, writes=(write,), wake=(here,))
-        return self._late(envelope, principal, item, Withdraw(message=message))
-
-    def _late(
-        self, envelope: Envelope, principal: Principal, original: Item, content: Control
-    ) -> Plan:
-        item = Item(
-            id=ItemId(self._ids.ulid()),
-            conversation=original.conversation,
-            address=envelope.address,
-            principal=principal,
-            content=content,
-            admitted_at=self._clock.now(),
-            turn=original.turn,
-        )
-        return Plan(
-            conversation=original.conversation,
-            writes=(item_put(item, "control", expect=0),),
-            wake=(original.conversation,),
-        )
-
-    async def _original(self, envelope: Envelope, message: str) -> Row | None:
-        """Find the message that this sender wrote; somebody else's edit finds nothing.
-
-        Nor does the edit of a command that was obeyed, for what it did is done, or of what was
-        turned away: nobody took it, over a limit or while too many waited.
-        """
-        rows = await self._store.select(
-            INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
-        )
-        for row in rows:
-            item = item_of(row)
-            if item.message == message and item.principal.sender == envelope.sender.id:
-                is_past = isinstance(item.content, Obeyed | TooOld | Unread) or _was_refused(
-                    row, item
-                )
-                return None if is_past else row
+async def revised(
+    context: InboundContext, envelope: Envelope, principal: Principal, revision: Edited | Deleted
+) -> Plan | None:
+    """Replace or withdraw what still waits; None for a message that nobody took."""
+    row = await _original(context, envelope, revision.message)
+    if row is None:
         return None
+    item = item_of(row)
+    here, content, version = item.conversation, item.content, row.version
+    match revision:
+        case Edited(message=message, text=text, own=own):
+            own = text if own is None else own
+            if row.state == "queued" and isinstance(content, Ask):
+                changed = replace(item, content=replace(content, text=text, own=own))
+                write = item_put(changed, "queued", expect=version)
+                return Plan(conversation=here, writes=(write,))
+            late = Amend(message=message, text=text, own=own)
+        case Deleted(message=message):
+            if row.state == "queued":
+                write = item_put(item, "superseded", expect=version)
+                # Its files may be on their way.
+                return Plan(conversation=here, writes=(write,), wake=(here,))
+            late = Withdraw(message=message)
+    made = context.item(late, here, envelope.address, principal, turn=item.turn)
+    return Plan(conversation=here, writes=(item_put(made, "control", expect=0),), wake=(here,))
 
 
-def _was_refused(row: Row, item: Item) -> bool:
-    """Whether a message was not taken: it failed before any turn was begun for it."""
-    return row.state == "failed" and item.turn is None
+async def _original(context: InboundContext, envelope: Envelope, message: str) -> Row | None:
+    """Find the message that this sender wrote; somebody else's edit finds nothing.
+
+    Nor does the edit of a command that was obeyed, for what it did is done, or of what was turned
+    away: nobody took it, over a limit or while too many waited.
+    """
+    rows = await context.store.select(
+        INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
+    )
+    for row in rows:
+        item = item_of(row)
+        if item.message == message and item.principal.sender == envelope.sender.id:
+            # What failed before any turn was begun for it was not taken.
+            was_refused = row.state == "failed" and item.turn is None
+            is_past = isinstance(item.content, Obeyed | TooOld | Unread) or was_refused
+            return None if is_past else row
+    return None

@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from zeroclaw.envelope import Address, ConversationId, ItemId, Principal
+from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS
-from zeroclaw.inbound.commands.grants import AT_CONSOLE, Held, ending
-from zeroclaw.inbound.context import InboundContext
+from zeroclaw.inbound.commands.grants import Held, ending
+from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.store import Commit, Delete, DurablePoint, Row, Write, scan
-from zeroclaw.turn.inbox import INBOX, Item, Stop, item_of, item_put
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
+from zeroclaw.turn.inbox import INBOX, Stop, item_of, item_put
 from zeroclaw.turn.turn_row import TURNS, turn_of
 
 T = TypeVar("T")
@@ -28,20 +29,12 @@ T = TypeVar("T")
 class Revocation:
     """Ends what people had under way who were put out."""
 
-    def __init__(
-        self,
-        context: InboundContext,
-        group: asyncio.TaskGroup,
-        *,
-        wake: Callable[[ConversationId], None],
-    ) -> None:
-        """Hold what is needed; `group` owns the work, `wake` serves a conversation's inbox."""
+    def __init__(self, context: InboundContext, group: asyncio.TaskGroup) -> None:
+        """Hold what is needed; `group` owns the work."""
+        self._context = context
         self._store = context.store
         self._people = context.people
-        self._clock = context.clock
-        self._ids = context.ids
         self._group = group
-        self._wake = wake
 
     def begin(self) -> None:
         """End what people have under way who are put out by now; never waits."""
@@ -63,61 +56,38 @@ class Revocation:
     async def _end_grants(self) -> None:
         found = [row async for row in scan(self._store, GRANTS.where())]
         for one in _readable(found, _held):
-            out_by = self._people.id_put_out_by
-            by = out_by(one.grant.holder) or out_by(one.grant.granter)
-            if not by:
-                continue
-            who = _operator(AT_CONSOLE, by)
-            item = ItemId(self._ids.ulid())
-            writes = ending(one, item, AT_CONSOLE, who, self._clock.now())
-            with suppress(Conflict):  # somebody else has just ended it
-                await self._commit(writes, one.grant.conversation)
-                self._wake(one.grant.conversation)
+            grant, out_by = one.grant, self._people.id_put_out_by
+            if by := out_by(grant.holder) or out_by(grant.granter):
+                writes = ending(self._context, one, AT_CONSOLE, _operator(AT_CONSOLE, by))
+                with suppress(Conflict):  # somebody else has just ended it
+                    await self._commit(grant.conversation, *writes)
 
     async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
         found = [row async for row in scan(self._store, INBOX.where(state="queued"))]
         for row, item in _readable(found, lambda row: (row, item_of(row))):
-            if not self._out_by(item):
-                continue
-            ended = item_put(item, "stopped", expect=row.version)
-            try:
-                await self._commit((ended,), row.conversation)
-            except Conflict:
-                return False
+            if self._people.put_out_by(item.principal):
+                ended = item_put(item, "stopped", expect=row.version)
+                try:
+                    await self._commit(item.conversation, ended)
+                except Conflict:
+                    return False
         return True
 
     async def _stop(self) -> None:
         found = [row async for row in scan(self._store, TURNS.where(state="open"))]
         for item in _readable(found, lambda row: turn_of(row).item):
-            by = self._out_by(item)
-            if not by:
-                continue
-            stop = self._stop_item(item, by)
-            await self._commit((item_put(stop, "control", expect=0),), stop.conversation)
-            self._wake(stop.conversation)
+            if by := self._people.put_out_by(item.principal):
+                address, here = item.address, item.conversation
+                stop = Stop(cause="revoked")
+                made = self._context.item(stop, here, address, _operator(address, by))
+                await self._commit(here, item_put(made, "control", expect=0))
 
-    def _out_by(self, item: Item) -> str:
-        return self._people.put_out_by(item.principal)
-
-    def _stop_item(self, item: Item, by: str) -> Item:
-        return Item(
-            id=ItemId(self._ids.ulid()),
-            conversation=item.conversation,
-            address=item.address,
-            principal=_operator(item.address, by),
-            content=Stop(cause="revoked"),
-            admitted_at=self._clock.now(),
-        )
-
-    async def _commit(
-        self, writes: Iterable[Write | Delete], conversation: ConversationId | None = None
-    ) -> None:
-        commit = Commit(
-            point=DurablePoint.ADMITTED, conversation=conversation, writes=tuple(writes)
-        )
-        if commit.writes:
-            await self._store.commit(commit)
+    async def _commit(self, here: ConversationId, *writes: Write) -> None:
+        """Commit in a conversation, and have its inbox served."""
+        point = DurablePoint.ADMITTED
+        await self._store.commit(Commit(point=point, conversation=here, writes=writes))
+        self._context.announce(Plan(conversation=here, wake=(here,)))
 
 
 def _held(row: Row) -> Held:

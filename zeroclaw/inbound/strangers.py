@@ -6,12 +6,10 @@ Who passes holds a lock from reading to committing, so that a crowd is counted.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import assert_never
 
-from zeroclaw.clock import Clock, Ids
 from zeroclaw.delivery.rows import ask_row, note_row
 from zeroclaw.envelope import (
     ApprovalId,
@@ -25,16 +23,10 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.identity import OPERATOR, Known, People, known_of, known_put
+from zeroclaw.inbound.identity import OPERATOR, PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
-from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import (
-    Put,
-    RowKind,
-    Store,
-    Write,
-    scan,
-)
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.store import Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.numbers import Numbers, last_put
 
@@ -47,33 +39,21 @@ class Strangers:
 
     def __init__(
         self,
-        *,
-        store: Store,
-        people: People,
-        holds_s: Callable[[], Mapping[str, float]],
-        operators: Callable[[], tuple[Reader, ...]],
+        context: InboundContext,
         numbers: Numbers,
-        clock: Clock,
-        ids: Ids,
+        operators: Callable[[], tuple[Reader, ...]],
     ) -> None:
         """Hold what is needed.
 
         Args:
-            store: Where questions are kept.
-            people: Who is known.
-            holds_s: Seconds that a code holds, of each channel that gives codes out by now.
-            operators: Where a question is put.
+            context: Where questions are kept, and who is known.
             numbers: The daemon's, because these questions share chats with approvals.
-            clock: For deadlines.
-            ids: For rows, and for codes.
+            operators: Where a question is put.
         """
-        self._store = store
-        self._people = people
-        self._holds_s = holds_s
-        self._operators = operators
+        self._context = context
+        self._people = context.people
         self._numbers = numbers
-        self._clock = clock
-        self._ids = ids
+        self._operators = operators
         self.claim: Claim | None = None
         self._lock = asyncio.Lock()
 
@@ -87,20 +67,20 @@ class Strangers:
         Args:
             channels: The names of all that run.
         """
-        if not self._holds_s() or self._people.can_be_reached(channels):
+        names = tuple(channels)
+        if not any(map(self._holds_s, names)) or self._people.can_be_reached(names):
             return ""
         code = self._code()
-        self.claim = pairing.open_claim(code, salt=self._ids.token(), now=self._clock.now())
+        self.claim = pairing.open_claim(
+            code, salt=self._context.ids.token(), now=self._context.clock.now()
+        )
         return code
 
     def written(self, writes: Iterable[Write]) -> None:
         """Close the claim once an operator is stored."""
         for write in writes:
-            match write:
-                case Put(kind=RowKind.PERSON) if OPERATOR in known_of(write).roles:
-                    self.claim = None
-                case _:
-                    pass
+            if isinstance(write, Put) and write.kind is RowKind.PERSON:
+                self.claim = None if OPERATOR in PEOPLE.of(write).roles else self.claim
 
     # --- somebody whom nobody knows ------------------------------------------------------------
 
@@ -111,7 +91,7 @@ class Strangers:
         """
         sender, address = envelope.sender, envelope.address
         return (
-            address.channel in self._holds_s()
+            self._holds_s(address.channel) is not None
             and address.direct
             and sender.verified
             and len(sender.id) <= pairing.MOST_ID_CHARS
@@ -133,16 +113,13 @@ class Strangers:
         """Return what an event of somebody unknown comes to, None for silence."""
         if not self.hears(envelope):
             return None
-        found = self._guess(envelope)
-        match found:
+        match self._guess(envelope):
             case "right":
                 return await self._first_operator(envelope)
             case "wrong":
                 return None
             case "none":
                 return await self._question(envelope)
-            case _:
-                assert_never(found)
 
     # --- somebody who is known -----------------------------------------------------------------
 
@@ -161,7 +138,7 @@ class Strangers:
             envelope.body.text,
             channel=envelope.address.channel,
             sender=envelope.sender.id,
-            now=self._clock.now(),
+            now=self._context.clock.now(),
         )
         # One that is used ends in `written`, so that a commit that fails can be tried again.
         if found != "right":
@@ -170,35 +147,34 @@ class Strangers:
 
     async def _first_operator(self, envelope: Envelope) -> Plan:
         identity = f"{envelope.address.channel}:{envelope.sender.id}"
-        row = await self._store.get(RowKind.PERSON, identity)
+        row = await self._context.store.get(RowKind.PERSON, identity)
         known = Known(
             id=identity,
             display=chosen_name(envelope.sender.display),
             state="admitted",
             by=catalogue.BY_PRINTED_CODE.en,
-            at=self._clock.now(),
+            at=self._context.clock.now(),
             roles=(OPERATOR,),
         )
         put = known_put(known, expect=row.version if row else 0)
         text = catalogue.YOU_ARE_AN_OPERATOR.to(self._people.language_of(identity))
-        note = note_row(key=self._ids.ulid(), address=envelope.address, text=text)
-        return Plan(conversation=None, writes=(put, note))
+        return Plan(conversation=None, writes=(put, self._context.note(text, envelope.address)))
 
     async def _question(self, envelope: Envelope) -> Plan | None:
-        now, address, sender = self._clock.now(), envelope.address, envelope.sender
-        rows = scan(self._store, STRANGERS.where(place=address.channel))
-        known = [pairing.of_row(row) async for row in rows]
-        holds_s = self._holds_s().get(address.channel)
+        now, address, sender = self._context.clock.now(), envelope.address, envelope.sender
+        asked = STRANGERS.all(self._context.store, place=address.channel)
+        known = [one async for one in asked]
+        holds_s = self._holds_s(address.channel)
         may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)
         if holds_s is None or not may:
             return None
-        code, salt = self._code(), self._ids.token()
+        code, salt = self._code(), self._context.ids.token()
         readers = self._operators()
         places = [one.address for one in readers]
         numbers = [await self._numbers.take(place.key(), 1) for place in places]
-        keys = tuple(self._ids.ulid() for _ in (address, *places))
+        keys = tuple(self._context.ids.ulid() for _ in (address, *places))
         one = Stranger(
-            id=ApprovalId(self._ids.token()),
+            id=ApprovalId(self._context.ids.token()),
             channel=address.channel,
             sender=sender.id,
             display=chosen_name(sender.display),
@@ -228,5 +204,12 @@ class Strangers:
             )
         return Plan(conversation=None, writes=tuple(writes))
 
+    def _holds_s(self, channel: str) -> float | None:
+        """Return for how long a code of a channel holds, None where strangers get none by now."""
+        settings = self._context.settings.config.channels.get(channel)
+        if settings is None or settings.pairing != "code" or channel in self._people.local:
+            return None
+        return settings.pairing_s
+
     def _code(self) -> str:
-        return pairing.code_of(hashlib.sha256(self._ids.token().encode()).digest())
+        return pairing.code_of(hashlib.sha256(self._context.ids.token().encode()).digest())

@@ -9,7 +9,7 @@ from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import ApprovalRequest
-from zeroclaw.inbound import pairing
+from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.store import Query, Row, RowKind, Store, scan
 from zeroclaw.text.escape import without_markup
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
@@ -190,7 +190,7 @@ class Transcript:
             if (row := await self._store.get(RowKind.APPROVAL, key)) is not None:
                 asked.append(approvals.decode(row.body))
             elif (row := await self._store.get(RowKind.STRANGER, key)) is not None:
-                asked.append(pairing.of_row(row))
+                asked.append(STRANGERS.of(row))
         endings = map(approvals.ending_of, asked)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 

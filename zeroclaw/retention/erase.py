@@ -16,7 +16,7 @@ from zeroclaw.context.notes import NOTES
 from zeroclaw.delivery import rows
 from zeroclaw.envelope import ConversationId, ItemId
 from zeroclaw.errors import Conflict
-from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish, wish_of
+from zeroclaw.inbound.commands.forget import ASKED, OPEN, WISHES, Wish
 from zeroclaw.inbound.conversations import CONVERSATIONS, POINTERS
 from zeroclaw.retention.collect import conversations_of
 from zeroclaw.retention.policy import ERASED, journal_without
@@ -124,7 +124,7 @@ class Erasure:
         await self._remove([row async for row in rows_])
 
     async def _fulfil(self, row: Row) -> bool:
-        wish = wish_of(row)
+        wish = WISHES.of(row)
         names = (wish.person, *self._ids_of(wish.person))
         done = [await self._removed(replace(wish, person=name)) for name in names]
         if not all(done):

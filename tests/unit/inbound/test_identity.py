@@ -7,7 +7,7 @@ import pytest
 
 from zeroclaw.config.model import PersonSettings
 from zeroclaw.envelope import Principal, Sender
-from zeroclaw.inbound.identity import Known, People, Seat, known_delete, known_put
+from zeroclaw.inbound.identity import PEOPLE, Known, People, Seat, known_put
 from zeroclaw.store import Claim
 from zeroclaw.value import replace
 
@@ -117,7 +117,7 @@ def test_what_is_committed_is_followed() -> None:
     assert made.written([known_put(known("chat:cleo", "revoked"), expect=0)]) is True
     assert (admitted(made, "cleo"), made.revoked) == (None, frozenset({"chat:cleo"}))
     assert made.revoked_by("chat:cleo") == "Ada"
-    assert made.written([known_delete("chat:cleo")]) is True
+    assert made.written([PEOPLE.delete("chat:cleo")]) is True
     assert admitted(made, "cleo") == ("chat:cleo", [])
     assert (made.stored, made.revoked_by("chat:cleo")) == ((), "")
 

@@ -3,8 +3,7 @@
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw.gate.policy import Statement
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.inbound.commands.menu import menu_of
-from zeroclaw.inbound.commands.registry import COMMANDS
+from zeroclaw.inbound.commands.registry import COMMANDS, menu_of
 from zeroclaw.inbound.identity import Seat
 
 SEATS = (

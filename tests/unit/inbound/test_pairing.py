@@ -15,6 +15,7 @@ from zeroclaw.gate.approval import (
     NotAllowed,
     Numbered,
     Verdict,
+    decide,
     expire,
     with_ref,
 )
@@ -167,7 +168,8 @@ def test_no_crowd_gets_past_the_limits(events: list[tuple[int, int, str]]) -> No
             made = replace(stranger(who), asked_at=now, deadline_at=now + HOUR)
             known.append(made)
             if told:
-                answered = pairing.answer(made, yes=told == "yes", by="Ada", at=now)
+                choice = "once" if told == "yes" else "deny"
+                answered = decide(made, by="Ada", choice=choice, at=now)
                 assert isinstance(answered, Answered)
                 known[-1] = answered.approval
         assert sum(pairing.is_open(one, now) for one in known) <= pairing.MOST_WAITING
@@ -210,7 +212,7 @@ def test_what_an_answer_comes_to(
     one: Stranger, yes: bool, after: timedelta, result: Verdict[Stranger], told: str
 ) -> None:
     """It counts once and in time; a late one says so and does nothing."""
-    assert pairing.answer(one, yes=yes, by="Ada", at=NOW + after) == result
+    assert decide(one, by="Ada", choice="once" if yes else "deny", at=NOW + after) == result
     assert pairing.said(result, "en") == told
 
 
@@ -231,7 +233,7 @@ def test_a_row_of_an_earlier_release_still_loads() -> None:
         b'"refs":[],"messages":[],"state":"waiting","by":"","at":null}'
     )
     put = pairing.to_put(MALLORY, expect=0)
-    assert pairing.of_row(replace(put, body=body)) == MALLORY
+    assert pairing.STRANGERS.of(replace(put, body=body)) == MALLORY
 
 
 def test_the_deadline_ends_only_what_waits() -> None:
@@ -251,7 +253,7 @@ def row(put: Put) -> Row:
 def test_a_row_keeps_all_but_the_code() -> None:
     """It is due at the deadline, and a day after its end it is to be forgotten (P4)."""
     put = pairing.to_put(MALLORY, expect=0)
-    assert pairing.of_row(row(put)) == MALLORY
+    assert pairing.STRANGERS.of(row(put)) == MALLORY
     assert CODE.encode() not in put.body
     assert (put.kind, put.state, put.place) == (RowKind.STRANGER, "waiting", "chat")
     assert put.due_at == NOW + HOUR

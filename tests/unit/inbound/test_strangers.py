@@ -24,7 +24,7 @@ from zeroclaw.envelope import (
     Sender,
 )
 from zeroclaw.errors import ChannelRejected, Conflict
-from zeroclaw.inbound.pairing import ALPHABET, of_row, to_put
+from zeroclaw.inbound.pairing import ALPHABET, STRANGERS, to_put
 from zeroclaw.store import Commit, DurablePoint, RowKind
 from zeroclaw.value import replace
 
@@ -230,7 +230,7 @@ async def test_a_deadline_that_passed_while_nobody_looked_counts(world: World) -
         await house.say("me too", "trudy")
     world.clock.leap(timedelta(seconds=3000))
     async with world.running() as house:
-        states = [of_row(row).state for row in await house.rows(RowKind.STRANGER)]
+        states = [STRANGERS.of(row).state for row in await house.rows(RowKind.STRANGER)]
         assert sorted(states) == ["expired", "waiting"]
         await house.advance(600)
         assert house.endings() == [("expired", "")]
@@ -260,7 +260,7 @@ async def test_a_card_that_was_never_recorded_is_settled_when_it_is_touched(worl
         await house.say("let me in", "mallory")
         await house.press("deny")
         (row,) = await house.rows(RowKind.STRANGER)
-        forgetful = to_put(replace(of_row(row), refs=()), expect=row.version)
+        forgetful = to_put(replace(STRANGERS.of(row), refs=()), expect=row.version)
         await world.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forgetful,)))
         world.platforms["chat"].standing(house.place())[-1].outcome = None
         assert await house.press() == "already denied by Ada"

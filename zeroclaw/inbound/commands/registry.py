@@ -1,31 +1,33 @@
 """The slash commands, the same on every channel.
 
-To add one, name it in `COMMANDS` and give it a branch in `Commands.plan`. A command's effect and
-its reply are committed with the claim of its message, so it happens once; `/tool` and `/retry`
-take the lane that starts turns, all others are served at once.
+To add one, name it in `COMMANDS` and give it a handler in `Commands`. A command's effect and its
+reply are committed with the claim of its message, so it happens once; `/tool` and `/retry` take the
+lane that starts turns, all others are served at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
 from typing import Protocol
 
-from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import WhileBusy
-from zeroclaw.delivery.rows import note_row
-from zeroclaw.envelope import Address, Command, ConversationId, ItemId, Principal
+from zeroclaw.envelope import Address, Command, ConversationId, Principal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, why_refused
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.commands import language as language_command
-from zeroclaw.inbound.commands.forget import ForgetCommand
+from zeroclaw.inbound.commands.forget import forget
 from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.halt import Halt, halt_put
+from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
-from zeroclaw.inbound.conversations import Conversations, Found
-from zeroclaw.inbound.plan import Plan
+from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Seat
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language, Sentence
-from zeroclaw.turn.inbox import Again, Cause, Item, Opening, Stop, UseTool, item_put
+from zeroclaw.text.language import LANGUAGES, NAMES, Language, Sentence, language_of
+from zeroclaw.turn.inbox import Again, Cause, Opening, Stop, UseTool, item_put
 from zeroclaw.value import Value, replace
 
 
@@ -79,220 +81,207 @@ class Commands:
 
     def __init__(
         self,
+        context: InboundContext,
         *,
         conversations: Conversations,
         requests: Approvals,
         pair: PairCommand,
         grants: GrantCommands,
-        forget: ForgetCommand,
-        policy: Callable[[], PolicySet],
         status: Status,
-        clock: Clock,
-        ids: Ids,
     ) -> None:
-        """Hold what commands read; `policy` is the one in force now."""
+        """Hold what carries each of them out; what starts a turn is named in `plan`."""
+        self._context = context
         self._conversations = conversations
-        self._requests = requests
-        self._pair = pair
-        self._grants = grants
-        self._forget = forget
-        self._policy = policy
         self._status = status
-        self._clock = clock
-        self._ids = ids
+        self._handlers: dict[str, Handler] = {
+            "help": self._help,
+            "stop": self._stop,
+            "new": self._new,
+            "queue": self._queue,
+            "status": self._told_status,
+            "pending": requests.pending,
+            "approve": requests.by_number,
+            "deny": requests.by_number,
+            "grants": grants.listed,
+            "revoke": grants.revoke,
+            "tool": _name_the_tool,
+            "halt": self._switch,
+            "resume": self._switch,
+            "pair": pair.plan,
+            "forget": partial(forget, context),
+            "language": _language,
+            "whoami": _whoami,
+        }
 
     async def plan(
         self, command: Command, address: Address, principal: Principal
     ) -> Plan | Opening:
         """Return what a command does, or the opening of a turn for the other lane."""
-        found = await self._conversations.find(address, principal)
         # A conversation that does not exist yet is made with the reply, never by a read.
-        make, here, language = found.writes, found.conversation, principal.language
-        if command.name not in COMMANDS:
-            text = catalogue.UNKNOWN_COMMAND.to(language, name=command.name)
-            return self._reply(here, address, principal, text, make)
-        if not self._may(principal, command.name, address):
-            why = self._why(principal, command.name, address)
-            text = catalogue.COMMAND_IS_NOT_YOURS.to(language, name=command.name, why=why)
-            return replace(self._reply(here, address, principal, text, make), idle=True)
-        match command.name:
-            case "retry":
-                return Again()
-            case "tool":
-                tool, _, arguments = command.rest.partition(" ")
-                if tool:
-                    return UseTool(tool=tool, arguments=arguments.strip() or "{}")
-                text = catalogue.NAME_THE_TOOL.to(language, usage=COMMANDS["tool"].usage)
-                return self._reply(here, address, principal, text, make)
-            case "new" | "queue":
-                return await self._here(command, found, address, principal)
-            case "stop":
-                meant = await self._conversations.at_work(here)
-                stop = self._control(meant, address, principal, "stop")
-                idle = not await self._conversations.is_busy(meant)
-                return Plan(conversation=here, writes=(*make, stop), wake=(meant,), idle=idle)
-            case "halt" | "resume":
-                return self._switch(command.name == "halt", here, address, principal, make)
-            case "approve" | "deny" | "revoke" | "pair" | "forget" | "language":
-                return await self._answered(command, address, principal, found)
-            case _:
-                text = await self._told(command.name, here, address, principal)
-                return self._reply(here, address, principal, text, make)
+        found = await self._conversations.find(address, principal)
+        given = Invocation(command=command, address=address, principal=principal, found=found)
+        name, language = command.name, principal.language
+        tool, _, arguments = command.rest.partition(" ")
+        if name not in COMMANDS:
+            reply = Reply(text=catalogue.UNKNOWN_COMMAND.to(language, name=name))
+        elif not self._may(given, name):
+            why = why_refused(self._context.policy(), self._query(given, name), language)
+            reply = Reply(text=catalogue.COMMAND_IS_NOT_YOURS.to(language, name=name, why=why))
+        elif name == "retry":
+            return Again()
+        elif name == "tool" and tool:
+            return UseTool(tool=tool, arguments=arguments.strip() or "{}")
+        else:
+            reply = await self._handlers[name](given)
+        return self._planned(given, reply)
 
-    async def _answered(
-        self, command: Command, address: Address, principal: Principal, found: Found
-    ) -> Plan:
-        if command.name == "revoke":
-            return await self._grants.revoke(command, address, principal, found)
-        if command.name == "language":
-            chosen = language_command.choose(command.rest, principal)
-            writes = (*found.writes, *chosen.writes)
-            return self._reply(found.conversation, address, principal, chosen.text, writes)
-        if command.name == "forget":
-            said = await self._forget.plan(command.rest, address, principal)
-            writes = (*found.writes, *said.writes)
-            return self._reply(found.conversation, address, principal, said.text, writes)
-        if command.name != "pair":
-            now = self._clock.now()
-            return await self._requests.by_number(command, address, principal, now, found)
-        outcome = await self._pair.plan(command.rest, principal, direct=address.direct)
-        writes = (*found.writes, *outcome.writes)
-        return self._reply(found.conversation, address, principal, outcome.text, writes)
-
-    async def _told(
-        self, name: str, here: ConversationId, address: Address, principal: Principal
-    ) -> str:
-        language = principal.language
-        match name:
-            case "status":
-                return await self._status(here, language)
-            case "pending":
-                return await self._requests.pending(here, address, principal, self._clock.now())
-            case "grants":
-                return await self._grants.listed(here, address, principal)
-            case "whoami":
-                return catalogue.WHO_YOU_ARE.to(
-                    language,
-                    id=principal.id,
-                    sender=principal.sender,
-                    channel=principal.channel,
-                    roles=", ".join(sorted(principal.roles)) or catalogue.NO_ROLES,
-                )
-            case _:
-                lines = (
-                    f"`{one.usage}`: {one.does.to(language)}"
-                    for known, one in COMMANDS.items()
-                    if self._may(principal, known, address)
-                )
-                return "\n".join(f"- {line}" for line in lines)
-
-    async def _here(
-        self, command: Command, found: Found, address: Address, principal: Principal
-    ) -> Plan:
-        if command.name == "new":
-            return await self._new(address, principal)
-        return await self._queue(command.rest.strip(), found, address, principal)
-
-    async def _queue(
-        self, wanted: str, found: Found, address: Address, principal: Principal
-    ) -> Plan:
-        """Tell or change what messages do that come while an answer is being written."""
-        language = principal.language
-        for mode, does in MODES.items():
-            if mode == wanted:
-                found = await self._conversations.choose(address, principal, mode)
-                text = catalogue.QUEUE_CHOSEN.to(language, does=does)
-                return self._reply(found.conversation, address, principal, text, found.writes)
-        now = catalogue.QUEUE_IS_NOW.to(language)
-        lines = (
-            f"- `/queue {one}`: {does.to(language)}{now if one == found.while_busy else ''}"
-            for one, does in MODES.items()
-        )
-        text = "\n".join((catalogue.QUEUE_CHOICES.to(language), *lines))
-        return self._reply(found.conversation, address, principal, text, found.writes)
-
-    async def _new(self, address: Address, principal: Principal) -> Plan:
-        old, new = await self._conversations.renew(address, principal)
-        text = catalogue.NEW_CONVERSATION.to(principal.language)
-        writes: list[Write] = [*new.writes]
-        if old.conversation != new.conversation:
-            writes.append(self._control(old.conversation, address, principal, "new"))
-        writes.append(self._note(new.conversation, address, principal, text))
+    def _planned(self, given: Invocation, reply: Reply) -> Plan:
+        found = reply.found or given.found
+        writes = (*found.writes, *reply.writes)
+        if reply.text:
+            note = self._context.note(
+                reply.text, given.address, found.conversation, language=given.language
+            )
+            writes = (*writes, note)
         return Plan(
-            conversation=new.conversation,
-            writes=tuple(writes),
+            conversation=reply.scope or found.conversation,
+            here=found.conversation,
+            writes=writes,
+            wake=reply.wake,
+            idle=reply.idle or not reply.writes,
+            rest=replace(given.command, rest=reply.left) if reply.left else None,
+        )
+
+    async def _help(self, given: Invocation) -> Reply:
+        lines = (
+            f"- `{one.usage}`: {one.does.to(given.language)}"
+            for name, one in COMMANDS.items()
+            if self._may(given, name)
+        )
+        return Reply(text="\n".join(lines))
+
+    async def _told_status(self, given: Invocation) -> Reply:
+        return Reply(text=await self._status(given.here, given.language))
+
+    async def _stop(self, given: Invocation) -> Reply:
+        meant = await self._conversations.at_work(given.here)
+        return Reply(
+            writes=(self._control(meant, given, "stop"),),
+            wake=(meant,),
+            idle=not await self._conversations.is_busy(meant),
+        )
+
+    async def _new(self, given: Invocation) -> Reply:
+        old, new = await self._conversations.renew(given.address, given.principal)
+        is_other = old.conversation != new.conversation
+        return Reply(
+            text=catalogue.NEW_CONVERSATION.to(given.language),
+            found=new,
+            writes=(self._control(old.conversation, given, "new"),) if is_other else (),
             wake=(old.conversation,),
         )
 
-    def _switch(
-        self,
-        on: bool,  # noqa: FBT001  the switch's position
-        here: ConversationId,
-        address: Address,
-        principal: Principal,
-        make: tuple[Write, ...],
-    ) -> Plan:
-        says = catalogue.HALTED if on else catalogue.GOING_ON
-        text = says.to(principal.language)
-        halt = Halt(by=principal.label, at=self._clock.now()) if on else None
-        return Plan(
-            conversation=here,
-            writes=(*make, halt_put(halt), self._note(here, address, principal, text)),
-            switched=True,
-            halt=halt,
+    async def _queue(self, given: Invocation) -> Reply:
+        """Tell or change what messages do that come while an answer is being written."""
+        language, wanted = given.language, given.command.rest.strip()
+        for mode, does in MODES.items():
+            if mode == wanted:
+                found = await self._conversations.choose(given.address, given.principal, mode)
+                return Reply(text=catalogue.QUEUE_CHOSEN.to(language, does=does), found=found)
+        now = catalogue.QUEUE_IS_NOW.to(language)
+        lines = (
+            f"- `/queue {one}`: {does.to(language)}{now if one == given.found.while_busy else ''}"
+            for one, does in MODES.items()
         )
+        return Reply(text="\n".join((catalogue.QUEUE_CHOICES.to(language), *lines)))
 
-    def _control(
-        self, conversation: ConversationId, address: Address, principal: Principal, cause: Cause
-    ) -> Write:
-        item = Item(
-            id=ItemId(self._ids.ulid()),
-            conversation=conversation,
-            address=address,
-            principal=principal,
-            content=Stop(cause=cause),
-            admitted_at=self._clock.now(),
-        )
+    async def _switch(self, given: Invocation) -> Reply:
+        on = given.command.name == "halt"
+        halt = Halt(by=given.principal.label, at=self._context.clock.now()) if on else None
+        says = catalogue.HALTED if on else catalogue.GOING_ON
+        return Reply(text=says.to(given.language), writes=(halt_put(halt),))
+
+    def _control(self, conversation: ConversationId, given: Invocation, cause: Cause) -> Write:
+        stop = Stop(cause=cause)
+        item = self._context.item(stop, conversation, given.address, given.principal)
         return item_put(item, "control", expect=0)
 
-    def _reply(
-        self,
-        here: ConversationId,
-        address: Address,
-        principal: Principal,
-        text: str,
-        make: tuple[Write, ...],
-    ) -> Plan:
-        return Plan(
-            conversation=here,
-            writes=(*make, self._note(here, address, principal, text)),
-        )
-
-    def _note(
-        self, conversation: ConversationId, address: Address, principal: Principal, text: str
-    ) -> Write:
-        return note_row(
-            key=self._ids.ulid(),
-            conversation=conversation,
-            address=address,
-            text=text,
-            language=principal.language,
-        )
-
-    def _query(self, principal: Principal, name: str, address: Address) -> Query:
+    def _query(self, given: Invocation, name: str) -> Query:
         # Whose turn runs is checked by whoever holds the conversation; here `own` asks only
         # whether the command may be used at all.
-        return Query(
-            principal=principal,
-            action=f"command:{name}",
-            now=self._clock.now(),
-            direct=address.direct,
-            own=True,
+        return self._context.query(
+            given.principal, f"command:{name}", direct=given.address.direct, own=True
         )
 
-    def _may(self, principal: Principal, name: str, address: Address) -> bool:
-        return self._policy().decide(self._query(principal, name, address)).effect == "allow"
+    def _may(self, given: Invocation, name: str) -> bool:
+        return self._context.policy().decide(self._query(given, name)).effect == "allow"
 
-    def _why(self, principal: Principal, name: str, address: Address) -> str:
-        query = self._query(principal, name, address)
-        return why_refused(self._policy(), query, principal.language)
+
+async def _name_the_tool(given: Invocation) -> Reply:
+    return Reply(text=catalogue.NAME_THE_TOOL.to(given.language, usage=COMMANDS["tool"].usage))
+
+
+async def _language(given: Invocation) -> Reply:
+    """Choose the language of the bot's own sentences, on every channel where a person is known.
+
+    It beats the configuration. The answer is in the language that was chosen; without one that is
+    spoken, the reply is the choice there is.
+    """
+    wanted, now = language_of(given.command.rest), given.language
+    if wanted is None:
+        choices = ", ".join(f"{NAMES[one]} (`/language {one}`)" for one in LANGUAGES)
+        return Reply(text=catalogue.LANGUAGES_SPOKEN.to(now, choices=choices, name=NAMES[now]))
+    chosen = Chosen(person=given.principal.id, language=wanted)
+    put = LANGUAGE_CHOICES.put(chosen.person, chosen)
+    return Reply(text=catalogue.LANGUAGE_CHOSEN.to(wanted, name=NAMES[wanted]), writes=(put,))
+
+
+async def _whoami(given: Invocation) -> Reply:
+    principal = given.principal
+    text = catalogue.WHO_YOU_ARE.to(
+        given.language,
+        id=principal.id,
+        sender=principal.sender,
+        channel=principal.channel,
+        roles=", ".join(sorted(principal.roles)) or catalogue.NO_ROLES,
+    )
+    return Reply(text=text)
+
+
+# --- the menu ------------------------------------------------------------------------------------
+
+
+def menu_of(channel: str, policy: PolicySet, operators: Iterable[Seat], now: datetime) -> Menu:
+    """Return the menu of a channel: the commands that the policy lets its people use.
+
+    Args:
+        channel: Its name.
+        policy: The one in force.
+        operators: Where operators can be reached, on any channel.
+        now: For statements that hold at some times only.
+    """
+    return Menu(
+        everyone=_entries(channel, frozenset(), policy, now),
+        operators=_entries(channel, frozenset({OPERATOR}), policy, now),
+        operator_senders=tuple(
+            dict.fromkeys(seat.sender for seat in operators if seat.channel == channel)
+        ),
+    )
+
+
+def _entries(
+    channel: str, roles: frozenset[str], policy: PolicySet, now: datetime
+) -> tuple[MenuEntry, ...]:
+    # Somebody whom no statement names, in a chat of their own; what is theirs they may always see.
+    somebody = Principal(id=f"{channel}:", roles=roles, channel=channel, sender="")
+    return tuple(
+        MenuEntry(
+            name=name,
+            does={one: told.does.to(one).replace("`", "") for one in LANGUAGES},
+        )
+        for name, told in COMMANDS.items()
+        if policy.decide(
+            Query(principal=somebody, action=f"command:{name}", now=now, direct=True, own=True)
+        ).effect
+        == "allow"
+    )

@@ -1,0 +1,100 @@
+"""A command as somebody gives it, in a chat or at the console, and what it comes to."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from zeroclaw.envelope import Address, Command, ConversationId, Principal
+from zeroclaw.inbound.pairing import CONSOLE
+from zeroclaw.inbound.plan import Found, InboundContext, Plan
+from zeroclaw.store import DurablePoint, Reads, Write
+from zeroclaw.text.language import Language
+from zeroclaw.value import Value
+
+AT_CONSOLE = Address(channel=CONSOLE.channel, account="", chat="", direct=True)
+
+
+class Invocation(Value):
+    """One command: what, where and by whom.
+
+    Attributes:
+        found: The conversation that it was given in.
+    """
+
+    command: Command
+    address: Address
+    principal: Principal
+    found: Found
+
+    @property
+    def here(self) -> ConversationId:
+        """The conversation that it was given in."""
+        return self.found.conversation
+
+    @property
+    def language(self) -> Language:
+        """What its giver reads."""
+        return self.principal.language
+
+
+class Reply(Value):
+    """What a command comes to.
+
+    Attributes:
+        text: For whoever gave it, in Markdown; empty where its effect speaks for itself.
+        writes: Empty when nothing is changed.
+        scope: The conversation of the writes, where that is another than it was given in.
+        found: The conversation that is meant from now on, None where that stays.
+        wake: As in `Plan`.
+        idle: It changes nothing although it writes.
+        left: What is to be done of it in other conversations, as the command's words.
+    """
+
+    text: str = ""
+    writes: tuple[Write, ...] = ()
+    scope: ConversationId | None = None
+    found: Found | None = None
+    wake: tuple[ConversationId, ...] = ()
+    idle: bool = False
+    left: str = ""
+
+
+Handler = Callable[[Invocation], Awaitable[Reply]]
+
+
+async def at_console(
+    context: InboundContext, handler: Handler, name: str, asked: Mapping[str, object]
+) -> dict[str, object]:
+    """Do what the command line asks for over the control socket, each conversation by itself.
+
+    Args:
+        context: Where it is committed.
+        handler: Plans it.
+        name: The command's.
+        asked: Its `words`.
+
+    Raises:
+        Conflict: Somebody else kept changing the same.
+    """
+    told: list[str] = []
+    is_changed = False
+    words = asked.get("words")
+    left = words if isinstance(words, str) else ""
+    while left or not told:
+        given = Invocation(
+            command=Command(name=name, rest=left),
+            address=AT_CONSOLE,
+            principal=CONSOLE,
+            found=Found(conversation=ConversationId("")),
+        )
+
+        async def planned(_reads: Reads, given: Invocation = given) -> Plan:
+            nonlocal left
+            reply = await handler(given)
+            left = reply.left
+            return Plan(
+                conversation=reply.scope, writes=reply.writes, wake=reply.wake, toast=reply.text
+            )
+
+        made = await context.transact(planned, DurablePoint.ANSWERED)
+        told.append(made.toast)
+        is_changed = is_changed or bool(made.writes)
+    return {"text": "\n".join(told), "changed": is_changed}
