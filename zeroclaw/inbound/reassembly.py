@@ -207,7 +207,7 @@ class Debounce:
             if wait_s > 0:
                 has_rung = await self._has_rung(news, wait_s) or has_rung
                 continue
-            in_pieces = {run_of(one) for one in items if piece_of(one) is not None}
+            in_pieces = {run_of(one) for one in items if piece_in(one) is not None}
             if in_pieces <= whole:
                 break
             # The last piece may have been committed since the others were read.
