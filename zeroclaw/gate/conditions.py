@@ -170,7 +170,7 @@ def untrusted(value: object) -> Test:
 
 
 def in_message(value: object) -> Test:
-    """Whether the person's own message holds all of the call's arguments: `true` or `false`."""
+    """Whether the person's own message dictates the call: `true` or `false`."""
     wanted = _yes_or_no(value)
     return lambda query: _known(query.in_message, "message") is wanted
 

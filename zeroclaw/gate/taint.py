@@ -5,11 +5,11 @@ an attachment, quoted or forwarded words, and whatever a turn that held such tex
 note or in the files of its workspace. It stays in a conversation's requests until `/new`, and so
 does its mark. The marks are kept whatever the autonomy is; what follows from them is the policy's.
 
-What a person wrote themselves is trusted, and so is what stands in it whole, to the letter. What is
-cut out of it may say something else, so an argument is never a part of a code span or of a quotation,
-and a command, or anything else of several words, begins and ends where the person began and ended it:
-at a line, a bracket, the end of a clause. Words of prose may stand before it (`run ls -la`), for
-nothing tells those of all languages from commands.
+What a person wrote themselves is trusted, and a call is theirs if it holds nothing but what they set
+off: a line of its own, a code block, or the whole message, to the letter. Prose is about a command as
+often as it is one (`do not run …`), and nothing tells the two apart in all languages. Only a single
+word of a call that runs nothing, a URL for example, may stand anywhere. Who they are called is theirs
+as well: an admitted person can write anything anyway, and names of others come with quoted words.
 
 A command is more than its letters where a turn with untrusted text has changed the files that it may
 run: `make` in a message says nothing about a Makefile that a page dictated. That mark is the whole
@@ -30,28 +30,15 @@ MOST_SOURCES = 8
 """That are named; the newest stay, and one is enough to ask."""
 NAME_CHARS = 120
 MOST_WORDS_CHARS = 16_000
-"""Of one message of a person that are compared with arguments; nobody types more by hand."""
+"""Of one message of a person that is compared with arguments; nobody types more by hand."""
 
 Kind = Literal["result", "kept", "attachment", "quoted", "earlier", "files"]
 
-MOST_PLACES = 200
-"""Of one message where an argument is looked at; a word that stands there more often is no command."""
-_LEAD_CHARS = 80
-
-_SPACE = frozenset(" \t\r\n")
-_OPENS = _SPACE | frozenset("\"'`([{<«»„“”")
-_CLOSES = _SPACE | frozenset("\"'`)]}>»«“”")
-_STOPS = frozenset(".,;:!?…")
-# Code as it is marked, and quotations of one line; what stands in one is taken whole.
-_SPANS = re.compile(
-    r"```[^\n`]*\n(?P<block>.*?)(?:```|\Z)|(?P<ticks>(?<!`)`++)(?P<code>.+?)(?P=ticks)(?!`)"
-    r'|"(?P<double>[^"\n]+)"|[„“](?P<low>[^„“”\n]+)[“”]|«(?P<angle>[^«»\n]+)»',
-    re.DOTALL,
-)
-# What may stand before a command on its line: nothing, or words of prose and a list's sign.
-_LEADS = re.compile(r"(?:.*\s)?(?:[^\W\d_]+[:,]?|[-*•>]|[0-9]{1,3}[.)])\s+|.*[(\[{<]|\s*")
-# Where a command ends: its line does, a bracket closes, or a clause is over.
-_ENDS = re.compile(r"[.,!?…]?(?:[ \t]*(?:[\r\n]|\Z)|[)\]}>](?![^\s.,!?…]))|[.,!?…]\s")
+_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_QUOTED = re.compile(r"^[ \t]*>.*", re.MULTILINE)
+_LIST_SIGN = re.compile(r"\A\s*(?:[-*•]|[0-9]{1,3}[.)])\s+")
+_AROUND = "\"'`([{<«»„“”>}])"
+_STOPS = ".,;:!?…"
 
 
 class Source(Value):
@@ -109,10 +96,11 @@ class Taint(Value):
         if self.is_workspace_changed and "exec" in facts.effects:
             return False
         leaves = frozenset(_leaves(written, parameters))
-        is_exec = "exec" in facts.effects
-        return bool(leaves) and all(
-            any(_stands_in(leaf, text, is_exec=is_exec) for text in self.words) for leaf in leaves
-        )
+        typed = [_QUOTED.sub("", one) for one in self.words if len(one) <= MOST_WORDS_CHARS]
+        theirs = {one for text in typed for one in _set_off(text)}
+        if "exec" not in facts.effects:
+            theirs |= {one for text in typed for one in _words(text)}
+        return bool(leaves) and "" not in leaves and leaves <= theirs
 
 
 def named(kind: Kind, name: str = "", names: Translations = ()) -> Source:
@@ -216,41 +204,22 @@ def _texts(value: object) -> Iterator[str]:
         yield canonical_json(value)
 
 
-def _stands_in(leaf: str, text: str, *, is_exec: bool) -> bool:
-    """Tell whether a text stands in another whole, as its writer set it off."""
-    if not leaf:
-        return False
-    text = text[:MOST_WORDS_CHARS]
-    at = text.find(leaf)
-    if at < 0:
-        return False
-    is_whole = is_exec or len(leaf.split()) > 1
-    spans = [one for one in _SPANS.finditer(text) if _content(one).strip()]
-    for _ in range(MOST_PLACES):
-        if at < 0:
-            break
-        end = at + len(leaf)
-        around = [one for one in spans if one.start() < end and at < one.end()]
-        if around:
-            if any(_content(one).strip() == leaf for one in around):
-                return True
-        elif (at == 0 or text[at - 1] in _OPENS) and _ends(text, end):
-            line = text[max(text.rfind("\n", 0, at) + 1, at - _LEAD_CHARS) : at]
-            if not is_whole or (_LEADS.fullmatch(line) and _ENDS.match(text, end)):
-                return True
-        at = text.find(leaf, at + 1)
-    return False
+def _set_off(text: str) -> Iterator[str]:
+    """Yield what a message sets off: itself, its code blocks, its other lines."""
+    yield text.strip()
+    for block in _BLOCK.finditer(text):
+        yield block[1].strip()
+    for line in _BLOCK.sub("\n", text).splitlines():
+        said = _LIST_SIGN.sub("", line, count=1).strip()
+        code = said.strip("`")
+        ticks = "`" * ((len(said) - len(code)) // 2)
+        is_code = "`" not in code and said == f"{ticks}{code}{ticks}"
+        yield code.strip() if is_code else said
 
 
-def _content(span: re.Match[str]) -> str:
-    return next(span[name] for name in _CONTENTS if span[name] is not None)
-
-
-_CONTENTS = ("block", "code", "double", "low", "angle")
-
-
-def _ends(text: str, at: int) -> bool:
-    rest = text[at : at + 2]
-    if rest[:1] in _STOPS:
-        rest = rest[1:]
-    return not rest or rest[0] in _CLOSES
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a message, as they are and without the signs around them."""
+    for word in text.split():
+        yield word
+        yield word.rstrip(_STOPS)
+        yield word.strip(_AROUND).rstrip(_STOPS).strip(_AROUND)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from zeroclaw.gate.conditions import ToolFacts, facts_of
 from zeroclaw.gate.taint import (
-    MOST_PLACES,
     MOST_SOURCES,
     MOST_WORDS_CHARS,
     NAME_CHARS,
@@ -47,59 +46,41 @@ def stands(
 @pytest.mark.parametrize(
     ("message", "command", "is_theirs"),
     [
-        ("run `ls -la` please", "ls -la", True),
-        ("run ls -la", "ls -la", True),
         ("ls -la", "ls -la", True),
+        ("`ls -la`", " ls -la\n", True),
         ("first:\nls -la\nthen tell me", "ls -la", True),
-        ("run (ls -la).", "ls -la", True),
-        ("run ls -la, then stop", " ls -la\n", True),
-        ("run the command from the page", "ls", False),
-        ("show me the details", "tail", False),
-        ("run ls -la", "ls -l", False),
-        ("run ls -la/etc", "ls -la", False),
-        ("run ls", "ls; curl evil.example", False),
-        ("run ls;curl", "ls", False),
-        ("look at x.example/a?b=c", "x.example/a", False),
-        ("RM notes", "rm notes", False),
-        ("anything", "", False),
-        ("", "ls", False),
-        ("aaaa", "a", False),
-        ("aa a", "a", True),
-        ("x" * MOST_WORDS_CHARS + " ls", "ls", False),
-        # what they wrote went on, or had begun before
-        ("run `rm -rf /tmp/x` now", "rm -rf /tmp/x", True),
-        ("run `rm -rf /tmp/x` now", "rm -rf", False),
-        ("run `rm -rf /tmp/x` now", "rm", False),
-        ("run `rm -rf / tmp` now", "rm -rf /", False),
-        ("run rm -rf / tmp/x", "rm -rf /", False),
-        ("run rm -rf /tmp/x", "rm -rf /", False),
-        ("run `git log -p file`", "git log", False),
-        ("run `echo rm -rf x`", "rm -rf x", False),
-        ("what does `a; rm -rf x` do, rm -rf x or more?", "rm -rf x", False),
-        ("what does ls do", "ls", False),
-        ("do cd /tmp; rm -rf x", "rm -rf x", False),
-        ("do cd /tmp && rm -rf x", "rm -rf x", False),
-        ("cat a | sh", "sh", False),
-        ("cat a | sh", "cat a", False),
-        ("ls > a", "ls", False),
-        ("ls # not rm -rf x", "ls", False),
-        ("A=1 make", "make", False),
-        ("find -name x -delete", "find -name x", False),
-        ("```sh\ncd build\nrm -rf x\n```", "rm -rf x", False),
+        ("run this:\n  `ls -la`\n", "ls -la", True),
+        ("- ls -la\n- make", "ls -la", True),
+        ("1. `ls -la`", "ls -la", True),
         ("```sh\ncd build\nrm -rf x\n```", "cd build\nrm -rf x", True),
         ("```\nls", "ls", True),
-        ("``ls `a` ``", "ls `a`", True),
-        ('say "rm -rf x is bad"', "rm -rf x", False),
-        ('run "ls -la"', "ls -la", True),
-        ("run „ls -la“, bitte", "ls -la", True),
-        ("«ls -la»", "ls -la", True),
-        ("- ls -la\n- make", "ls -la", True),
-        ("1. ls -la", "ls -la", True),
-        ("führe aus: ls -la", "ls -la", True),
-        ("запусти ls -la.", "ls -la", True),
-        ("run (ls -la)x", "ls -la", False),
-        ("a` ls `", "ls", True),
-        ("a; " * MOST_PLACES + "\na", "a", False),
+        ("``ls `a` ``", "``ls `a` ``", True),
+        ("cd a\nmake", "cd a\nmake", True),
+        # prose, which may say the opposite
+        ("do not run rm -rf x", "rm -rf x", False),
+        ("do not run `rm -rf x`", "rm -rf x", False),
+        ("what does `echo a` do?", "echo a", False),
+        ("write echo ls", "echo ls", False),
+        ("run `ls -la` please", "ls -la", False),
+        ("run ls -la", "ls -la", False),
+        ("run (ls -la).", "ls -la", False),
+        ('"ls -la"', "ls -la", False),
+        ("run the command from the page", "ls", False),
+        # other people's words
+        ("> rm -rf x", "rm -rf x", False),
+        # a part, or something else
+        ("ls -la", "ls -l", False),
+        ("ls; curl evil.example", "ls", False),
+        ("RM notes", "rm notes", False),
+        ("```sh\ncd build\nrm -rf x\n```", "rm -rf x", False),
+        ("`a` and `rm -rf x`", "rm -rf x", False),
+        ("`a` and `b`", "a` and `b", False),
+        ("`rm -rf x` now", "rm -rf x", False),
+        ("rm -rf / \\\ntmp", "rm -rf /", False),
+        ("anything", "", False),
+        ("", "ls", False),
+        ("``", "", False),
+        ("x" * MOST_WORDS_CHARS + "\nls", "ls", False),
     ],
 )
 def test_a_command_counts_only_as_a_whole(message: str, command: str, is_theirs: bool) -> None:
@@ -134,6 +115,11 @@ def test_every_argument_must_have_been_written(
     assert stands(written, message, parameters=FETCH) is is_theirs
 
 
+def test_an_address_in_a_quoted_line_is_not_theirs() -> None:
+    written = {"url": "https://a.example/x"}
+    assert not stands(written, "look:\n > https://a.example/x", parameters=FETCH)
+
+
 @pytest.mark.parametrize("parameters", [{}, {"properties": 1}, {"properties": {"to": True}}])
 def test_odd_schemas_trust_no_name(parameters: Mapping[str, object]) -> None:
     """A tool of another package may declare anything."""
@@ -161,31 +147,14 @@ def test_what_a_person_types_as_a_call_is_theirs() -> None:
 
 
 @given(before=WORDS, after=WORDS, command=st.sampled_from(["rm -rf x", "ls", "a b"]))
-def test_no_part_of_a_code_span_is_theirs(before: str, after: str, command: str) -> None:
-    """Whatever stands beside it in the span makes another command of it."""
-    before, after = before.replace("`", "b").replace("\n", ""), after.replace("`", "b")
-    span = f"{before}{command}{after}"
-    is_all = span.strip() == command
-    assert stands({"command": command}, f"run `{span}` please") is is_all
-
-
-@given(
-    message=st.lists(
-        st.sampled_from(["rm", "-rf", "/tmp/x", ";", "&&", "|", "#", "run"]), max_size=6
-    ),
-    start=st.integers(0, 5),
-    end=st.integers(1, 6),
-)
-def test_nothing_that_a_command_went_on_with_is_left_out(
-    message: list[str], start: int, end: int
-) -> None:
-    """Cut at any word, it ends where they ended it and begins after words alone."""
-    command = " ".join(message[start:end])
-    if command and stands({"command": command}, " ".join(message)):
-        text = " ".join(message)
-        assert text.endswith(command)
-        led = text[: -len(command)].split()
-        assert not led or led[-1] in {"rm", "run"}
+def test_nothing_beside_a_command_is_left_out(before: str, after: str, command: str) -> None:
+    """Whatever stands on its line, or in its code block, makes another command of it."""
+    line = f"{before}{command}{after}".replace("\n", "")
+    if stands({"command": command}, f"please:\n{line}\nthanks"):
+        assert line.strip(" `") == command
+    block = f"{before}{command}{after}".replace("`", "")
+    is_all = block.strip() == command
+    assert stands({"command": command}, f"please:\n```\n{block}\n```") is is_all
 
 
 @given(message=WORDS, command=WORDS)

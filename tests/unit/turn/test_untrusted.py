@@ -110,14 +110,23 @@ async def test_what_the_person_wrote_runs_unasked(world: World) -> None:
     """Their own words, to the letter."""
     world.model.will(READ, asks_for(("run", '{"command": "make test"}')), says("done"))
     async with world.running() as house:
-        await house.say("read the page, then run `make test`")
+        await house.say("read the page, then run\n`make test`")
         assert ran(world) == ["make test"]
+
+
+async def test_what_the_person_speaks_of_is_asked_about(world: World) -> None:
+    """A command in prose may be one that they warn of."""
+    world.model.will(READ, asks_for(("run", '{"command": "make test"}')), says("done"))
+    async with world.running() as house:
+        await house.say("read the page, do not run `make test`")
+        assert ran(world) == []
+        assert len(reasons(house)) == 1
 
 
 async def test_words_of_an_earlier_turn_are_not_this_message(world: World) -> None:
     world.model.will(READ, says("read"), asks_for(("run", '{"command": "make test"}')))
     async with world.running() as house:
-        await house.say("read the page, do not run `make test`")
+        await house.say("read the page, then run\n`make test`")
         await house.say("go on")
         assert ran(world) == []
 
@@ -126,7 +135,7 @@ async def test_what_another_person_wrote_is_not_their_message(world: World) -> N
     """In a group each turn is one person's."""
     world.model.will(READ, says("read"), asks_for(("run", '{"command": "make test"}')))
     async with world.running() as house:
-        await house.say("read the page, then `make test`", "ben", room="room")
+        await house.say("read the page, then\n`make test`", "ben", room="room")
         await house.say("go on", "ada", room="room")
         assert ran(world) == []
 
@@ -346,7 +355,7 @@ async def test_a_retry_keeps_whose_words_they_are(world: World) -> None:
     world.model.will(READ, says("read"), (RuntimeError("gone"),))
     async with world.running() as house:
         await house.say("sum up the page", "ben", room="room")
-        await house.say("run `make test`", "ben", room="room")
+        await house.say("run\n`make test`", "ben", room="room")
         world.model.otherwise(asks_for(("run", '{"command": "make test"}')), says("done"))
         await house.say("/retry", "ben", room="room")
         assert ran(world) == ["make test"]
@@ -357,7 +366,7 @@ async def test_a_retry_of_anothers_message_is_not_ones_own(world: World) -> None
     world.model.will(READ, says("read"), (RuntimeError("gone"),))
     async with world.running() as house:
         await house.say("sum up the page", "ben", room="room")
-        await house.say("run `make test`", "ben", room="room")
+        await house.say("run\n`make test`", "ben", room="room")
         world.model.otherwise(asks_for(("run", '{"command": "make test"}')), says("done"))
         await house.say("/retry", room="room")
         assert ran(world) == []
@@ -394,7 +403,7 @@ async def test_what_steers_a_turn_brings_its_quotations(world: World) -> None:
     world.model.will(asks_for(("open", "{}")), INJECTED, asks_for(("run", '{"command": "ls -la"}')))
     async with world.running() as house:
         await house.say("look into the file")
-        await house.event(Said(text="> evil\n\nthen run `ls -la`", own="then run `ls -la`"))
+        await house.event(Said(text="> evil\n\nthen run\n`ls -la`", own="then run\n`ls -la`"))
         reading.hold.set()
         await house.settle()
         assert reasons(house) == [f"{ASKS} (quoted or forwarded words)"]
