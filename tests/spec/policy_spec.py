@@ -59,6 +59,8 @@ def resources_fit(statement: Statement, query: Query) -> bool:
 
 def fits(resource: str, pattern: str, *, allows: bool) -> bool:
     """A grant is covered whole, or touched anywhere; a walk, which skips, is covered whole."""
+    if not allows and resource.startswith("file:"):
+        resource, pattern = resource.casefold(), pattern.casefold()  # some file systems do the same
     whole = allows or resource.endswith("/**")
     return like(resource, pattern) if whole else meet(resource, pattern)
 

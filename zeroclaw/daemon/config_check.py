@@ -182,6 +182,23 @@ SHIPPED: Mapping[str, frozenset[str]] = {
     "read_attachment": frozenset({"attachment"}),
 }
 """The tools of this house, switched on or not, each with the kinds of resources that it names."""
+_ARGUMENTS: Mapping[str, str] = {
+    "read_file": "path first_line max_lines",
+    "list_files": "path depth",
+    "search_files": "pattern path names regex ignore_case max_results",
+    "write_file": "path content",
+    "edit_file": "path old_text new_text",
+    "send_file": "path caption name",
+    "shell": "command timeout_s",
+    "fetch": "url links",
+    "remember": "text",
+    "recall": "words limit",
+    "forget_note": "number",
+    "read_result": "id offset limit word lines",
+    "read_attachment": "id page offset limit",
+}
+ARGUMENTS = {tool: frozenset(names.split()) for tool, names in _ARGUMENTS.items()}
+"""What each of them takes; a test compares it with what they declare."""
 
 
 def vocabulary_of(config: Config) -> Vocabulary:
@@ -196,6 +213,7 @@ def vocabulary_of(config: Config) -> Vocabulary:
         channels=tuple(config.channels),
         people={OPERATOR: (OPERATOR,)} | {one.name: one.roles for one in config.people},
         ids={identity: one.name for one in config.people for identity in one.ids},
+        arguments=ARGUMENTS,
     )
 
 

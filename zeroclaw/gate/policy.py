@@ -19,6 +19,8 @@ The rules, each of which stands in `tests/spec/policy_spec.py` once more:
   add up. Deny and ask fit if they name any resource of the call.
 - A resource with a `*` in it is a grant of all that it covers (a sandbox with `host:*`). An allow
   covers it only whole; deny and ask match if they name anything that is in it.
+- Deny and ask compare paths without regard to letter case, because some file systems do the same;
+  allow compares them as they are.
 - `file:/dir/**` is a walk: all below a directory, of which the run skips what it may not touch. So
   deny and ask match it only if they cover it whole; what they name in it is asked of `walk`.
 - A statement that names resources never matches a call without them.
@@ -428,7 +430,8 @@ def _coverage_mismatch(compiled: _Compiled, resources: tuple[str, ...]) -> str:
 
 def _covers(compiled: _Compiled, resource: str) -> bool:
     if compiled.lenient and "*" in resource and not resource.endswith(BELOW):
-        return any(overlaps(pattern, resource) for pattern in compiled.statement.resources)
+        name = _any_case(resource)
+        return any(overlaps(_any_case(one), name) for one in compiled.statement.resources)
     for matches in compiled.resources:  # noqa: SIM110  a generator costs more than the loop
         if matches(resource):
             return True
@@ -461,15 +464,31 @@ def _compile(
             tests.append((name, condition(value)))
         except ValueError as error:
             faults.append(f"policy `{statement.id}`: the condition `{name}` {error}")
+    lenient = statement.effect != "allow"
     return _Compiled(
         statement=statement,
-        lenient=statement.effect != "allow",
+        lenient=lenient,
         anyone="anyone" in statement.principals,
         named=frozenset(statement.principals),
         actions=tuple(wildcard(pattern) for pattern in statement.actions),
-        resources=tuple(wildcard(pattern) for pattern in statement.resources),
+        resources=tuple(
+            _wildcard_of_any_case(pattern) if lenient else wildcard(pattern)
+            for pattern in statement.resources
+        ),
         conditions=tuple(tests),
     )
+
+
+def _any_case(resource: str) -> str:
+    """Return what a resource is compared by where its letter case doesn't count."""
+    return resource.casefold() if resource.startswith("file:") else resource
+
+
+def _wildcard_of_any_case(pattern: str) -> Matcher:
+    matches = wildcard(_any_case(pattern))
+    if not pattern.startswith("file:"):
+        return matches
+    return lambda text: matches(_any_case(text))
 
 
 def wildcard(pattern: str) -> Matcher:

@@ -8,6 +8,7 @@ nobody is may still come, and is a warning, as is a wildcard that matches nothin
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from typing import cast
 
 from zeroclaw.envelope import Principal
 from zeroclaw.gate.conditions import CONDITIONS, Query, ToolFacts
@@ -31,6 +32,7 @@ class Vocabulary(Value):
         channels: Of the configuration.
         people: Of the configuration, by name, each with their roles.
         ids: Whom the configuration gives an id on a channel, by `<channel>:<sender id>`.
+        arguments: What each tool takes; one that is not among them may take anything.
     """
 
     tools: Mapping[str, frozenset[str] | None]
@@ -38,6 +40,7 @@ class Vocabulary(Value):
     channels: Collection[str]
     people: Mapping[str, Collection[str]]
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    arguments: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
     def holders(self, role: str) -> tuple[str, ...]:
         """Return the names of the people who have a role."""
@@ -64,7 +67,25 @@ def check_names(statement: Statement, path: str, known: Vocabulary) -> Findings:
             f"{path}.resources: the statement never matches, for nothing that it names in "
             f"`actions` touches a resource of the kind {kinds}"
         )
+    warnings += _unknown_arguments(statement, path, known)
     return Findings(faults=tuple(faults), warnings=tuple(warnings))
+
+
+def _unknown_arguments(statement: Statement, path: str, known: Vocabulary) -> Iterator[str]:
+    """Yield the arguments that a statement asks about and no tool takes that it names."""
+    wanted = statement.when.get("argument_equals")
+    tools = {
+        name for one in actions_of(statement, known) if (name := one.removeprefix("tool:")) != one
+    }
+    if not isinstance(wanted, Mapping) or not tools <= set(known.arguments):
+        return
+    taken = {argument for tool in tools for argument in known.arguments[tool]}
+    for name in cast("Mapping[str, object]", wanted):
+        if tools and name not in taken:
+            yield (
+                f"{path}.when.argument_equals: the statement never matches, for no tool that it "
+                f"names has an argument `{name}`{_meant(name, taken)}"
+            )
 
 
 def check_approvers(approvers: Iterable[str], path: str, known: Vocabulary) -> Findings:

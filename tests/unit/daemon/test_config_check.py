@@ -1,8 +1,10 @@
 """Every fault of a configuration at once, and every secret found."""
 
 import io
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,11 +15,13 @@ from zeroclaw.channel import ChannelContext, TranscriptItem
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.config_check import SHIPPED, check
+from zeroclaw.daemon.config_check import ARGUMENTS, SHIPPED, check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
 from zeroclaw.mount import Hook
+from zeroclaw.tool import Tool
+from zeroclaw.tools.shell import ShellArguments
 
 MANIFEST = "from zeroclaw import ChannelManifest\n"
 
@@ -327,6 +331,13 @@ async def test_the_tools_of_this_house_are_called_as_they_are() -> None:
     async with AsyncExitStack() as stack:
         offered, _ = await offered_here(Config(), stack)
     assert set(offered) | {"shell"} == set(SHIPPED)
+    declared = {name: set(_properties(tool)) for name, tool in offered.items()}
+    declared["shell"] = set(ShellArguments.model_fields)
+    assert declared == ARGUMENTS
+
+
+def _properties(tool: Tool) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", tool.spec.parameters["properties"])
 
 
 def test_the_tools_of_another_package_are_known(

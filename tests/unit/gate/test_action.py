@@ -232,7 +232,7 @@ def test_a_kept_call_reads_back_however_long_it_is() -> None:
 
 def test_a_kept_call_is_read_in_few_steps_however_many_arguments_it_has() -> None:
     """Rows are read on the event loop, and whoever made the model write them waits for nothing."""
-    row, steps = to_put(freeze(action({"a": [[]] * 10_000}))).body, 0
+    row, steps = to_put(freeze(action({"a": [["b"]] * 10_000}))).body, 0
 
     def count(_frame: object, event: str, _about: object) -> None:
         nonlocal steps

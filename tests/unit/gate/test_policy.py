@@ -97,6 +97,25 @@ def test_a_grant_counts_as_all_that_it_covers(
     assert policy.explain(granted)[0].matched is matches
 
 
+@pytest.mark.parametrize(
+    ("effect", "named", "touched", "matches"),
+    [
+        ("deny", "file:/srv/Private/*", "file:/srv/private/a", True),
+        ("ask", "file:/srv/private/*", "file:/srv/PRIVATE/a", True),
+        ("deny", "file:/srv/Private/*", "file:/srv/private/**", True),
+        ("deny", "file:/srv/Private/*", "file:/srv/p*", True),
+        ("allow", "file:/srv/Private/*", "file:/srv/private/a", False),
+        ("deny", "notes:of:person:Ann", "notes:of:person:ann", False),
+    ],
+)
+def test_the_letter_case_of_a_path_opens_nothing(
+    effect: StatementEffect, named: str, touched: str, *, matches: bool
+) -> None:
+    """Some file systems take two spellings for one file; a deny must not be passed so."""
+    policy = PolicySet((statement("s", effect, resources=(named,)),))
+    assert (policy.decide(query(resources=(touched,))).statements == ("s",)) is matches
+
+
 def test_two_allow_statements_do_not_add_up() -> None:
     """Each covers one half of the call, neither covers it, so it is denied."""
     one = statement("one", "allow", resources=("file:/a",))

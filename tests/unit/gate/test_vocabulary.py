@@ -12,6 +12,7 @@ from zeroclaw.gate.vocabulary import (
     check_names,
     people_today,
 )
+from zeroclaw.value import replace
 
 KNOWN = Vocabulary(
     tools={"shell": frozenset({"sandbox", "host"}), "read": frozenset({"file"}), "own": None},
@@ -95,6 +96,33 @@ def test_names_that_are_there_are_neither(
     principals: tuple[str, ...], actions: tuple[str, ...], resources: tuple[str, ...]
 ) -> None:
     assert findings(principals=principals, actions=actions, resources=resources) == Findings()
+
+
+@pytest.mark.parametrize(
+    ("actions", "argument", "meant"),
+    [
+        (("tool:shell",), "comand", "; did you mean `command`?"),
+        (("tool:read", "tool:shell"), "x", "; there are `command`, `path`"),
+        (("tool:shell",), "command", None),
+        (("tool:read", "tool:shell"), "path", None),
+        (("tool:*",), "x", None),
+        (("command:help",), "x", None),
+    ],
+)
+def test_an_argument_that_no_tool_takes_is_a_warning(
+    actions: tuple[str, ...], argument: str, meant: str | None
+) -> None:
+    """The statement never matches; a tool whose arguments nobody knows may take it."""
+    one = replace(statement("s", "deny", actions=actions), when={"argument_equals": {argument: 1}})
+    known = replace(KNOWN, arguments={"shell": {"command"}, "read": {"path"}})
+    assert check_names(one, "here", known).warnings == (
+        ()
+        if meant is None
+        else (
+            "here.when.argument_equals: the statement never matches, for no tool that it names has "
+            f"an argument `{argument}`{meant}",
+        )
+    )
 
 
 def test_an_approver_is_somebody() -> None:
