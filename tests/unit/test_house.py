@@ -172,7 +172,7 @@ def modules_after(statement: str) -> set[str]:
 
 HEAVY = {
     "telegram", "discord", "slack_bolt", "slack_sdk", "aiohttp", "aioimaplib", "aiosmtplib",
-    "redis", "mcp", "xllamacpp", "starlette", "uvicorn", "httpx",
+    "redis", "mcp", "xllamacpp", "starlette", "httpx",
 }  # fmt: skip
 
 

@@ -1,14 +1,9 @@
-"""A listener's socket and its open connections: how many there are, and which makes room.
-
-A client that holds connections open keeps no other client out. When all are taken, the listener
-cuts the oldest one that has brought nothing useful yet; a connection is proven once it has.
-"""
+"""What both listeners are made with: a bound socket, bounds, a count of refusals, and ASGI's names."""
 
 import errno
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Generic, Protocol, TypeVar
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.errors import PortInUse
@@ -39,6 +34,8 @@ class Bounds(Value):
         keep_s: From an answer to the end of the next head; longer than the 60 s after which
             Telegram closes, so that it is the one who does, and no update meets a connection that
             is about to go.
+        linger_bytes: Read and thrown away behind an early answer.
+        linger_s: Likewise, and waited for.
         full_s: Until a connection is accepted again after the system had no room for one.
     """
 
@@ -49,23 +46,9 @@ class Bounds(Value):
     body_s: float = 10.0
     answer_s: float = 50.0
     keep_s: float = 75.0
+    linger_bytes: int = 64 * 1024
+    linger_s: float = 1.0
     full_s: float = 1.0
-
-
-class Connection(Protocol):
-    """What is used of a connection."""
-
-    @property
-    def is_heard(self) -> bool:
-        """A request is here to its last byte, and waits for its answer."""
-        ...
-
-    def cut(self) -> None:
-        """End it at once, whatever is under way."""
-        ...
-
-
-One = TypeVar("One", bound=Connection)
 
 
 class Refusals(Counter[str]):
@@ -83,50 +66,6 @@ class Refusals(Counter[str]):
         count = self[why]
         if count & (count - 1) == 0:  # a power of two, so that a flood fills no log
             self._log(self._event, why=why, count=count)
-
-
-class ConnectionPool(Generic[One]):
-    """The connections that a listener has open."""
-
-    def __init__(self, most: int, refusals: Refusals) -> None:
-        """Hold at most so many; what is cut is a refusal."""
-        self._most = most
-        self._refusals = refusals
-        self._open: set[One] = set()
-        self._unproven: dict[One, None] = {}
-
-    def enter(self, one: One) -> bool:
-        """Take a connection in; False, and cut, when there is no room and none can be made."""
-        if len(self._open) >= self._most and not self._makes_room():
-            self._refusals.note("crowded")
-            one.cut()
-            return False
-        self._open.add(one)
-        self._unproven[one] = None
-        return True
-
-    def leave(self, one: One) -> None:
-        """Forget a connection; safe twice."""
-        self._open.discard(one)
-        self._unproven.pop(one, None)
-
-    def prove(self, one: One) -> None:
-        """Note that a connection has brought something useful: it makes room for nobody."""
-        self._unproven.pop(one, None)
-
-    def is_proven(self, one: One) -> bool:
-        """Tell whether it has."""
-        return one not in self._unproven
-
-    def _makes_room(self) -> bool:
-        """Cut the oldest that has brought nothing, and brings nothing whole; False for none."""
-        oldest = next((one for one in self._unproven if not one.is_heard), None)
-        if oldest is None:
-            return False
-        self._refusals.note("crowded")
-        self.leave(oldest)
-        oldest.cut()
-        return True
 
 
 def bind(host: str, port: int, *, key: str) -> socket.socket:

@@ -6,8 +6,7 @@
 It binds when it is opened, so that a taken port is told before anything else starts, and answers
 from `serve` on; connections made in between wait. Applications are mounted while it runs, all of
 them below a random path that is made once and kept: a browser sends a cookie to every port of this
-machine, and only its path keeps it from other programs. The web stack (uvicorn) is loaded when
-serving begins, in a thread, because that takes a moment.
+machine, and only its path keeps it from other programs.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ import socket
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock, Ids
@@ -29,7 +28,6 @@ from zeroclaw.host.connections import (
     Bounds,
     Message,
     Receive,
-    Refusals,
     Scope,
     Send,
     bind,
@@ -50,9 +48,9 @@ SESSIONS = "sessions.json"
 """In the data directory: the secret path, and the hashes of sessions."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """A file fits that somebody sends with a message; what takes less says so itself."""
-BOUNDS = Bounds(connections=256, body_s=120.0)
+BOUNDS = Bounds(connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0)
 """A body is waited for only where a session came with its head: time for the largest one through a
-tunnel, at 1 Mbit/s."""
+tunnel, at 1 Mbit/s. A browser reads the answer to one that is too large when it has sent it all."""
 PATH_CHARS = 22
 """Of a token's base64: 132 bits, and a link that still fits a line or two."""
 LOG_OUT = "/logout"
@@ -64,16 +62,13 @@ PREFIX = re.compile(r"/[A-Za-z0-9_-]+")
 Header = tuple[bytes, bytes]
 
 
-class _Server(Protocol):
-    """What is used of the web server."""
-
-    async def run_bound(self, bound: socket.socket, stopping: asyncio.Event) -> None:
-        """Answer until told to stop, then end every request and connection."""
-        ...
-
-
 class Listener:
-    """The local listener, bound; `open_listener` makes one."""
+    """The local listener, bound; `open_listener` makes one.
+
+    Attributes:
+        serve: Answers requests until `aclose` or cancelled; once.
+        aclose: Stops answering and frees the port; safe twice.
+    """
 
     def __init__(
         self,
@@ -87,7 +82,8 @@ class Listener:
         bounds: Bounds,
     ) -> None:
         """Hold what is needed; `bound` listens, and is closed by `aclose`."""
-        self._socket = bound
+        from zeroclaw.host.web_server import web_server
+
         self._port: int = bound.getsockname()[1]
         self._host = f"[{host}]" if ":" in (host := bound.getsockname()[0]) else host
         self._logins = logins
@@ -96,13 +92,11 @@ class Listener:
         self._clock = clock
         self._ids = ids
         self._log = log
-        self._bounds = bounds
         self._streams: dict[asyncio.Timeout, guard.Asked] = {}
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
-        self._stopping = asyncio.Event()
-        self._stopped = asyncio.Event()
-        self._stopped.set()
+        server = web_server(bound, self._answer, bounds=bounds, log=log)
+        self.serve, self.aclose = server.serve, server.aclose
 
     @property
     def port(self) -> int:
@@ -145,22 +139,6 @@ class Listener:
         """Mount an application that is reached from others: the bare address never leads to it."""
         self._mounted[prefix] = cast("ASGIApp", application)
 
-    async def serve(self) -> None:
-        """Answer requests until `aclose` or cancelled; once."""
-        self._stopped.clear()
-        try:
-            server = await asyncio.to_thread(self._open_server)
-            await server.run_bound(self._socket, self._stopping)
-        finally:
-            self._socket.close()
-            self._stopped.set()
-
-    async def aclose(self) -> None:
-        """Stop answering and free the port; safe twice."""
-        self._stopping.set()
-        await self._stopped.wait()
-        self._socket.close()
-
     async def log_out(self) -> int:
         """End every session, and every link that waits; return how many sessions there were.
 
@@ -176,11 +154,6 @@ class Listener:
             )
             raise Refused(message)
         return count
-
-    def _open_server(self) -> "_Server":
-        from zeroclaw.host.web_server import Server
-
-        return Server(self._answer, self._bounds, Refusals(self._log, "local_refused"))
 
     # --- one request -----------------------------------------------------------------------------
 

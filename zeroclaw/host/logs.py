@@ -34,8 +34,6 @@ _WAITING_LINES = 10_000
 _MOST_TROUBLES = 50
 _LONGEST_TROUBLE_CHARS = 500
 _CLOSING_S = 1.0  # a reader that stands still must not hang the exit
-# Libraries that tell every request or every poll.
-_CHATTY = ("httpx", "httpcore", "telegram", "uvicorn", "uvicorn.access", "uvicorn.error", "asyncio")
 
 
 class EventLog:
@@ -83,8 +81,6 @@ def set_up(
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("zeroclaw").setLevel(_LEVELS[level])
-    for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
     return handler.close
 
 

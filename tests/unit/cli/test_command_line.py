@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from zeroclaw.cli import COMMANDS, root
 
-HEAVY = {"pydantic", "httpx", "starlette", "uvicorn", "xllamacpp", "sqlite3"}
+HEAVY = {"pydantic", "httpx", "starlette", "xllamacpp", "sqlite3"}
 
 
 def run(*arguments: str) -> tuple[int, str, str]:

@@ -30,7 +30,7 @@ from zeroclaw.host.local_listener import (
 from zeroclaw.host.login import SESSION_KEPT
 from zeroclaw.value import replace
 
-# Each opens and closes real sockets, and uvicorn sleeps a tenth of a second at its end.
+# Each opens and closes real sockets.
 pytestmark = pytest.mark.slow
 
 
@@ -429,7 +429,7 @@ async def test_a_cancelled_listener_frees_its_port(tmp_path: Path) -> None:
 
 
 async def test_a_request_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    """An answer that still streams when the listener closes is cut after the grace."""
+    """An answer that still streams when the listener closes is cut."""
     began = asyncio.Event()
     ended = asyncio.Event()
 

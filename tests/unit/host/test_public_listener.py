@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.house_parts import Facts
 from zeroclaw.errors import ChannelUnavailable, ConfigError, PortInUse
 from zeroclaw.host.connections import Bounds
-from zeroclaw.host.public_listener import DEFAULT_BOUNDS, LINGER_BYTES, PublicListener, open_public
+from zeroclaw.host.public_listener import DEFAULT_BOUNDS, PublicListener, open_public
 from zeroclaw.mount import HookAnswer, HookRequest
 
 # All open real sockets.
@@ -255,7 +255,7 @@ async def test_a_stranger_who_is_known_by_the_head_sends_a_body_to_nobody() -> N
             async with calling(rig.listener) as peer:
                 await peer.sends(post(b"", path="/secret", content_length=1_000_000))
                 await peer.hears(ended(401))
-                await peer.sends(b"x" * LINGER_BYTES)
+                await peer.sends(b"x" * DEFAULT_BOUNDS.linger_bytes)
                 assert await peer.hears_all() == b""
     assert rig.platform.bodies == []
 

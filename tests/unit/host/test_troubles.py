@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from zeroclaw.host import logs
 from zeroclaw.host.logs import EventLog, LineForm, set_up, troubles
 
 
 @pytest.fixture(params=["json", "lines"], autouse=True)
 def logging_set_up(request: pytest.FixtureRequest) -> Iterator[None]:
     """Setting up changes the process; what was there comes back."""
-    names = ["", "zeroclaw", *logs._CHATTY]  # pyright: ignore[reportPrivateUsage]  # what is changed
+    names = ["", "zeroclaw"]
     root = logging.getLogger()
     handlers, kept = root.handlers[:], {name: logging.getLogger(name).level for name in names}
     root.handlers[:] = []

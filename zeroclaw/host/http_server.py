@@ -1,0 +1,295 @@
+"""One listening socket and all that comes in by it; both listeners stand on this.
+
+    connection ── (TLS) ── head ── handler: body, answer ── the next head ── …
+
+Everything that a stranger can make grow has a bound (`Bounds`): connections, the head, the body, and
+the time for each. A client that holds connections open keeps no other client out: when all are
+taken, the oldest one that has brought nothing useful yet is cut. h11 reads and writes the HTTP.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from http import HTTPStatus
+
+import h11
+
+from zeroclaw.channel import ChannelLog
+from zeroclaw.foreign import Raised, call
+from zeroclaw.host.connections import Bounds, Refusals
+
+CLOSE_S = 1.0
+READ_BYTES = 16 * 1024
+_PHRASES = {one.value: one.phrase for one in HTTPStatus}
+_UNHEARD = frozenset({h11.IDLE, h11.SEND_BODY, h11.ERROR})
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class HttpConnection:
+    """One connection, as HTTP; `open` comes first.
+
+    Attributes:
+        is_proven: It has brought something useful, and makes room for nobody.
+    """
+
+    def __init__(self, accepted: socket.socket, bounds: Bounds) -> None:
+        """Take over a connection that was accepted, and nothing more."""
+        self._accepted = accepted
+        self._reader = asyncio.StreamReader(limit=READ_BYTES, loop=asyncio.get_running_loop())
+        self._writer: asyncio.StreamWriter | None = None
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=bounds.head_bytes)
+        self.bounds = bounds
+        self.is_proven = False
+
+    @property
+    def is_heard(self) -> bool:
+        """A request is here to its last byte, and waits for its answer."""
+        return self._http.their_state not in _UNHEARD
+
+    async def open(self, tls: ssl.SSLContext | None) -> None:
+        """Shake hands, where TLS is spoken; before, nothing can be read or written.
+
+        Raises:
+            OSError: They could not be shaken, or not in time.
+        """
+        loop = asyncio.get_running_loop()
+        protocol = asyncio.StreamReaderProtocol(self._reader, loop=loop)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            self._accepted,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else self.bounds.head_s,
+        )
+        self._writer = asyncio.StreamWriter(transport, protocol, self._reader, loop)
+
+    async def head(self) -> h11.Request | None:
+        """Return the head of the next request, None where none comes.
+
+        Raises:
+            OSError: The connection broke, or it did not come in time.
+            h11.RemoteProtocolError: It is no HTTP, or larger than a head may be.
+        """
+        bounds = self.bounds
+        async with asyncio.timeout(bounds.keep_s if self.is_proven else bounds.head_s):
+            head = await self.next()
+        return head if isinstance(head, h11.Request) else None
+
+    async def next(self) -> h11.Event:
+        """Return what came next.
+
+        Raises:
+            OSError: The connection broke.
+            h11.RemoteProtocolError: It is no HTTP, or larger than a head may be.
+        """
+        while True:
+            event = self._http.next_event()
+            if not isinstance(event, type):
+                return event
+            if event is h11.PAUSED:  # somebody sends on before they were answered
+                message = "no answer was waited for"
+                raise h11.RemoteProtocolError(message)
+            if self._http.they_are_waiting_for_100_continue:
+                self.write(h11.InformationalResponse(status_code=100, headers=[]))
+            self._http.receive_data(await self._reader.read(READ_BYTES))
+
+    async def gone(self) -> None:
+        """Wait until the peer is gone; of a next request that it sends already, little is read."""
+        data = await self._reader.read(READ_BYTES)
+        self._http.receive_data(data)
+        if data:
+            await asyncio.Event().wait()
+
+    def write(self, event: h11.Event) -> None:
+        """Write a part of an answer; `drained` waits until there is room for more."""
+        data = self._http.send(event)
+        if data:
+            self._out.write(data)
+
+    async def drained(self) -> None:
+        """Wait until what was written has mostly left.
+
+        Raises:
+            OSError: The peer is gone.
+        """
+        await self._out.drain()
+
+    def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
+        """Write a whole answer."""
+        length = (b"content-length", str(len(body)).encode())
+        self.start(status, (length, *headers))
+        self.write(h11.Data(data=body))
+        self.write(h11.EndOfMessage())
+
+    def start(self, status: int, headers: Headers) -> None:
+        """Write the head of an answer."""
+        phrase = _PHRASES.get(status, "")  # what Telegram tells of a failed call
+        self.write(h11.Response(status_code=status, headers=list(headers), reason=phrase))
+
+    def throw_away_what_is_here(self) -> None:
+        """Read on in what has come already, for mostly that is all."""
+        with suppress(h11.RemoteProtocolError):
+            while not self.is_heard and isinstance(self._http.next_event(), h11.Data):
+                pass
+
+    async def finish(self) -> bool:
+        """Make ready for the next request; False when the answered one was the last.
+
+        The rest of a request that was answered early is read and thrown away, within bounds: else
+        the system might cut the answer off.
+        """
+        mine = self._http.our_state
+        if mine not in (h11.DONE, h11.MUST_CLOSE):  # there was no whole answer
+            return False
+        self.throw_away_what_is_here()
+        if not self.is_heard:
+            left = self.bounds.linger_bytes
+            with suppress(OSError, h11.RemoteProtocolError):
+                if mine is h11.MUST_CLOSE and self._out.can_write_eof():  # not over TLS
+                    self._out.write_eof()
+                async with asyncio.timeout(self.bounds.linger_s):
+                    while left > 0 and isinstance(event := await self.next(), h11.Data):
+                        left -= len(event.data)
+        if mine is h11.MUST_CLOSE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    def cut(self) -> None:
+        """End the connection at once, whatever is under way."""
+        if self._writer is not None:
+            self._writer.transport.abort()
+            return
+        with suppress(OSError):  # gone by itself
+            self._accepted.shutdown(socket.SHUT_RDWR)  # whoever waits for the handshake hears it
+
+    async def aclose(self) -> None:
+        """Close the connection; what a peer doesn't read within a second is lost. Safe twice."""
+        if self._writer is None:
+            self._accepted.close()
+            return
+        self._writer.close()
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self.cut()
+        except OSError:
+            return
+
+    @property
+    def _out(self) -> asyncio.StreamWriter:
+        if self._writer is None:
+            message = "the connection is not open"
+            raise ConnectionError(message)
+        return self._writer
+
+
+Handler = Callable[[HttpConnection, h11.Request], Awaitable[None]]
+"""Answers one request; where it does not, the connection ends."""
+
+
+class HttpServer:
+    """Serves one bound socket.
+
+    Attributes:
+        refused: How many requests and connections came to nothing, by the reason.
+    """
+
+    def __init__(
+        self,
+        bound: socket.socket,
+        handle: Handler,
+        *,
+        bounds: Bounds,
+        log: ChannelLog,
+        refused_as: str,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Serve `bound`, which listens, and is closed by `aclose`; refusals are logged by a name."""
+        self._socket = bound
+        self._handle = handle
+        self._bounds = bounds
+        self._log = log
+        self._tls = tls
+        self._open: dict[HttpConnection, None] = {}  # the oldest first
+        self._until = asyncio.timeout(None)
+        self._stopped = asyncio.Event()
+        self._stopped.set()
+        self.refused = Refusals(log, refused_as)
+
+    async def serve(self) -> None:
+        """Answer requests until `aclose` or cancelled, which end every request; once."""
+        self._stopped.clear()
+        try:
+            # Not `start_server`, which shakes hands with any number before it tells of one.
+            async with self._until, asyncio.TaskGroup() as group:
+                while True:
+                    accepted = await self._accepted()
+                    group.create_task(self._connection(HttpConnection(accepted, self._bounds)))
+                    await asyncio.sleep(0)  # in a flood accepting alone never lets go
+        except TimeoutError:
+            return  # it was closed
+        finally:
+            self._socket.close()
+            self._stopped.set()
+
+    async def aclose(self) -> None:
+        """Stop answering and free the port; safe twice."""
+        if not self._stopped.is_set():
+            self._until.reschedule(0)
+            await self._stopped.wait()
+        self._socket.close()
+
+    async def _accepted(self) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(self._socket)
+            except ConnectionError:
+                self.refused.note("cut")  # gone before it was its turn
+            except OSError as error:  # no descriptor is left, or no memory
+                self._log("not_accepted", why=str(error.strerror).lower(), level="error")
+                await asyncio.sleep(self._bounds.full_s)
+            else:
+                return accepted
+
+    async def _connection(self, connection: HttpConnection) -> None:
+        try:
+            if self._enter(connection):
+                ended = await call(lambda: self._talk(connection))
+                if isinstance(ended, Raised):
+                    self._broke(connection, ended)
+        finally:
+            self._open.pop(connection, None)
+            await connection.aclose()
+
+    def _enter(self, one: HttpConnection) -> bool:
+        """Take a connection in; False, and cut, when there is no room and none can be made."""
+        if len(self._open) >= self._bounds.connections:
+            self.refused.note("crowded")
+            idle = (other for other in self._open if not other.is_proven and not other.is_heard)
+            oldest = next(idle, one)
+            oldest.cut()
+            self._open.pop(oldest, None)
+            if oldest is one:
+                return False
+        self._open[one] = None
+        return True
+
+    async def _talk(self, connection: HttpConnection) -> None:
+        await connection.open(self._tls)
+        while (head := await connection.head()) is not None:
+            await self._handle(connection, head)
+            if not await connection.finish():
+                return
+
+    def _broke(self, connection: HttpConnection, ended: Raised) -> None:
+        connection.cut()
+        if not isinstance(ended.error, OSError | h11.RemoteProtocolError):
+            # A fault in here ends this connection, never the daemon.
+            self._log("connection_failed", why=ended.line, level="error")
+        elif connection in self._open and not connection.is_proven:
+            self.refused.note("garbled or slow")
