@@ -18,12 +18,12 @@ from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
 from zeroclaw.inbound.commands.registry import Commands, menu_of
-from zeroclaw.inbound.commands.status import StatusOf
+from zeroclaw.inbound.commands.status import Report, StatusOf
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.mailbox import Mailboxes
-from zeroclaw.inbound.operators import Failures, Notices, Operators
+from zeroclaw.inbound.operators import Notices, Operators
 from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
@@ -36,7 +36,6 @@ from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure
 from zeroclaw.retention.sweep import Sweep
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
 
@@ -74,33 +73,6 @@ class Services:
         self.bus = Bus(
             lambda raised: turn_log("subscriber_failed", why=raised.line, level="warning")
         )
-        self.failures = Failures(
-            readers=self.operators.readers,
-            tell=self._tell,
-            clock=foundation.clock,
-            ids=foundation.ids,
-            group=group,
-        )
-        self.reassembly = Reassembly(foundation.store, foundation.clock)
-        rooms = turn_rooms(
-            foundation,
-            group,
-            serving=self.channels,
-            leases=leases,
-            live=self.live,
-            policy=self.policy,
-            people=self.people,
-            operators=self.operators,
-            requests=lambda: (self.membership.requests, self.membership.deadlines),
-            left_s=self.reassembly.left_s,
-            failed=self.failures.line,
-            publish=self.bus.publish,
-            log=turn_log,
-        )
-        self.outbox = rooms.outbox
-        self.model_record = rooms.model_record
-        self.notices = Notices(self.operators, foundation.store, self.outbox, foundation.ids)
-        self.runner = TurnRunner(rooms, on_parked=self._look_again)
         context = InboundContext(
             store=foundation.store,
             clock=foundation.clock,
@@ -112,6 +84,26 @@ class Services:
             log=EventLog("ingress"),
             announce=announce,
         )
+        self.notices = Notices(context, self.operators, group)
+        self.reassembly = Reassembly(context)
+        rooms = turn_rooms(
+            foundation,
+            group,
+            serving=self.channels,
+            leases=leases,
+            live=self.live,
+            policy=self.policy,
+            people=self.people,
+            operators=self.operators,
+            requests=lambda: (self.membership.requests, self.membership.deadlines),
+            left_s=self.reassembly.left_s,
+            failed=self.notices.line,
+            publish=self.bus.publish,
+            log=turn_log,
+        )
+        self.outbox = rooms.outbox
+        self.model_record = rooms.model_record
+        self.runner = TurnRunner(rooms, on_parked=self._look_again)
         self.conversations = Conversations(context)
         self.rate_limiter = RateLimiter(context, self.conversations)
         self.mailboxes = Mailboxes(
@@ -122,12 +114,7 @@ class Services:
             clock=foundation.clock,
             log=EventLog("mailbox"),
             predecessor=self.conversations.predecessor,
-            debounce=Debounce(
-                foundation.store,
-                foundation.clock,
-                self._collect_s,
-                self.reassembly.left_s,
-            ),
+            debounce=Debounce(context, self.reassembly.left_s),
         )
         self.membership = Membership(
             foundation,
@@ -145,17 +132,7 @@ class Services:
             revocation=self.membership.revocation,
         )
         self.supervisor: Supervisor
-        self.status = StatusOf(
-            version=foundation.start.version,
-            store=foundation.store,
-            model=lambda: foundation.provider.facts.model,
-            channels=lambda: self.supervisor.states,
-            busy=lambda: len(self.mailboxes),
-            halted=lambda: self.policy.halted_by,
-            waiting_keys=lambda: self.reloader.waiting,
-            dropped=lambda: self.ingress.dropped,
-            refused=lambda: self.rate_limiter.refused,
-        )
+        self.status = StatusOf(foundation.store, self._report)
         commands = Commands(
             context,
             conversations=self.conversations,
@@ -266,10 +243,6 @@ class Services:
     def _menu(self, channel: str) -> Menu:
         return menu_of(channel, self.policy(), self.people.operators(), self.foundation.clock.now())
 
-    async def _tell(self, says: Localized) -> None:
-        """Tell every operator; how they are told is made after those who have to."""
-        await self.notices.tell(says)
-
     async def _preload(self, provider: Preloading) -> None:
         """Load a model before the first question; what is wrong is told, and asking tells again."""
         loaded = await call(provider.start)
@@ -277,7 +250,14 @@ class Services:
             self.foundation.log("model_failed", why=loaded.line, level="error")
             await self.notices.tell(catalogue.MODEL_UNUSABLE.about(why=loaded.line))
 
-    def _collect_s(self, channel: str) -> float:
-        # A message may wait that came by a channel that was taken out since.
-        settings = self.foundation.settings.config.channels.get(channel)
-        return 0.0 if settings is None else settings.collect_s
+    def _report(self) -> Report:
+        return Report(
+            version=self.foundation.start.version,
+            model=self.foundation.provider.facts.model,
+            channels=dict(self.supervisor.states),
+            busy=len(self.mailboxes),
+            halted=self.policy.halted_by,
+            restart_for=self.reloader.waiting,
+            dropped=dict(self.ingress.dropped),
+            refused=dict(self.rate_limiter.refused),
+        )

@@ -51,8 +51,6 @@ from zeroclaw.value import replace
 
 REMEMBERED = 4096
 """Buckets that are kept while they drain; of more the one that was filled least recently goes."""
-STRETCHES = 4096
-"""Rows of what was turned away that are still counted up; of more the oldest stays as it is."""
 OWN: tuple[Which, ...] = ("person", "day")
 """Limits that a channel may count by itself."""
 MOST_DROPPED = 8
@@ -61,9 +59,7 @@ OPENING = frozenset({"tool", "retry"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
 """Commands that end something, or that somebody waits for; only those that did nothing count."""
-NO_ROOM_LOOK_BACK = 8
-"""Events of a conversation among which the row of what found no room is looked for."""
-TOO_OLD_LOOK_BACK = 50
+LOOK_BACK = 50
 """Events of a conversation among which somebody's last one is looked for."""
 MOST_KEPT_CHARS = 16_000
 """Of what one person wrote that came too late; the rest is only counted."""
@@ -88,8 +84,8 @@ class Passage:
         pressing: It passes when it changes something, and counts only when it does not.
         conversation: What names its conversation here; `/new` does not change it.
         fills: The buckets as the event leaves them, by key, and when they have drained.
-        stretch: What names the row of what is turned away, the row, and until when it counts up.
         writes: What a day holds now; committed with it, whatever becomes of it.
+        refused: It is over a limit.
         joined: It is the rest of a message that was counted with its beginning.
         passed: It is committed, and counts.
     """
@@ -102,8 +98,8 @@ class Passage:
     fills: dict[str, tuple[Bucket, datetime]] = field(
         default_factory=dict[str, tuple[Bucket, datetime]]
     )
-    stretch: tuple[str, Item, datetime] | None = None
     writes: tuple[Write, ...] = ()
+    refused: bool = False
     joined: bool = False
     passed: bool = False
 
@@ -120,7 +116,6 @@ class RateLimiter:
         self._context = context
         self._conversations = conversations
         self._buckets: OrderedDict[str, tuple[Bucket, datetime]] = OrderedDict()
-        self._stretches: OrderedDict[str, tuple[Item, datetime]] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.refused: Counter[str] = Counter()
 
@@ -157,7 +152,7 @@ class RateLimiter:
             yield passage
             if not passage.passed:
                 return
-            if passage.stretch is not None:
+            if passage.refused:
                 self.refused[envelope.address.channel] += 1
             now = self._context.clock.now()
             for key, filled in passage.fills.items():
@@ -167,12 +162,6 @@ class RateLimiter:
                     if len(self._buckets) <= REMEMBERED and dry > now:
                         break
                     del self._buckets[oldest]
-            if passage.stretch is not None:
-                key, item, until = passage.stretch
-                self._stretches[key] = (item, until)
-                self._stretches.move_to_end(key)
-                if len(self._stretches) > STRETCHES:
-                    self._stretches.popitem(last=False)
 
     async def refusal(self, passage: Passage) -> Plan | None:
         """Return how an event ends that is too old, or over a rate limit as things stand now."""
@@ -197,7 +186,7 @@ class RateLimiter:
             place=envelope.address.key(),
             sent_at=envelope.sent_at,
         )
-        passage.writes, passage.stretch, passage.fills = (), None, {}
+        passage.writes, passage.refused, passage.fills = (), over is not None, {}
         for key, bucket, rate in (
             (person_key, tally.person, limits.person),
             (passage.conversation, tally.conversation, limits.conversation),
@@ -214,38 +203,20 @@ class RateLimiter:
             passage.writes = (put,)
         if over is None:
             return None
-        stretch = f"{over.which}/{person_key}/{envelope.address.key()}"
-        return await self._turned_away(passage, stretch, limits, over)
-
-    # --- rate limits ---------------------------------------------------------------------------
-
-    async def _turned_away(
-        self, passage: Passage, stretch: str, limits: Limits, over: Over
-    ) -> Plan:
-        """Return the end of an event that is over a limit: failed, and told once a stretch."""
-        context, envelope, principal = self._context, passage.envelope, passage.principal
-        address, now = envelope.address, context.clock.now()
         text = told(over, limits, now).to(principal.language)
-        toast = text if isinstance(envelope.body, Pressed) else ""
-        before, until = self._stretches.get(stretch, (None, now))
-        if before is not None and now < until and isinstance(before.content, Unread):
-            counted = replace(before.content, count=before.content.count + 1)
-            item = replace(before, content=counted)
-            passage.stretch = (stretch, item, until)
-            write = item_put(item, "failed")
-            return Plan(conversation=item.conversation, writes=(write,), toast=toast, claimed=False)
-        found = await self._conversations.find(address, principal)
-        item = context.item(Unread(over=over.which), found.conversation, address, principal)
-        passage.stretch = (stretch, item, over.until)
-        writes: tuple[Write, ...] = (*found.writes, item_put(item, "failed", expect=0))
-        if over.tell and not toast:
-            # That somebody can't be told this is nobody's trouble.
-            reply_to = "" if address.direct else envelope.message
-            note = context.note(text, address, found.conversation, quiet=True, reply_to=reply_to)
-            writes = (*writes, note)
-        return Plan(conversation=found.conversation, writes=writes, toast=toast)
+        content = Unread(over=over.which)
+        if isinstance(envelope.body, Pressed):
+            plan = await self._turned_away(envelope, principal, content, "", is_new=over.tell)
+            return replace(plan, toast=text)
+        # That somebody can't be told this is nobody's trouble.
+        return await self._turned_away(
+            envelope, principal, content, text, is_new=over.tell, quiet=True
+        )
 
-    # --- message expiry ------------------------------------------------------------------------
+    async def no_room(self, envelope: Envelope, principal: Principal, waiting: int) -> Plan:
+        """Return how a message ends that comes when so many wait in its conversation."""
+        text = catalogue.TOO_MANY_WAIT.to(principal.language, count=waiting)
+        return await self._turned_away(envelope, principal, Unread(over="queue"), text)
 
     async def _expired(self, envelope: Envelope, principal: Principal) -> Plan | None:
         """Return how a message ends that is too old; None for what is not, or starts no turn."""
@@ -256,77 +227,71 @@ class RateLimiter:
         said = _said(envelope)
         if not said or not age_s or envelope.sent_at is None:
             return None
-        now = context.clock.now()
-        waited_s = (now - envelope.sent_at).total_seconds()
+        waited_s = (context.clock.now() - envelope.sent_at).total_seconds()
         if waited_s <= age_s:
             return None
         # Where it is all of them, the clock of this machine may be wrong.
         context.log("message_too_old", channel=channel, age_s=round(waited_s), level="warning")
-        address = envelope.address
+        text = catalogue.TOO_OLD.to(principal.language, age=span(age_s))
+        content = TooOld(text=said[:MOST_KEPT_CHARS])
+        return await self._turned_away(envelope, principal, content, text)
+
+    async def _turned_away(
+        self,
+        envelope: Envelope,
+        principal: Principal,
+        content: Unread | TooOld,
+        text: str,
+        *,
+        is_new: bool | None = None,
+        quiet: bool = False,
+    ) -> Plan:
+        """Return the end of an event that is not taken: failed, and told once a stretch.
+
+        Args:
+            envelope: The event.
+            principal: Whose it is.
+            content: Why it is not taken, and what is kept of it.
+            text: What its writer is told; empty for nothing.
+            is_new: Whether a stretch begins with it; None for what the last row of theirs says.
+            quiet: As in `note_row`.
+        """
+        context, address = self._context, envelope.address
         found = await self._conversations.find(address, principal)
         here = found.conversation
-        content = TooOld(text=said[:MOST_KEPT_CHARS])
         item = context.item(content, here, envelope, principal)
-        if (counted := await self._counted_as_too_old(item, said)) is not None:
+        if not is_new and (counted := await self._counted(item)) is not None:
             return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
-        text = catalogue.TOO_OLD.to(principal.language, age=span(age_s))
-        reply_to = "" if address.direct else envelope.message
-        note = context.note(text, address, here, reply_to=reply_to)
-        failed = item_put(item, "failed", expect=0)
-        return Plan(conversation=here, writes=(*found.writes, failed, note))
+        writes = (*found.writes, item_put(item, "failed", expect=0))
+        if text and is_new is not False:
+            reply_to = "" if address.direct else envelope.message
+            note = context.note(text, address, here, quiet=quiet, reply_to=reply_to)
+            writes = (*writes, note)
+        return Plan(conversation=here, writes=writes)
 
-    async def _counted_as_too_old(self, item: Item, said: str) -> Write | None:
-        """Return the row of what came too late, with one more; None where they were not told yet.
+    async def _counted(self, item: Item) -> Write | None:
+        """Return the row of what was turned away with one more; None where none is to be counted up.
 
-        They were told when the last that they wrote here came too late as well.
+        It is the last that its writer wrote here, but for what was turned away for another reason.
         """
         rows = await self._context.store.select(
-            INBOX.where(conversation=item.conversation, newest_first=True, limit=TOO_OLD_LOOK_BACK)
+            INBOX.where(conversation=item.conversation, newest_first=True, limit=LOOK_BACK)
         )
         for row in rows:
             last = item_of(row)
-            if last.principal.id == item.principal.id:
-                if not isinstance(last.content, TooOld):
-                    return None
-                text = f"{last.content.text}\n\n{said}"[:MOST_KEPT_CHARS]
-                content = TooOld(text=text, count=last.content.count + 1)
-                return item_put(replace(last, content=content), "failed", expect=row.version)
-        return None
-
-    # --- the queue limit -----------------------------------------------------------------------
-
-    async def no_room(self, item: Item, waiting: int, also: tuple[Write, ...]) -> Plan:
-        """Return how a message ends that comes when too many wait in its conversation.
-
-        Args:
-            item: The message.
-            waiting: How many wait.
-            also: What is written with it.
-        """
-        here = item.conversation
-        if (counted := await self._counted_as_no_room(item)) is not None:
-            return Plan(conversation=here, writes=(*also, counted), claimed=False)
-        # What was not taken is no message of the conversation: an edit of it finds nothing.
-        refused = replace(item, content=Unread(over="queue"), message="")
-        text = catalogue.TOO_MANY_WAIT.to(item.principal.language, count=waiting)
-        note = self._context.note(text, item.address, here)
-        return Plan(conversation=here, writes=(*also, item_put(refused, "failed", expect=0), note))
-
-    async def _counted_as_no_room(self, item: Item) -> Write | None:
-        """Return the row of what found no room, with one more; None where nothing did so yet."""
-        rows = await self._context.store.select(
-            INBOX.where(conversation=item.conversation, newest_first=True, limit=NO_ROOM_LOOK_BACK)
-        )
-        for row in rows:
-            before = item_of(row)
-            match before.content:
-                case Unread(over="queue", count=count):
-                    content = Unread(over="queue", count=count + 1)
-                    return item_put(replace(before, content=content), "failed", expect=row.version)
-                case Unread() | TooOld():
-                    continue  # turned away for another reason in between
+            if last.principal.id != item.principal.id:
+                continue
+            match last.content, item.content:
+                case TooOld(text=before, count=count), TooOld(text=text):
+                    said = f"{before}\n\n{text}"[:MOST_KEPT_CHARS]
+                    content = TooOld(text=said, count=count + 1)
+                case Unread(over=before, count=count), Unread(over=over) if before == over:
+                    content = Unread(over=over, count=count + 1)
+                case ((Unread() | TooOld()), _):
+                    continue
                 case _:
                     return None
+            return item_put(replace(last, content=content), "failed", expect=row.version)
         return None
 
 

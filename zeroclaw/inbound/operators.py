@@ -1,6 +1,6 @@
 """Where approvers and operators are reached: with a question, or with a sentence about trouble.
 
-`Failures` tells operators that messages fail: the first ones each by a line, the rest by a count.
+`Notices` tells operators that messages fail: the first ones each by a line, the rest by a count.
 
     quiet ──a failure──▶ told, for a while ──more──▶ counted ──the while is over──▶ told how many
       ▲                                                                                  │
@@ -11,18 +11,17 @@ loses it: each failed message is on record all the same, and the next one is tol
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from zeroclaw.channel import Channel
-from zeroclaw.clock import Clock, Ids
 from zeroclaw.config.model import ApprovalSettings
-from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
 from zeroclaw.inbound.identity import People, Seat
-from zeroclaw.store import Commit, DurablePoint, Put, Store
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized
 from zeroclaw.turn.context import Failure
@@ -139,25 +138,6 @@ def _is_seat_of(principal: Principal, seat: Seat) -> bool:
     )
 
 
-class Notices:
-    """Tells operators about trouble; the sentence is on record before it is sent."""
-
-    def __init__(self, operators: Operators, store: Store, outbox: Outbox, ids: Ids) -> None:
-        """Hold the way to them."""
-        self._operators = operators
-        self._store = store
-        self._outbox = outbox
-        self._ids = ids
-
-    async def tell(self, says: Localized, *, but_channel: str = "") -> None:
-        """Put a sentence into every operator's chat, but not by the channel it is about."""
-        readers = self._operators.readers(but_channel=but_channel)
-        notes = quiet_notes(says, readers, self._ids.ulid)
-        if notes:
-            await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=notes))
-            self._outbox.announce_written(notes)
-
-
 FIRST_WHILE_S = 600.0
 LONGEST_WHILE_S = 3600.0
 MOST_CAUSES = 3
@@ -181,40 +161,34 @@ class _Spell:
     counted: int = 0
 
 
-class Failures:
-    """Gathers what fails; one for the whole daemon."""
+class Notices:
+    """Tells operators about trouble; the sentence is on record before it is sent."""
 
     def __init__(
-        self,
-        *,
-        readers: Callable[[str], tuple[Reader, ...]],
-        tell: Callable[[Localized], Awaitable[None]],
-        clock: Clock,
-        ids: Ids,
-        group: asyncio.TaskGroup,
+        self, context: InboundContext, operators: Operators, group: asyncio.TaskGroup
     ) -> None:
-        """Hold what is needed.
-
-        Args:
-            readers: The operators' chats, but for the one with this address key.
-            tell: Puts a sentence into all of them.
-            clock: For how long it lasts.
-            ids: For rows.
-            group: Owns what waits.
-        """
-        self._readers = readers
-        self._tell = tell
-        self._clock = clock
-        self._ids = ids
+        """Hold the way to them; `group` owns what waits."""
+        self._context = context
+        self._operators = operators
         self._group = group
         self._spell: _Spell | None = None
+
+    async def tell(self, says: Localized, *, but_channel: str = "") -> None:
+        """Put a sentence into every operator's chat, but not by the channel it is about."""
+        readers = self._operators.readers(but_channel=but_channel)
+        notes = quiet_notes(says, readers, self._context.ids.ulid)
+
+        async def told(_reads: Reads) -> Plan:
+            return Plan(conversation=None, writes=notes)
+
+        await self._context.transact(told, DurablePoint.HOUSEKEEPING)
 
     def line(self, failure: Failure) -> tuple[Put, ...]:
         """Return what to write with a failure, so that operators are told; never waits.
 
         Asked again for the same failure it returns the same.
         """
-        readers = self._readers(failure.place)
+        readers = self._operators.readers(failure.place)
         if not readers:
             return ()  # whoever would be told wrote the message, and was told
         if self._spell is None:
@@ -231,18 +205,18 @@ class Failures:
             spell.counted += 1
             return ()
         spell.causes.add(failure.why)
-        return quiet_notes(failure.says, readers, self._ids.ulid)
+        return quiet_notes(failure.says, readers, self._context.ids.ulid)
 
     async def _count(self, spell: _Spell) -> None:
         """Tell how many there were, ever more rarely, until there are none."""
         while_s = FIRST_WHILE_S
         while spell.fresh:
             spell.fresh = 0
-            await self._clock.sleep(while_s)
+            await self._context.clock.sleep(while_s)
             # What was only counted is asked for no more by now.
             spell.lines = {one: line for one, line in spell.lines.items() if line}
             if spell.counted:
                 count, spell.counted = spell.counted, 0
-                await self._tell(catalogue.MORE_FAILED.about(count=count, time=span(while_s)))
+                await self.tell(catalogue.MORE_FAILED.about(count=count, time=span(while_s)))
             while_s = min(while_s * 2, LONGEST_WHILE_S)
         self._spell = None

@@ -1,4 +1,8 @@
-"""What the event of somebody who is known does: say, command, press, edit, delete, move."""
+"""What the event of somebody who is known does: say, command, press, edit, delete, move.
+
+A message that its writer edits or withdraws is changed in its place while it waits; what a turn has
+taken gets a control item.
+"""
 
 from typing import Protocol
 
@@ -23,12 +27,27 @@ from zeroclaw.inbound.fragments import own_words, words
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
-from zeroclaw.inbound.revisions import revised
-from zeroclaw.store import Put
+from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue
-from zeroclaw.turn.inbox import INBOX, Ask, Item, Obeyed, Opening, Piece, Stop, item_put
+from zeroclaw.turn.inbox import (
+    INBOX,
+    Amend,
+    Ask,
+    Item,
+    Obeyed,
+    Opening,
+    Piece,
+    Stop,
+    TooOld,
+    Unread,
+    Withdraw,
+    item_of,
+    item_put,
+)
 from zeroclaw.value import replace
 
+LOOK_BACK = 200
+"""Messages of a chat among which an edit finds its original."""
 LONGEST_NAME = 255
 """Characters of a file's name that are kept; as long as most disks take."""
 
@@ -110,7 +129,7 @@ class Planner:
         item = context.item(content, here, envelope, principal, id_=id_)
         waiting = await context.store.count(INBOX.where(conversation=here, state="queued"))
         if waiting >= context.settings.config.runtime.backlog:
-            return await self._limiter.no_room(item, waiting, found.writes)
+            return await self._limiter.no_room(envelope, principal, waiting)
         # A writer is told why their message waits, when it is not just the queue (§4).
         why = ""
         if by := context.policy.halted_by:
@@ -160,3 +179,52 @@ class Planner:
         text = catalogue.NO_FILES_WITH_A_COMMAND.to(principal.language)
         note = self._context.note(text, envelope.address, plan.conversation)
         return replace(plan, writes=(*plan.writes, note))
+
+
+# --- revisions ------------------------------------------------------------------------------------
+
+
+async def revised(
+    context: InboundContext, envelope: Envelope, principal: Principal, revision: Edited | Deleted
+) -> Plan | None:
+    """Replace or withdraw what still waits; None for a message that nobody took."""
+    row = await _original(context, envelope, revision.message)
+    if row is None:
+        return None
+    item = item_of(row)
+    here, content, version = item.conversation, item.content, row.version
+    match revision:
+        case Edited(message=message, text=text, own=own):
+            own = text if own is None else own
+            if row.state == "queued" and isinstance(content, Ask):
+                changed = replace(item, content=replace(content, text=text, own=own))
+                write = item_put(changed, "queued", expect=version)
+                return Plan(conversation=here, writes=(write,))
+            late = Amend(message=message, text=text, own=own)
+        case Deleted(message=message):
+            if row.state == "queued":
+                write = item_put(item, "superseded", expect=version)
+                # Its files may be on their way.
+                return Plan(conversation=here, writes=(write,), wake=(here,))
+            late = Withdraw(message=message)
+    made = context.item(late, here, envelope.address, principal, turn=item.turn)
+    return Plan(conversation=here, writes=(item_put(made, "control", expect=0),), wake=(here,))
+
+
+async def _original(context: InboundContext, envelope: Envelope, message: str) -> Row | None:
+    """Find the message that this sender wrote; somebody else's edit finds nothing.
+
+    Nor does the edit of a command that was obeyed, for what it did is done, or of what was turned
+    away: nobody took it, over a limit or while too many waited.
+    """
+    rows = await context.store.select(
+        INBOX.where(place=envelope.address.key(), newest_first=True, limit=LOOK_BACK)
+    )
+    for row in rows:
+        item = item_of(row)
+        if item.message == message and item.principal.sender == envelope.sender.id:
+            # What failed before any turn was begun for it was not taken.
+            was_refused = row.state == "failed" and item.turn is None
+            is_past = isinstance(item.content, Obeyed | TooOld | Unread) or was_refused
+            return None if is_past else row
+    return None

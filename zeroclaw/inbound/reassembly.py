@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
     Command,
     ConversationId,
@@ -26,8 +25,8 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, piece_of, takes
-from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Expect, Row, RowKind, Store, scan
+from zeroclaw.inbound.plan import InboundContext, Plan
+from zeroclaw.store import Expect, Row, RowKind, scan
 from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece, item_of
 from zeroclaw.turn.message_text import piece_of as piece_in
 from zeroclaw.turn.message_text import run_of
@@ -53,10 +52,10 @@ class Continuation(Value):
 class Reassembly:
     """Knows what is not whole; one for the whole daemon."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, context: InboundContext) -> None:
         """Hold where pieces are kept; nothing is open before `remember`."""
-        self._store = store
-        self._clock = clock
+        self._store = context.store
+        self._clock = context.clock
         self._runs: dict[ItemId, Run] = {}
         self._newest: dict[tuple[str, str, str], ItemId] = {}
         self._coming: dict[tuple[str, ...], Piece] = {}
@@ -165,24 +164,9 @@ LONGEST = 5
 class Debounce:
     """Finds what a conversation's next turn is about."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        window_s: Callable[[str], float],
-        left_s: Callable[[str], float],
-    ) -> None:
-        """Hold the store.
-
-        Args:
-            store: Where messages wait.
-            clock: For waits.
-            window_s: Says of a channel how long to wait for one more message.
-            left_s: Says of a message that came in pieces for how long more of them may come.
-        """
-        self._store = store
-        self._clock = clock
-        self._window_s = window_s
+    def __init__(self, context: InboundContext, left_s: Callable[[str], float]) -> None:
+        """Hold where messages wait; `left_s` is `Reassembly.left_s`."""
+        self._context = context
         self._left_s = left_s
 
     async def next(
@@ -201,7 +185,7 @@ class Debounce:
             items = together(await self._queued(conversation, 1))
             if items and (_collects(items[0]) or piece_in(items[0]) is not None):
                 items = together(await self._queued(conversation, MOST + MOST_PIECES))
-            wait_s = self._wait_s(items, self._clock.now())
+            wait_s = self._wait_s(items, self._context.clock.now())
             if not is_wanted():
                 break
             if wait_s > 0:
@@ -217,7 +201,7 @@ class Debounce:
         return items
 
     async def _queued(self, conversation: ConversationId, limit: int) -> tuple[Row, ...]:
-        return await self._store.select(
+        return await self._context.store.select(
             INBOX.where(conversation=conversation, state="queued", limit=limit)
         )
 
@@ -225,7 +209,7 @@ class Debounce:
         """Wait until it is time, or something is new, which may be what was waited for."""
         async with asyncio.TaskGroup() as group:
             ringing = group.create_task(news.wait(), name="one more piece")
-            sleeping = group.create_task(self._clock.sleep(wait_s), name="the last piece")
+            sleeping = group.create_task(self._context.clock.sleep(wait_s), name="the last piece")
             ringing.add_done_callback(lambda _: sleeping.cancel())
             sleeping.add_done_callback(lambda _: ringing.cancel())
         has_rung = news.is_set()
@@ -237,7 +221,9 @@ class Debounce:
         rest_s = max((self._left_s(run) for run in set(map(run_of, items))), default=0.0)
         if not items or not _collects(items[0]) or len(items) >= MOST:
             return rest_s
-        window_s = self._window_s(items[0].address.channel)
+        # A message may wait that came by a channel that was taken out since.
+        settings = self._context.settings.config.channels.get(items[0].address.channel)
+        window_s = 0.0 if settings is None else settings.collect_s
         since_newest = (now - items[-1].admitted_at).total_seconds()
         since_oldest = (now - items[0].admitted_at).total_seconds()
         if since_newest < 0:

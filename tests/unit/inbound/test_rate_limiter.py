@@ -101,18 +101,6 @@ async def counted_rows(house: House) -> tuple[int, int]:
     return sum(rows), len(house.world.store.known)
 
 
-async def test_what_is_remembered_of_stretches_is_bounded(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The row of the one that grew least recently is left alone, and another is begun."""
-    monkeypatch.setattr("zeroclaw.inbound.limiter.STRETCHES", 1)
-    limited(world)
-    async with world.running() as house:
-        for room in ("", "", "", "lobby", ""):
-            await house.say("hello", "ben", room=room)
-        assert len(await house.states("failed")) == 3
-
-
 async def test_an_operator_is_never_limited(world: World) -> None:
     limited(world, daily_messages=1)
     async with world.running() as house:

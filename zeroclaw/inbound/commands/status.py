@@ -8,7 +8,7 @@ from zeroclaw.inbound.supervisor import ChannelState, Condition
 from zeroclaw.store import Query, RowKind, Store
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import ENGLISH, Language, Sentence, decimal
-from zeroclaw.value import Value
+from zeroclaw.value import Value, replace
 
 CONDITIONS: Mapping[Condition, Sentence] = {
     "starting": catalogue.CHANNEL_IS_STARTING,
@@ -38,13 +38,13 @@ class Report(Value):
     model: str
     channels: Mapping[str, ChannelState]
     busy: int
-    waiting: int
-    pending: int
-    disk_bytes: int
     halted: str
     restart_for: tuple[str, ...]
     dropped: Mapping[str, int]
     refused: Mapping[str, int]
+    waiting: int = 0
+    pending: int = 0
+    disk_bytes: int = 0
 
     def as_json(self) -> dict[str, object]:
         """Return the report as plain JSON."""
@@ -73,45 +73,19 @@ class Report(Value):
 class StatusOf:
     """Looks at the daemon."""
 
-    def __init__(
-        self,
-        *,
-        version: str,
-        store: Store,
-        model: Callable[[], str],
-        channels: Callable[[], Mapping[str, ChannelState]],
-        busy: Callable[[], int],
-        halted: Callable[[], str],
-        waiting_keys: Callable[[], tuple[str, ...]],
-        dropped: Callable[[], Mapping[str, int]],
-        refused: Callable[[], Mapping[str, int]],
-    ) -> None:
-        """Hold where to look."""
-        self._version = version
+    def __init__(self, store: Store, live: Callable[[], Report]) -> None:
+        """Hold where to look; `live` reports what is in memory."""
         self._store = store
-        self._model = model
-        self._channels = channels
-        self._busy = busy
-        self._halted = halted
-        self._waiting_keys = waiting_keys
-        self._dropped = dropped
-        self._refused = refused
+        self._live = live
 
     async def report(self) -> Report:
         """Return one look."""
-        return Report(
-            version=self._version,
-            model=self._model(),
-            channels=dict(self._channels()),
-            busy=self._busy(),
+        return replace(
+            self._live(),
             waiting=await self._count(RowKind.INBOX, "queued"),
             pending=await self._count(RowKind.APPROVAL, "pending")
             + await self._count(RowKind.STRANGER, "waiting"),
             disk_bytes=await self._store.size_bytes(),
-            halted=self._halted(),
-            restart_for=self._waiting_keys(),
-            dropped=dict(self._dropped()),
-            refused=dict(self._refused()),
         )
 
     async def __call__(self, conversation: ConversationId, language: Language = ENGLISH) -> str:
