@@ -357,7 +357,8 @@ def _lost(draft: Draft, call: Call) -> Draft:
         case Send():
             # Elsewhere, sent again, it might stand there twice; the final is enough, and says so.
             is_silent = not draft.traits.idempotent_send
-            return replace(draft, muted=is_silent, uncertain=True, unsure=True)
+            # Arrived, it took the preview away.
+            return replace(draft, muted=is_silent, uncertain=True, unsure=True, previewed=None)
         case _:
             assert_never(call)
 

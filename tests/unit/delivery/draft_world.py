@@ -278,7 +278,7 @@ class World(RuleBasedStateMachine):
         call = self.landed()
         if arrives:
             self.carry_out(call)
-        self.preview_lost = self.preview_lost or isinstance(call, Preview)
+        self.preview_lost = self.preview_lost or isinstance(call, Preview | Send)
         self.feed(Unknown(call=call.call))
 
     @precondition(lambda self: cast("World", self).flight is not None)

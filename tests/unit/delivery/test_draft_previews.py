@@ -158,6 +158,13 @@ def test_a_lost_preview_is_made_again_though_its_text_is_the_one_of_before() -> 
     assert play(draft, Unknown(call=1))[1] == [Ask(message="t:0")]
 
 
+def test_a_lost_send_may_have_taken_the_preview_away() -> None:
+    """The text has shrunk to what was previewed before, and nobody knows that it is still seen."""
+    resends = replace(SEEN, traits=replace(TRAITS, idempotent_send=True))
+    draft, _ = play(resends, show(1, "a", "b"), Granted(), Unknown(call=1))
+    assert play(draft, show(2, "a"), Granted())[1] == [preview(2, "a")]
+
+
 def test_a_preview_that_has_faded_is_shown_again() -> None:
     """Platforms take it away after a while of silence (P6)."""
     assert play(SEEN, Faded(), Granted())[1] == [preview(1, "a")]
