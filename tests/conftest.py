@@ -12,13 +12,14 @@ import os
 import shutil
 import socket
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from blockbuster import blockbuster_ctx
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI") == "true"
@@ -136,6 +137,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if not present():
                 report = pytest.fail if IN_CI else pytest.skip
                 report(f"`{name}` is missing: {remedy}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Leave searches out of what coverage measures: on 3.11 that slows them five times."""
+    measured = Coverage.current() if is_search(item) else None
+    if measured is None:
+        return (yield)
+    measured.stop()
+    try:
+        return (yield)
+    finally:
+        measured.start()
 
 
 @pytest.fixture(scope="session")
