@@ -148,6 +148,11 @@ def test_half_a_surrogate_pair_survives() -> None:
     assert decode(Inner, encode(Inner(text="a\ud83d"))) == Inner(text="a\ud83d")
 
 
+class Pair(Value):
+    text: str
+    flag: bool
+
+
 def test_a_record_with_half_a_pair_holds_all_else_too() -> None:
     """Each kind of field comes back from the way that such a record takes."""
     odd = replace(WHOLE, text_or_nothing="\ud83d")
@@ -157,6 +162,9 @@ def test_a_record_with_half_a_pair_holds_all_else_too() -> None:
     broken = encode(odd).replace(b'"flag":true', b'"flag":1')
     with pytest.raises(StoreUnusable, match="stored record"):
         decode(Everything, broken)
+    broken = encode(Pair(text="\ud83d", flag=True)).replace(b"true", b"1")
+    with pytest.raises(StoreUnusable, match="stored record"):
+        decode(Pair, broken)
 
 
 def test_roles_come_back_as_a_set() -> None:

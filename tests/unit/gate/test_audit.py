@@ -104,6 +104,13 @@ def test_any_flipped_bit_is_found(number: int, place: int, bit: int) -> None:
     assert found.at == number + 1
 
 
+def test_an_entry_that_says_something_else_is_not_what_its_hash_says() -> None:
+    """S3-29."""
+    body = WHOLE[1].replace(b'"ask"', b'"asp"')
+    found = verify([WHOLE[0], body, *WHOLE[2:]])
+    assert found == Broken(at=2, why="it is not what its hash says")
+
+
 @given(first=st.integers(0, len(WHOLE) - 2), last=st.integers(0, len(WHOLE)))
 def test_any_removed_entries_are_found(first: int, last: int) -> None:
     """A gap is found without any anchor, unless it reaches the end. S3-29."""

@@ -53,6 +53,15 @@ def test_an_empty_table_has_no_rows() -> None:
     assert reply.text == "row | "
 
 
+def test_rows_that_are_not_there_are_a_sentence() -> None:
+    """And a long table is judged by whole rows of its beginning."""
+    data = b"a,b\n" + b"1,2\n" * 5_000
+    reply = read_table(data, Asked(reader="table", offset=9, rows=1, limit=1_000))
+    assert reply.text.endswith("\n10 | 1 | 2")
+    failed = read_table(data, Asked(reader="table", offset=5_000, rows=1, limit=1_000)).failed
+    assert failed == "offset: there are no rows behind 5000, only 5,000"
+
+
 @given(st.binary(max_size=2_000), st.integers(0, 50), st.integers(1, 20), st.integers(100, 1_000))
 def test_any_bytes_give_rows_or_a_sentence(data: bytes, offset: int, rows: int, limit: int) -> None:
     """Within what one row beside the first may take."""

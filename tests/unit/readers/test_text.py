@@ -39,6 +39,15 @@ def test_what_fits_nothing_is_latin_1() -> None:
     assert decoded(b"\xe4\x81").encoding == "Latin-1, as it seems"
 
 
+def test_a_piece_says_where_it_stands_and_how_to_read_on() -> None:
+    asked = Asked(reader="text", offset=2, limit=3)
+    reply = read_text(b"0123456789", asked)
+    assert reply.text == "234"
+    assert reply.about == "UTF-8; characters 2 to 5 of 10; read on with offset 5"
+    assert read_text(b"01234", asked).about.endswith("this is the end")
+    assert "past the end" in read_text(b"0", asked).failed
+
+
 @given(st.binary(max_size=3_000), st.integers(0, 4_000), st.integers(1, 500))
 def test_any_bytes_give_a_piece_of_one_size(data: bytes, offset: int, limit: int) -> None:
     """Or a sentence; never more than was asked for."""
@@ -56,6 +65,12 @@ def test_pieces_make_the_whole(data: bytes) -> None:
         for at in range(0, len(whole), 7)
     ]
     assert "".join(pieces) == whole
+
+
+def test_a_question_is_read_as_it_was_asked() -> None:
+    asked = Asked(reader="pdf", page=2, offset=3, limit=4, rows=5)
+    assert read_asked(asked_line(asked)) == asked
+    assert read_reply(reply_line(Reply(about="a\nb"))) == Reply(about="a\nb")
 
 
 @given(st.text(), st.integers(1), st.integers(0))
