@@ -55,7 +55,7 @@ class Capabilities(Value):
             message of the bot comes, or after a while.
         idempotent_send: A repeated send with the same key shows one message.
         has_typing: `typing` shows something.
-        can_look: `mark` and `look` find a message whose answer was lost.
+        can_lookup: `mark` and `lookup` find a message whose answer was lost.
         may_repeat: What may have arrived, and can't be looked for, is sent again and marked; else
             it is given up, and the operator is told.
         max_file_bytes: The largest file that `send_file` takes; 0 where it takes none.
@@ -74,7 +74,7 @@ class Capabilities(Value):
     native_draft: bool = False
     idempotent_send: bool = False
     has_typing: bool = False
-    can_look: bool = False
+    can_lookup: bool = False
     may_repeat: bool = True
     max_file_bytes: int = 0
 
@@ -153,12 +153,12 @@ class Outcome(Value):
 
 Admit = Callable[[Envelope], Awaitable[Admission]]
 
-Sought = Outgoing | OutgoingFile | Card
-"""What was to be posted when the answer was lost."""
+Postable = Outgoing | OutgoingFile | Card
+"""What may be posted, and so looked up where its answer was lost."""
 
 
-class Sighting(Value):
-    """What one look has shown.
+class LookupResult(Value):
+    """What one lookup has shown.
 
     Attributes:
         ref: Where it stands, None where it was not seen.
@@ -220,33 +220,33 @@ class Channel(Protocol):
         ...
 
     def mark(self, to: Address) -> str:
-        """Return where the newest message of a chat is known to stand, for `look`; never waits.
+        """Return where the newest message of a chat is known to stand, for `lookup`; never waits.
 
         Opaque and short, and good for other processes of this account as well; empty where
         nothing is known.
         """
         ...
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> Sighting:
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
         """Make one call to find a message that may stand in a chat, or the next such call.
 
-        One that is found shows what is sought. Nothing else in the chat is changed, provided that
+        One that is found shows the content. Nothing else in the chat is changed, provided that
         all the account's other messages there that are newer than the mark are named.
 
         Args:
             to: The chat that it was sent to.
-            sought: As it was sent.
-            since: The mark from before it was sent, or what the last look returned.
+            content: As it was sent.
+            since: The mark from before it was sent, or what the last lookup returned.
             apart: The platform's ids of messages that are known to be others.
             before: The platform's id of a message that was sent later, where there is one: what
                 has not been seen up to there does not stand. Without it the platform may have
                 put the message further on than anybody can tell.
 
         Raises:
-            DeliveryUnknown: It can't be told; looking again is no use.
-            ChannelUnavailable: The look itself has failed; it may be made again.
+            DeliveryUnknown: It can't be told; looking it up again is no use.
+            ChannelUnavailable: The lookup itself has failed; it may be made again.
         """
         ...
 

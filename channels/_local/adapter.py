@@ -23,14 +23,14 @@ from zeroclaw import (
     Command,
     Envelope,
     Ignored,
+    LookupResult,
     MessageRef,
     NotSupported,
     Outcome,
     Outgoing,
+    Postable,
     Rendered,
     Said,
-    Sighting,
-    Sought,
     TranscriptItem,
     Value,
     ZeroclawError,
@@ -145,11 +145,11 @@ class LocalChannel:
         """Refuse: a reader shows a message once, however often it is sent."""
         raise self._looks_for_nothing(to)
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> Sighting:
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
         """Refuse; see `mark`."""
-        del sought, since, apart, before
+        del content, since, apart, before
         raise self._looks_for_nothing(to)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:

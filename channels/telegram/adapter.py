@@ -19,7 +19,7 @@ from channels.telegram import (
 )
 from channels.telegram.calls import LONGEST_POLL_S, Calls
 from channels.telegram.decode import Me, Passed, Taken, newest_message
-from channels.telegram.looking import Looking
+from channels.telegram.lookup import Lookup
 from channels.telegram.numbers import Numbers
 from channels.telegram.polling import Poller, Take
 from channels.telegram.sending import Sending
@@ -40,15 +40,15 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnauthorized,
     ChannelUnavailable,
+    LookupResult,
     MessageRef,
     NotSupported,
     Outcome,
     Outgoing,
     OutgoingFile,
+    Postable,
     Pressed,
     Rendered,
-    Sighting,
-    Sought,
     ZeroclawError,
     replace,
 )
@@ -91,7 +91,7 @@ class TelegramChannel:
         self._numbers = Numbers(context.positions)
         self._showing = Showing(calls=self._calls, log=context.log, rich=settings.rich)
         self._sending = Sending(calls=self._calls, showing=self._showing, numbers=self._numbers)
-        self._looking = Looking(
+        self._lookup = Lookup(
             name=context.name,
             calls=self._calls,
             showing=self._showing,
@@ -228,15 +228,15 @@ class TelegramChannel:
         """Return the newest number that is known of those that the chat shares."""
         self._needs_look()
         # That a chat is none of Telegram's is said by the send that follows, as a refusal.
-        return self._looking.mark(to)
+        return self._lookup.mark(to)
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> Sighting:
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
         """Try one number; see `looking.py`."""
         self._needs_look()
-        return await self._looking.look(
-            self._ours(to), sought, since=since, apart=apart, before=before
+        return await self._lookup.lookup(
+            self._ours(to), content, since=since, apart=apart, before=before
         )
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
@@ -295,7 +295,7 @@ class TelegramChannel:
     # --- whose it is -----------------------------------------------------------------------------
 
     def _needs_look(self) -> None:
-        if not self.capabilities.can_look:
+        if not self.capabilities.can_lookup:
             message = f"`{self.name}` is told not to look for messages"
             raise NotSupported(message)
 
@@ -319,7 +319,7 @@ def capabilities(settings: TelegramSettings) -> Capabilities:
     can = replace(
         CAPABILITIES,
         native_draft=settings.drafts == "native",
-        can_look=settings.uncertain == "probe",
+        can_lookup=settings.uncertain == "probe",
         may_repeat=settings.uncertain != "hold",
     )
     if settings.limits == "off":

@@ -37,7 +37,7 @@ FULL = Capabilities(
     has_typing=True,
     max_file_bytes=1_000_000,
 )
-LOOKING = Capabilities(max_length=500, can_edit=True, can_delete=True, can_look=True)
+LOOKING = Capabilities(max_length=500, can_edit=True, can_delete=True, can_lookup=True)
 BARE = Capabilities(max_length=500, can_edit=False, can_delete=False)
 
 

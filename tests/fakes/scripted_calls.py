@@ -8,7 +8,7 @@ from zeroclaw.envelope import Address, CheckedReceipt, MessageRef, OutgoingFile
 from zeroclaw.value import Value
 
 CallName = Literal[
-    "look", "send", "send_file", "edit", "delete", "ask", "settle", "typing", "preview", "fetch"
+    "lookup", "send", "send_file", "edit", "delete", "ask", "settle", "typing", "preview", "fetch"
 ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tests.fakes.scripted_calls import Call, CallName, Fault, Hang, Lost, Shown
-from zeroclaw.channel import Admit, Capabilities, Card, Outcome, Sighting, Sought
+from zeroclaw.channel import Admit, Capabilities, Card, LookupResult, Outcome, Postable
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
     Address,
@@ -145,34 +145,34 @@ class ScriptedChannel:
         return await self._perform(call, carry_out)
 
     def mark(self, to: Address) -> str:
-        if not self._capabilities.can_look:
+        if not self._capabilities.can_lookup:
             message = "this platform looks for nothing"
             raise NotSupported(message)
         return str(self._made) if self.knows_marks else ""
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> Sighting:
-        if not self._capabilities.can_look:
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
+        if not self._capabilities.can_lookup:
             message = "this platform looks for nothing"
             raise NotSupported(message)
         first = int(since) + 1
         most = first + self.reach
         last = min(most, _number(before)) if before else most
-        call = self._call("look", to, message=f"m{first}", key=sought.key)
+        call = self._call("lookup", to, message=f"m{first}", key=content.key)
 
-        def carry_out() -> Sighting:
+        def carry_out() -> LookupResult:
             over = not before or last == _number(before)
             for number in range(first, last):
                 shown = self._messages.get(f"m{number}")
                 if shown is None or shown.ref.message in apart:
                     continue
-                if shown.ref.address.key() == to.key() and shown.key == sought.key:
-                    if isinstance(sought, Outgoing):
-                        shown.text = self._text(sought)
-                    return Sighting(ref=shown.ref)
+                if shown.ref.address.key() == to.key() and shown.key == content.key:
+                    if isinstance(content, Outgoing):
+                        shown.text = self._text(content)
+                    return LookupResult(ref=shown.ref)
             # What is sent from now on stands above what was given until now.
-            return Sighting(
+            return LookupResult(
                 since=str(last - 1 if before else min(last - 1, self._made)), is_over=over
             )
 

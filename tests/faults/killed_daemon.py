@@ -22,9 +22,9 @@ from zeroclaw.channel import (
     Card,
     Channel,
     ChannelLog,
+    LookupResult,
     Outcome,
-    Sighting,
-    Sought,
+    Postable,
 )
 from zeroclaw.cli.configuration import load, start_of
 from zeroclaw.clock import Clock
@@ -120,11 +120,11 @@ class WatchedChannel:
     def mark(self, to: Address) -> str:
         return self._channel.mark(to)
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> Sighting:
-        call = self._channel.look(to, sought, since=since, apart=apart, before=before)
-        return await self._told("look", to, call)
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
+        call = self._channel.lookup(to, content, since=since, apart=apart, before=before)
+        return await self._told("lookup", to, call)
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         await self._told("edit", ref.address, self._channel.edit(ref, outgoing))

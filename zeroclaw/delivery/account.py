@@ -8,11 +8,18 @@ from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from zeroclaw import foreign
-from zeroclaw.channel import Capabilities, Card, Channel, Outcome, Sighting, Sought
+from zeroclaw.channel import Capabilities, Card, Channel, LookupResult, Outcome, Postable
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import pacing, pacing_events, pacing_state
-from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown, ending_of
 from zeroclaw.delivery.outage import Outage
+from zeroclaw.delivery.outcomes import (
+    CallOutcome,
+    Delivered,
+    Rejected,
+    Unknown,
+    Unreachable,
+    outcome_of,
+)
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.delivery.parting import off_loop
 from zeroclaw.envelope import (
@@ -62,7 +69,7 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
 class Account:
     """Grants calls and makes them; shared by drafts and the outbox, so that finals go first.
 
-    The channel is never trusted to come back: a call has a time-out, what it raises is an ending.
+    The channel is never trusted to come back: a call has a time-out, what it raises is an outcome.
     """
 
     def __init__(
@@ -177,7 +184,7 @@ class Account:
         So a message that must be looked for is the only one there that nobody knows. Held from
         the mark on, for one call, and never while a grant is waited for.
         """
-        if not self.capabilities.can_look:
+        if not self.capabilities.can_lookup:
             return nullcontext()
         lock = self._chats.get(place.chat)
         if lock is None:
@@ -186,7 +193,7 @@ class Account:
 
     def mark(self, place: Address) -> str:
         """Return the channel's mark of now, empty where it has none."""
-        return self.channel.mark(place) if self.capabilities.can_look else ""
+        return self.channel.mark(place) if self.capabilities.can_lookup else ""
 
     # --- calls that were granted -----------------------------------------------------------------
 
@@ -228,7 +235,7 @@ class Account:
         plain: bool = False,
         reply_to: str = "",
         receipts: tuple[CheckedReceipt, ...] = (),
-    ) -> Ending[MessageRef]:
+    ) -> CallOutcome[MessageRef]:
         """Post a message; see `Outgoing` for the arguments."""
 
         async def post() -> MessageRef:
@@ -244,44 +251,44 @@ class Account:
             outgoing = await off_loop(make, chars=len(markdown))
             return await self.channel.send(to, outgoing)
 
-        ending = await self._call(post, chat=to.chat)
-        if isinstance(ending, Arrived):
-            self._answered(to.chat, ending.value.message)
-        return ending
+        outcome = await self._call(post, chat=to.chat)
+        if isinstance(outcome, Delivered):
+            self._answered(to.chat, outcome.value.message)
+        return outcome
 
-    async def send_file(self, to: Address, file: OutgoingFile) -> Ending[MessageRef]:
+    async def send_file(self, to: Address, file: OutgoingFile) -> CallOutcome[MessageRef]:
         """Post a file."""
         upload_s = len(file.content) / SLOWEST_BYTES_PER_S
         file = self._screened(file)
-        ending = await self._call(
+        outcome = await self._call(
             lambda: self.channel.send_file(to, file), chat=to.chat, more_s=upload_s
         )
-        if isinstance(ending, Arrived):
-            self._answered(to.chat, ending.value.message)
-        return ending
+        if isinstance(outcome, Delivered):
+            self._answered(to.chat, outcome.value.message)
+        return outcome
 
-    async def look(
+    async def lookup(
         self,
         to: Address,
-        sought: Callable[[], Sought],
+        content: Callable[[], Postable],
         *,
         since: str,
         apart: frozenset[str],
         before: str = "",
-    ) -> Ending[Sighting]:
-        """Make one look; see `Channel.look`."""
+    ) -> CallOutcome[LookupResult]:
+        """Make one lookup; see `Channel.lookup`."""
 
-        async def look() -> Sighting:
-            one = await asyncio.to_thread(sought)  # it may be a long text, and is seldom asked for
+        async def lookup() -> LookupResult:
+            one = await asyncio.to_thread(content)  # it may be a long text, and is seldom asked for
             if isinstance(one, OutgoingFile):
                 one = self._screened(one)
-            return await self.channel.look(to, one, since=since, apart=apart, before=before)
+            return await self.channel.lookup(to, one, since=since, apart=apart, before=before)
 
-        ending = await self._call(look, chat=to.chat)
-        if isinstance(ending, Arrived):
-            ref = ending.value.ref
+        outcome = await self._call(lookup, chat=to.chat)
+        if isinstance(outcome, Delivered):
+            ref = outcome.value.ref
             self._answered(to.chat, "" if ref is None else ref.message)
-        return ending
+        return outcome
 
     def outgoing(
         self,
@@ -334,7 +341,7 @@ class Account:
         draft: bool = False,
         plain: bool = False,
         receipts: tuple[CheckedReceipt, ...] = (),
-    ) -> Ending[None]:
+    ) -> CallOutcome[None]:
         """Replace a message's text."""
 
         async def replace() -> None:
@@ -346,13 +353,13 @@ class Account:
 
         return await self._about(ref, replace)
 
-    async def caption(self, ref: MessageRef, text: str, *, key: str) -> Ending[None]:
+    async def caption(self, ref: MessageRef, text: str, *, key: str) -> CallOutcome[None]:
         """Replace what stands with a file; plain text, empty for nothing."""
         shown = self._screen(text)
         outgoing = Outgoing(rendered=Rendered(body=shown, plain=shown), key=key, plain=True)
         return await self._about(ref, lambda: self.channel.edit(ref, outgoing))
 
-    async def delete(self, ref: MessageRef) -> Ending[None]:
+    async def delete(self, ref: MessageRef) -> CallOutcome[None]:
         """Remove a message."""
         return await self._about(ref, lambda: self.channel.delete(ref))
 
@@ -363,15 +370,15 @@ class Account:
             return
         if self._no_signs.get(to.chat, at) > at:
             return
-        ending = await self._bounded(lambda: self.channel.typing(to))
+        outcome = await self._bounded(lambda: self.channel.typing(to))
         # A sign that is refused holds up no message: what it waits for is its own.
-        if isinstance(ending, NotArrived) and ending.retry_after_s is not None:
+        if isinstance(outcome, Unreachable) and outcome.retry_after_s is not None:
             waits = {chat: until for chat, until in self._no_signs.items() if until > at}
-            self._no_signs = {**waits, to.chat: self._clock.monotonic() + ending.retry_after_s}
+            self._no_signs = {**waits, to.chat: self._clock.monotonic() + outcome.retry_after_s}
 
     async def preview(
         self, to: Address, markdown: str, *, key: str, plain: bool = False
-    ) -> Ending[None]:
+    ) -> CallOutcome[None]:
         """Show a text that is not sent; where the platform can't, it is never asked again."""
 
         async def preview() -> None:
@@ -384,65 +391,65 @@ class Account:
                 raise
 
         if not self.previews(to):
-            return TurnedDown(why=f"`{self.channel.name}` shows nothing that is not sent")
-        ending = await self._call(preview, chat=to.chat)
-        if isinstance(ending, Arrived):
+            return Rejected(why=f"`{self.channel.name}` shows nothing that is not sent")
+        outcome = await self._call(preview, chat=to.chat)
+        if isinstance(outcome, Delivered):
             self._answered(to.chat, "")
-        return ending
+        return outcome
 
-    async def ask(self, to: Address, card: Card) -> Ending[MessageRef]:
+    async def ask(self, to: Address, card: Card) -> CallOutcome[MessageRef]:
         """Post a card."""
-        ending = await self._call(lambda: self.channel.ask(to, card), chat=to.chat)
-        if isinstance(ending, Arrived):
-            self._answered(to.chat, ending.value.message)
-        return ending
+        outcome = await self._call(lambda: self.channel.ask(to, card), chat=to.chat)
+        if isinstance(outcome, Delivered):
+            self._answered(to.chat, outcome.value.message)
+        return outcome
 
-    async def settle(self, ref: MessageRef, outcome: Outcome) -> Ending[None]:
+    async def settle(self, ref: MessageRef, outcome: Outcome) -> CallOutcome[None]:
         """Show how a card ended."""
         return await self._about(ref, lambda: self.channel.settle(ref, outcome))
 
     async def fetch(
         self, attachment: Attachment, *, max_bytes: int, timeout_s: float
-    ) -> Ending[bytes]:
+    ) -> CallOutcome[bytes]:
         """Get a file's bytes; what is sent meanwhile does not wait for it, nor is it paced."""
         try:
             async with self._fetches, asyncio.timeout(timeout_s):
-                return ending_of(
+                return outcome_of(
                     await foreign.call(lambda: self.channel.fetch(attachment, max_bytes=max_bytes))
                 )
         except TimeoutError:
-            return Lost(why=f"no answer within {timeout_s:.3g} s")
+            return Unknown(why=f"no answer within {timeout_s:.3g} s")
 
     async def _about(
         self, ref: MessageRef, function: Callable[[], Awaitable[None]]
-    ) -> Ending[None]:
-        ending = await self._call(function, chat=ref.address.chat)
-        if isinstance(ending, Arrived):
+    ) -> CallOutcome[None]:
+        outcome = await self._call(function, chat=ref.address.chat)
+        if isinstance(outcome, Delivered):
             self._answered(ref.address.chat, ref.message)
-        return ending
+        return outcome
 
     async def _call(
         self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
-    ) -> Ending[T]:
+    ) -> CallOutcome[T]:
         """Make a call that was granted."""
         began = self._clock.monotonic()
         try:
-            ending = await self._bounded(function, more_s=more_s)
-            if isinstance(ending, NotArrived):
-                self._not_arrived(chat, ending.retry_after_s)
-            return ending
+            outcome = await self._bounded(function, more_s=more_s)
+            if isinstance(outcome, Unreachable):
+                self._not_arrived(chat, outcome.retry_after_s)
+            return outcome
         finally:
             self._feed(pacing_events.Ended(began=began, at=self._clock.monotonic()))
 
     async def _bounded(
         self, function: Callable[[], Awaitable[T]], *, more_s: float = 0.0
-    ) -> Ending[T]:
+    ) -> CallOutcome[T]:
         timeout_s = self._call_timeout_s + more_s
         try:
             async with self._slots, asyncio.timeout(timeout_s):
-                return ending_of(await foreign.call(function))
+                return outcome_of(await foreign.call(function))
         except TimeoutError:
-            return Lost(why=f"no answer within {timeout_s:.3g} s", late=True)
+            return Unknown(why=f"no answer within {timeout_s:.3g} s", late=True)
 
     def _not_arrived(self, chat: str, retry_after_s: float | None) -> None:
         at = self._clock.monotonic()

@@ -21,7 +21,7 @@ from zeroclaw.delivery.draft_events import (
     Send,
     Showed,
 )
-from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
@@ -330,17 +330,17 @@ class DraftHandle:
             case Edit():
                 ref = self._refs[call.message]
                 text = self._continued if call.text == machine.CONTINUED_ABOVE else call.text
-                ending = await account.edit(ref, text, key=call.key, draft=True, plain=call.plain)
+                outcome = await account.edit(ref, text, key=call.key, draft=True, plain=call.plain)
             case Delete():
-                ending = await account.delete(self._refs[call.message])
+                outcome = await account.delete(self._refs[call.message])
             case Preview():
                 self._previewed += 1
-                ending = await account.preview(
+                outcome = await account.preview(
                     self._address, call.text, key=call.key, plain=call.plain
                 )
             case _:
                 assert_never(call)
-        return _event(call, ending)
+        return _event(call, outcome)
 
     async def _post(self, account: Account, call: Send) -> draft_events.Event:
         """Post a message. Where none can be told by its key, it is on record before it is sent."""
@@ -349,7 +349,7 @@ class DraftHandle:
             mark = "" if keyed else account.mark(self._address)
             if mark and not await self._is_kept(self._on_sending(mark)):
                 return draft_events.Failed(call=call.call)
-            ending = await account.send(
+            outcome = await account.send(
                 self._address,
                 call.text,
                 key=call.key,
@@ -357,16 +357,16 @@ class DraftHandle:
                 plain=call.plain,
                 reply_to="" if self._refs else self._reply_to,
             )
-        if isinstance(ending, Arrived):
-            ref = ending.value
+        if isinstance(outcome, Delivered):
+            ref = outcome.value
             self._refs[ref.message] = ref
             await self._is_kept(self._on_ref(ref))
             return draft_events.Sent(call=call.call, message=ref.message)
-        if isinstance(ending, Lost):
-            self._mark, self._is_late = mark, ending.late
+        if isinstance(outcome, Unknown):
+            self._mark, self._is_late = mark, outcome.late
         elif mark:
             await self._is_kept(self._on_sending(""))
-        return _event(call, ending)
+        return _event(call, outcome)
 
     async def _is_kept(self, record: Awaitable[None]) -> bool:
         """Wait until something is on record; false when it can't be."""
@@ -380,19 +380,19 @@ class DraftHandle:
 
 
 def _event(
-    call: draft_events.Call, ending: Ending[MessageRef] | Ending[None]
+    call: draft_events.Call, outcome: CallOutcome[MessageRef] | CallOutcome[None]
 ) -> draft_events.Event:
-    match ending:
-        case NotArrived():
+    match outcome:
+        case Unreachable():
             return draft_events.Failed(call=call.call)
-        case TurnedDown():
-            return draft_events.Rejected(call=call.call, gone=ending.gone, markup=ending.markup)
-        case Lost():
+        case Rejected():
+            return draft_events.Rejected(call=call.call, gone=outcome.gone, markup=outcome.markup)
+        case Unknown():
             return draft_events.Unknown(call=call.call)
-        case Arrived():
+        case Delivered():
             return draft_events.Done(call=call.call)
         case _:
-            assert_never(ending)
+            assert_never(outcome)
 
 
 def _traits(account: Account | None, address: Address) -> Traits:

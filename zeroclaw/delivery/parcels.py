@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 
-from zeroclaw.channel import Sought
+from zeroclaw.channel import Postable
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.endings import Ending
 from zeroclaw.delivery.keys import part_key
+from zeroclaw.delivery.outcomes import CallOutcome
 from zeroclaw.delivery.rows import Ask, File, Text
 from zeroclaw.envelope import Address, MessageRef, OutgoingFile
 from zeroclaw.text import catalogue
@@ -17,16 +17,16 @@ class Parcel(Value):
 
     Attributes:
         to: The chat.
-        sought: Makes what is looked for where it may stand already; told whether that one says that
+        content: Makes what is looked for where it may stand already; told whether that one says that
             it may be a repeat.
         send: Posts it; told whether it must say that it may be a repeat.
         clear: Has one that says so say it no more; None where none says so, or it can't be changed.
     """
 
     to: Address
-    sought: Callable[[bool], Sought]
-    send: Callable[[bool], Awaitable[Ending[MessageRef]]]
-    clear: Callable[[MessageRef], Awaitable[Ending[None]]] | None = None
+    content: Callable[[bool], Postable]
+    send: Callable[[bool], Awaitable[CallOutcome[MessageRef]]]
+    clear: Callable[[MessageRef], Awaitable[CallOutcome[None]]] | None = None
 
 
 def of_text(account: Account, item: Text, text: str, *, key: str) -> Parcel:
@@ -44,7 +44,7 @@ def of_text(account: Account, item: Text, text: str, *, key: str) -> Parcel:
     repeat = text + catalogue.POSSIBLE_REPEAT.to(item.language)
     return Parcel(
         to=item.address,
-        sought=lambda is_repeat: account.outgoing(
+        content=lambda is_repeat: account.outgoing(
             repeat if is_repeat else text,
             key=key,
             plain=plain,
@@ -84,7 +84,7 @@ def of_file(account: Account, item: File, content: bytes, *, key: str) -> Parcel
     again = replace(file, caption="\n\n".join(filter(None, (item.caption, repeat))))
     return Parcel(
         to=item.address,
-        sought=lambda is_repeat: again if is_repeat else file,
+        content=lambda is_repeat: again if is_repeat else file,
         send=lambda is_repeat: account.send_file(item.address, again if is_repeat else file),
         clear=lambda ref: account.caption(ref, item.caption, key=key),
     )
@@ -99,6 +99,6 @@ def of_card(account: Account, item: Ask) -> Parcel:
     """
     return Parcel(
         to=item.address,
-        sought=lambda _: item.card,
+        content=lambda _: item.card,
         send=lambda _: account.ask(item.address, item.card),
     )

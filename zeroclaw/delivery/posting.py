@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol, assert_never
 
-from zeroclaw.channel import Sighting
+from zeroclaw.channel import LookupResult
 from zeroclaw.delivery.account import Account
 from zeroclaw.delivery.doubt import (
     after_loss,
@@ -15,8 +15,8 @@ from zeroclaw.delivery.doubt import (
     second_of,
     with_second,
 )
-from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
 from zeroclaw.delivery.keys import posted
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.parcels import Parcel, of_card, of_file, of_text
 from zeroclaw.delivery.parting import off_loop, parted
 from zeroclaw.delivery.rows import Ask, File, Item, Second, Settle, State, Text
@@ -153,41 +153,41 @@ class Posting:
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
         await self._account.permit(ref.address, message=ref.message)
         receipts = item.receipts if item.done == 0 else ()
-        ending = await self._account.edit(
+        outcome = await self._account.edit(
             ref, text, key=self._key, plain=item.plain, receipts=receipts
         )
-        match ending:
-            case Arrived():
+        match outcome:
+            case Delivered():
                 return replace(item, done=item.done + 1)
-            case TurnedDown(gone=True):
+            case Rejected(gone=True):
                 # The next message that is still there takes its place, else a new one, whose key
                 # no process has used before.
                 self._was_found = False
                 return replace(item, refs=tuple(one for one in item.refs if one != ref))
             case _:
-                return self._plain_or_stop(item, ending)
+                return self._plain_or_stop(item, outcome)
 
     async def _send_part(self, item: Text, text: str) -> Text:
-        ending = await self._sent(of_text(self._account, item, text, key=self._key))
-        if isinstance(ending, Arrived):
+        outcome = await self._sent(of_text(self._account, item, text, key=self._key))
+        if isinstance(outcome, Delivered):
             # One that its draft had begun shows the draft's text, so it is edited next.
             is_old = self._is_lost(item) or self._may_be_old(item)
             at = len(item.refs) if self._is_lost(item) else item.done
             return replace(
                 certain(item),
-                refs=(*item.refs[:at], ending.value, *item.refs[at:]),
+                refs=(*item.refs[:at], outcome.value, *item.refs[at:]),
                 done=item.done if is_old else item.done + 1,
                 posted=None if item.turn is None else posted(item) + 1,
             )
-        await self._after_send(ending)
-        return self._plain_or_stop(item, ending)
+        await self._after_send(outcome)
+        return self._plain_or_stop(item, outcome)
 
     async def _take_in(self, item: Text, text: str) -> Text:
         """Return the item with the message of its draft that nobody recorded, if it is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
         seen = await self._seek(of_text(self._account, item, text, key=self._key))
-        found = seen.value.ref if isinstance(seen, Arrived) else None
+        found = seen.value.ref if isinstance(seen, Delivered) else None
         refs = item.refs if found is None else (*item.refs, found)
         return replace(certain(item), refs=refs)
 
@@ -203,27 +203,27 @@ class Posting:
         capabilities = self._account.capabilities
         return item.turn is not None and capabilities.idempotent_send and capabilities.can_edit
 
-    def _plain_or_stop(self, item: Text, ending: NotArrived | TurnedDown | Lost) -> Text:
-        if isinstance(ending, TurnedDown) and ending.markup and not item.plain:
+    def _plain_or_stop(self, item: Text, outcome: Unreachable | Rejected | Unknown) -> Text:
+        if isinstance(outcome, Rejected) and outcome.markup and not item.plain:
             return replace(item, plain=True)
-        raise self._stop(ending)
+        raise self._stop(outcome)
 
     async def _take_away(self, item: Text, ref: MessageRef) -> None:
         """Delete a message that the final does not need, or have it say so."""
         capabilities = self._account.capabilities
         if capabilities.can_delete:
             await self._account.permit(ref.address, message=ref.message)
-            ending = await self._account.delete(ref)
-            if isinstance(ending, Arrived) or (isinstance(ending, TurnedDown) and ending.gone):
+            outcome = await self._account.delete(ref)
+            if isinstance(outcome, Delivered) or (isinstance(outcome, Rejected) and outcome.gone):
                 return
-            if not isinstance(ending, TurnedDown):
-                raise self._stop(ending)
+            if not isinstance(outcome, Rejected):
+                raise self._stop(outcome)
         if capabilities.can_edit:
             await self._account.permit(ref.address, message=ref.message)
             text = catalogue.CONTINUED_ABOVE.to(item.language)
-            ending = await self._account.edit(ref, text, key=self._key)
-            if isinstance(ending, NotArrived | Lost):
-                raise self._stop(ending)
+            outcome = await self._account.edit(ref, text, key=self._key)
+            if isinstance(outcome, Unreachable | Unknown):
+                raise self._stop(outcome)
 
     # --- files -----------------------------------------------------------------------------------
 
@@ -232,35 +232,35 @@ class Posting:
         if content is None:
             message = "its bytes are no longer kept"
             raise _RefusedError(message)
-        ending = await self._sent(of_file(self._account, item, content, key=self._key))
-        if not isinstance(ending, Arrived):
-            await self._after_send(ending)
-            raise self._stop(ending)
-        self._item = replace(certain(item), ref=ending.value)
+        outcome = await self._sent(of_file(self._account, item, content, key=self._key))
+        if not isinstance(outcome, Delivered):
+            await self._after_send(outcome)
+            raise self._stop(outcome)
+        self._item = replace(certain(item), ref=outcome.value)
         await self._put("delivered", DurablePoint.DELIVERED)
 
     # --- cards -----------------------------------------------------------------------------------
 
     async def _deliver_card(self, item: Ask) -> None:
-        ending = await self._sent(of_card(self._account, item))
-        if not isinstance(ending, Arrived):
-            await self._after_send(ending)
-            raise self._stop(ending)
-        self._item = replace(certain(item), ref=ending.value)
+        outcome = await self._sent(of_card(self._account, item))
+        if not isinstance(outcome, Delivered):
+            await self._after_send(outcome)
+            raise self._stop(outcome)
+        self._item = replace(certain(item), ref=outcome.value)
         await self._put("delivered", DurablePoint.ASKED)
 
     async def _deliver_outcome(self, item: Settle) -> None:
         await self._account.permit(item.ref.address, message=item.ref.message)
-        ending = await self._account.settle(item.ref, item.outcome)
+        outcome = await self._account.settle(item.ref, item.outcome)
         # A card that somebody deleted has nothing left to show.
-        gone = isinstance(ending, TurnedDown) and ending.gone
-        if not isinstance(ending, Arrived) and not gone:
-            raise self._stop(ending)
+        gone = isinstance(outcome, Rejected) and outcome.gone
+        if not isinstance(outcome, Delivered) and not gone:
+            raise self._stop(outcome)
         await self._put("delivered", DurablePoint.SETTLED)
 
     # --- one message -----------------------------------------------------------------------------
 
-    async def _sent(self, one: Parcel) -> Ending[MessageRef]:
+    async def _sent(self, one: Parcel) -> CallOutcome[MessageRef]:
         """Post a message, unless it is found to stand since an earlier try.
 
         Raises:
@@ -268,22 +268,22 @@ class Posting:
         """
         second = second_of(self._item)
         if second is None:
-            missed: Sighting | None = None
+            missed: LookupResult | None = None
             is_doubtful = self._is_doubtful()
             if is_doubtful:
                 seen = await self._seek(one)
-                if isinstance(seen, Arrived) and seen.value.ref is not None:
-                    return Arrived(value=seen.value.ref)
+                if isinstance(seen, Delivered) and seen.value.ref is not None:
+                    return Delivered(value=seen.value.ref)
                 missed = self._missed(seen)
             await self._account.permit(one.to)
             async with self._account.alone(one.to):
                 await self._begin_send(one.to)
-                ending = await one.send(is_doubtful)
-            if is_doubtful and is_late(self._item) and isinstance(ending, Lost):
+                outcome = await one.send(is_doubtful)
+            if is_doubtful and is_late(self._item) and isinstance(outcome, Unknown):
                 self._is_repeat_lost = True
-            if missed is None or not isinstance(ending, Arrived):
-                return ending
-            second = Second(ref=ending.value, since=missed.since)
+            if missed is None or not isinstance(outcome, Delivered):
+                return outcome
+            second = Second(ref=outcome.value, since=missed.since)
             # Another process would find the first, and leave the second behind.
             self._item = with_second(self._item, second)
             await self._put("sending", DurablePoint.HOUSEKEEPING)
@@ -291,13 +291,13 @@ class Posting:
         stands = await the_one(
             self._account, one, second.ref, since=second.since, apart=apart, keep=self._looked
         )
-        if isinstance(stands, NotArrived):
+        if isinstance(stands, Unreachable):
             raise self._stop(stands)
-        return Arrived(value=stands)
+        return Delivered(value=stands)
 
-    def _missed(self, seen: Arrived[Sighting] | Lost | None) -> Sighting | None:
+    def _missed(self, seen: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
         """Return where the looking has ended without finding it, None where that says nothing."""
-        if isinstance(seen, Arrived) and not is_late(self._item):
+        if isinstance(seen, Delivered) and not is_late(self._item):
             return seen.value
         # What is only late may come yet, however far was looked.
         if self._is_sending and not self._account.capabilities.may_repeat:
@@ -305,14 +305,14 @@ class Posting:
             raise _RefusedError(message)
         return None
 
-    async def _seek(self, one: Parcel) -> Arrived[Sighting] | Lost | None:
+    async def _seek(self, one: Parcel) -> Delivered[LookupResult] | Unknown | None:
         """Look for a message that may stand; None where that can't be done.
 
         Raises:
             LaterError: The looking itself has failed.
         """
         mark = mark_of(self._item)
-        if not self._account.capabilities.can_look or not mark:
+        if not self._account.capabilities.can_lookup or not mark:
             return None
         apart = await self._others(one.to)
         seen = await seek(
@@ -323,7 +323,7 @@ class Posting:
             keep=self._looked,
             as_repeat=self._is_repeat_lost,
         )
-        if isinstance(seen, NotArrived):
+        if isinstance(seen, Unreachable):
             raise self._stop(seen)
         return seen
 
@@ -351,36 +351,36 @@ class Posting:
             self._is_repeat_lost = False
         await self._put("sending", DurablePoint.HOUSEKEEPING)
 
-    async def _after_send(self, ending: NotArrived | TurnedDown | Lost) -> None:
+    async def _after_send(self, outcome: Unreachable | Rejected | Unknown) -> None:
         """Record that a send did not arrive, or remember that it may have."""
         if self._account.capabilities.idempotent_send:
             return
-        if not isinstance(ending, Lost):
+        if not isinstance(outcome, Unknown):
             await self._put("pending", DurablePoint.HOUSEKEEPING)
         elif not isinstance(self._item, Settle):
             was_late = self._item.late
-            self._item = after_loss(self._item, late=ending.late)
+            self._item = after_loss(self._item, late=outcome.late)
             if self._item.late and not was_late:
                 await self._put("sending", DurablePoint.HOUSEKEEPING)
 
-    def _stop(self, ending: NotArrived | TurnedDown | Lost) -> Exception:
+    def _stop(self, outcome: Unreachable | Rejected | Unknown) -> Exception:
         """Return what to raise."""
-        match ending:
-            case NotArrived():
-                return LaterError(paced=ending.retry_after_s is not None)
-            case TurnedDown():
-                return _RefusedError(ending.why)
-            case Lost():
-                is_seen = self._is_sending and (ending.late or not mark_of(self._item))
-                is_counted = ending.broken or is_seen
+        match outcome:
+            case Unreachable():
+                return LaterError(paced=outcome.retry_after_s is not None)
+            case Rejected():
+                return _RefusedError(outcome.why)
+            case Unknown():
+                is_seen = self._is_sending and (outcome.late or not mark_of(self._item))
+                is_counted = outcome.broken or is_seen
                 self._lost += is_counted
                 return (
                     LaterError(soon=not is_counted)
                     if self._lost < MOST_LOST
-                    else _RefusedError(ending.why)
+                    else _RefusedError(outcome.why)
                 )
             case _:
-                assert_never(ending)
+                assert_never(outcome)
 
     async def _put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
         await self._save(self._item, state, point, why)

@@ -9,9 +9,9 @@ lost, in between, at most one message stands that does not say so.
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
-from zeroclaw.channel import Sighting
+from zeroclaw.channel import LookupResult
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.parcels import Parcel
 from zeroclaw.envelope import MessageRef
 
@@ -27,7 +27,7 @@ async def seek(
     keep: Keep,
     before: str = "",
     as_repeat: bool = False,
-) -> Arrived[Sighting] | NotArrived | Lost:
+) -> Delivered[LookupResult] | Unreachable | Unknown:
     """Look until it is seen, or there is nothing more to look at.
 
     Each look is paced as any call. A wait that the platform names is waited for here, because what
@@ -44,36 +44,36 @@ async def seek(
         as_repeat: It may be one that says that it may be a repeat, and is to say so on.
 
     Returns:
-        What was seen; `NotArrived` where the looking itself failed, `Lost` where it can't be told.
+        What was seen; `Unreachable` where the looking itself failed, `Unknown` where it can't be told.
     """
     while True:
         await account.permit(one.to)
         # One that is on its way there has an id that nobody knows yet, and would be taken for it.
         async with account.alone(one.to):
-            ending = await account.look(
+            outcome = await account.lookup(
                 one.to,
-                lambda: one.sought(as_repeat),
+                lambda: one.content(as_repeat),
                 since=since,
                 apart=apart,
                 before=before,
             )
-        match ending:
-            case Arrived():
-                if ending.value.ref is None:
-                    since = ending.value.since
+        match outcome:
+            case Delivered():
+                if outcome.value.ref is None:
+                    since = outcome.value.since
                     await keep(since)
-                if ending.value.is_over:
-                    return ending
-            case NotArrived():
-                if ending.retry_after_s is None:
-                    return ending
-            case TurnedDown():
-                return Lost(why=ending.why)
-            case Lost():
+                if outcome.value.is_over:
+                    return outcome
+            case Unreachable():
+                if outcome.retry_after_s is None:
+                    return outcome
+            case Rejected():
+                return Unknown(why=outcome.why)
+            case Unknown():
                 # A look that is lost has changed nothing, so it may be made again.
-                return NotArrived(why=ending.why) if ending.late else ending
+                return Unreachable(why=outcome.why) if outcome.late else outcome
             case _:
-                assert_never(ending)
+                assert_never(outcome)
 
 
 async def the_one(
@@ -84,7 +84,7 @@ async def the_one(
     since: str,
     apart: frozenset[str],
     keep: Keep,
-) -> MessageRef | NotArrived:
+) -> MessageRef | Unreachable:
     """Return the one message that stands, after it was not seen and so was sent again.
 
     The new one's id tells how far the ids had run, so now it is certain whether there is an
@@ -102,21 +102,21 @@ async def the_one(
     if new.address.chat != one.to.chat:
         return new
     seen = await seek(account, one, since=since, apart=apart, keep=keep, before=new.message)
-    if not isinstance(seen, Arrived):
-        return seen if isinstance(seen, NotArrived) else new
+    if not isinstance(seen, Delivered):
+        return seen if isinstance(seen, Unreachable) else new
     old = seen.value.ref
     if old is None and one.clear is not None and account.capabilities.can_edit:
         await account.permit(new.address, message=new.message)
         return _failed(await one.clear(new)) or new
     if old is not None and account.capabilities.can_delete:
         await account.permit(new.address, message=new.message)
-        ending = await account.delete(new)
-        return old if isinstance(ending, Arrived) else _failed(ending) or new
+        outcome = await account.delete(new)
+        return old if isinstance(outcome, Delivered) else _failed(outcome) or new
     return new
 
 
-def _failed(ending: Ending[None]) -> NotArrived | None:
+def _failed(outcome: CallOutcome[None]) -> Unreachable | None:
     """Return what to raise of a change that may be made again, None for one that may not."""
-    if isinstance(ending, Lost) and not ending.broken:
-        return NotArrived(why=ending.why)
-    return ending if isinstance(ending, NotArrived) else None
+    if isinstance(outcome, Unknown) and not outcome.broken:
+        return Unreachable(why=outcome.why)
+    return outcome if isinstance(outcome, Unreachable) else None

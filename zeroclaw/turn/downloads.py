@@ -18,7 +18,7 @@ from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
 from zeroclaw.config.model import AttachmentSettings
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.endings import Arrived, Ending, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.envelope import Attachment, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate.taint import Source, joined, named
@@ -252,10 +252,10 @@ class Downloads:
             got = await self._end(item, news, is_wanted)
 
         async with asyncio.TaskGroup() as group:
-            ending = group.create_task(end(), name=f"end of {item.id}")
+            outcome = group.create_task(end(), name=f"end of {item.id}")
             fetching = group.create_task(fetch(), name=f"file of {item.id}")
-            ending.add_done_callback(lambda _: fetching.cancel())
-            fetching.add_done_callback(lambda _: ending.cancel())
+            outcome.add_done_callback(lambda _: fetching.cancel())
+            fetching.add_done_callback(lambda _: outcome.cancel())
         # What rang meanwhile is for the mailbox to look at.
         news.set()
         return got
@@ -286,17 +286,17 @@ class Downloads:
         wait_s = FIRST_WAIT_S
         for tried in range(1, TRIES + 1):
             left_s = ends_at - self._clock.monotonic()
-            ending = await self._try(channel, attachment, most, left_s)
-            match ending:
-                case Arrived(value=body):
+            outcome = await self._try(channel, attachment, most, left_s)
+            match outcome:
+                case Delivered(value=body):
                     return body if len(body) <= most else self._too_large(len(body), left_bytes)
-                case TurnedDown(why=why):
+                case Rejected(why=why):
                     return Missed(why=why)
-                case Lost(why=why, broken=True):
+                case Unknown(why=why, broken=True):
                     return Missed(why=f"a fault in the channel's own code, it {why}")
-                case NotArrived(why=why, retry_after_s=asked_s):
+                case Unreachable(why=why, retry_after_s=asked_s):
                     pause_s = max(wait_s, asked_s or 0.0)
-                case Lost(why=why):
+                case Unknown(why=why):
                     pause_s = wait_s
             if tried == TRIES or self._clock.monotonic() + pause_s > ends_at:
                 return Missed(why=f"{why} (tried {counted(tried, 'time')})")
@@ -307,10 +307,10 @@ class Downloads:
 
     async def _try(
         self, channel: str, attachment: Attachment, most: int, left_s: float
-    ) -> Ending[bytes]:
+    ) -> CallOutcome[bytes]:
         account = self._account_of(channel)
         if account is None:
-            return NotArrived(why=f"`{channel}` is not connected")
+            return Unreachable(why=f"`{channel}` is not connected")
         return await account.fetch(attachment, max_bytes=most, timeout_s=left_s)
 
     def _too_large(self, size_bytes: int, left_bytes: int) -> Missed:

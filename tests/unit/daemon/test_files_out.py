@@ -232,7 +232,7 @@ async def test_in_a_group_a_person_is_asked_first(world: World, autonomy: str) -
 
 async def test_sent_again_a_file_says_so_only_until_it_is_known_to_be_alone(world: World) -> None:
     """Its caption is what says it (P1)."""
-    world.add_platform("chat", replace(TAKES, idempotent_send=False, can_look=True))
+    world.add_platform("chat", replace(TAKES, idempotent_send=False, can_lookup=True))
     async with world.running() as house:
         await put(await furnished(house), "sums.csv", REPORT)
         world.platforms["chat"].will("send_file", DeliveryUnknown("cut before it was read"))

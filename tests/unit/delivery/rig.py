@@ -24,7 +24,7 @@ TURN = TurnId("turn")
 HERE = ConversationId("conversation")
 CAPABILITIES = Capabilities(max_length=60, can_edit=True, can_delete=True, idempotent_send=True)
 PLAIN_SENDS = replace(CAPABILITIES, idempotent_send=False)
-LOOKING = replace(PLAIN_SENDS, can_look=True)
+LOOKING = replace(PLAIN_SENDS, can_lookup=True)
 
 
 @dataclass(kw_only=True)

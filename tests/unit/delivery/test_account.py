@@ -9,7 +9,7 @@ from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.endings import Arrived, Lost, NotArrived, TurnedDown
+from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing_events import Rank
 from zeroclaw.delivery.parting import AT_ONCE_CHARS
 from zeroclaw.envelope import Address, OutgoingFile
@@ -61,27 +61,27 @@ async def test_a_call_that_hangs_ends_as_lost() -> None:
     """Within its time-out, whatever the adapter does (P9)."""
     async with running(platform()) as rig:
         rig.channel.will("send", Hang())
-        ending = await rig.accounts["chat"].send(rig.channel.address(), "a", key="k")
-        assert ending == Lost(why="no answer within 20 s", late=True)
+        outcome = await rig.accounts["chat"].send(rig.channel.address(), "a", key="k")
+        assert outcome == Unknown(why="no answer within 20 s", late=True)
         assert rig.clock.monotonic() == CALL_TIMEOUT_S
 
 
 @pytest.mark.parametrize(
-    ("error", "ending"),
+    ("error", "outcome"),
     [
-        (RateLimited("slow down", retry_after_s=3), NotArrived(why="slow down", retry_after_s=3)),
-        (ChannelRejected("gone", gone=True), TurnedDown(why="gone", gone=True)),
-        (NotSupported("no"), TurnedDown(why="no")),
-        (ValueError("secret"), Lost(why="raised ValueError", broken=True)),
+        (RateLimited("slow down", retry_after_s=3), Unreachable(why="slow down", retry_after_s=3)),
+        (ChannelRejected("gone", gone=True), Rejected(why="gone", gone=True)),
+        (NotSupported("no"), Rejected(why="no")),
+        (ValueError("secret"), Unknown(why="raised ValueError", broken=True)),
     ],
 )
 async def test_whatever_a_channel_raises_becomes_an_ending(
-    error: Exception, ending: object
+    error: Exception, outcome: object
 ) -> None:
     """A stranger's text stays inside (P8)."""
     async with running(platform()) as rig:
         rig.channel.will("send", error)
-        assert await rig.accounts["chat"].send(rig.channel.address(), "a", key="k") == ending
+        assert await rig.accounts["chat"].send(rig.channel.address(), "a", key="k") == outcome
 
 
 async def test_an_owner_that_shuts_down_is_asked_for_no_alarm() -> None:
@@ -111,7 +111,7 @@ def masked(text: str, *, growing: bool = False) -> str:
 
 async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
     """The platform in memory drops `*`, so only what is rendered holds the word (P6, P7)."""
-    can = replace(CAPABILITIES, native_draft=True, can_look=True, max_file_bytes=10)
+    can = replace(CAPABILITIES, native_draft=True, can_lookup=True, max_file_bytes=10)
     to = replace(PLACE, chat="c1")
     file = OutgoingFile(
         name="secret.txt", media_type="text/plain", content=b"x", key="f", caption="a secret"
@@ -120,7 +120,7 @@ async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
         account = rig.accounts["chat"]
         sent = await account.send(to, "a sec*ret*", key="k")
         await account.send_file(to, file)
-        assert isinstance(sent, Arrived)
+        assert isinstance(sent, Delivered)
         assert [one.text for one in rig.channel.standing(to)] == ["a [redacted]", "a [redacted]"]
         files = [one.file for one in rig.channel.standing(to) if one.file is not None]
         assert [one.name for one in files] == ["[redacted].txt"]
@@ -129,9 +129,9 @@ async def test_all_that_goes_out_is_looked_at_as_it_was_rendered() -> None:
         await account.caption(sent.value, "the secret", key="k")
         assert rig.channel.standing(to)[0].text == "the [redacted]"
         outgoing = account.outgoing("s*ecret*", key="k")
-        await account.look(to, lambda: outgoing, since="0", apart=frozenset())
+        await account.lookup(to, lambda: outgoing, since="0", apart=frozenset())
         assert rig.channel.standing(to)[0].text == "[redacted]"
-        await account.look(to, lambda: file, since="0", apart=frozenset())
+        await account.lookup(to, lambda: file, since="0", apart=frozenset())
         await account.preview(to, "a *sec*", key="k")
         assert rig.channel.previews == {to.key(): "a …"}
 
@@ -188,7 +188,7 @@ async def test_a_long_text_is_rendered_and_looked_at_off_the_loop(chars: int, le
     async with running(platform(can), screen=noting) as rig:
         account, to = rig.accounts["chat"], replace(PLACE, chat="c1")
         sent = await account.send(to, "a" * chars, key="k")
-        assert isinstance(sent, Arrived)
+        assert isinstance(sent, Delivered)
         await account.edit(sent.value, "b" * chars, key="k")
         await account.preview(to, "c" * chars, key="k")
         assert threads == {leaves}

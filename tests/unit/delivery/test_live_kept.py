@@ -103,7 +103,10 @@ async def test_where_it_can_not_be_recorded_nothing_is_sent() -> None:
 
 async def test_where_keys_tell_a_message_nothing_is_recorded_before_it_is_sent() -> None:
     """Nor where it could not be looked for: that would cost a commit for nothing."""
-    for capabilities in (replace(CAPABILITIES, can_look=True), replace(LOOKING, can_look=False)):
+    for capabilities in (
+        replace(CAPABILITIES, can_lookup=True),
+        replace(LOOKING, can_lookup=False),
+    ):
         async with running(platform(capabilities)) as rig:
             log: list[str] = []
 

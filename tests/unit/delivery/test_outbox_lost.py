@@ -40,7 +40,7 @@ async def test_a_lost_answer_is_looked_for_and_the_message_found() -> None:
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
-        assert [call.name for call in rig.channel.calls] == ["send", "look"]
+        assert [call.name for call in rig.channel.calls] == ["send", "lookup"]
 
 
 async def test_one_that_did_not_arrive_is_sent_again_without_a_word_of_repeats() -> None:
@@ -51,7 +51,7 @@ async def test_one_that_did_not_arrive_is_sent_again_without_a_word_of_repeats()
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done"]
-        called = [(call.name, call.text) for call in rig.channel.calls if call.name != "look"]
+        called = [(call.name, call.text) for call in rig.channel.calls if call.name != "lookup"]
         assert called == [("send", "done"), ("send", MARKED), ("edit", "done")]
 
 
@@ -116,7 +116,7 @@ async def test_one_that_was_sent_again_says_so_where_it_can_not_be_told_after_it
     """For good (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", DeliveryUnknown("cut"))
-        rig.channel.will("look", None, DeliveryUnknown("too far"))
+        rig.channel.will("lookup", None, DeliveryUnknown("too far"))
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
@@ -129,7 +129,7 @@ async def test_one_that_was_sent_again_is_not_sent_a_third_time() -> None:
         rig.channel.reach = 1
         others_write(rig)
         rig.channel.will("send", Lost())
-        rig.channel.will("look", None, None, ChannelUnavailable("no route"))
+        rig.channel.will("lookup", None, None, ChannelUnavailable("no route"))
         rig.channel.will("delete", ChannelUnavailable("no route"))
         put = final(rig, "done")
         await rig.commit(put)
@@ -149,7 +149,7 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
         draft = rig.live.open(turn=TURN, fence=1, address=rig.channel.address(), on_ref=learned)
 
         async def another_begins(call: Call) -> None:
-            if call.name == "look":
+            if call.name == "lookup":
                 draft.show(1, "the next answer")
                 for _ in range(20):
                     await asyncio.sleep(0)
@@ -161,7 +161,7 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         await draft.at_rest()
-        assert together == [["send"], ["look"], ["send"]]
+        assert together == [["send"], ["lookup"], ["send"]]
         assert seen(rig.channel) == ["done", "the next answer"]
 
 
@@ -216,7 +216,7 @@ async def test_where_it_can_not_be_told_the_repeat_says_that_it_may_be_one() -> 
     """The window that the platform leaves (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Lost())
-        rig.channel.will("look", DeliveryUnknown("ids ran too far"))
+        rig.channel.will("lookup", DeliveryUnknown("ids ran too far"))
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
@@ -231,7 +231,7 @@ async def test_where_nothing_is_known_to_look_from_the_repeat_says_so() -> None:
         await rig.commit(put)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done", MARKED]
-        assert rig.channel.called("look") == []
+        assert rig.channel.called("lookup") == []
 
 
 async def test_what_is_only_late_may_come_after_the_look_so_the_repeat_says_so() -> None:
@@ -248,7 +248,7 @@ async def test_a_look_that_fails_is_made_again_before_anything_is_sent() -> None
     """However long the platform is away (P1)."""
     async with running(platform(LOOKING)) as rig:
         rig.channel.will("send", Lost())
-        rig.channel.will("look", *[ChannelUnavailable("no route")] * 20, Hang())
+        rig.channel.will("lookup", *[ChannelUnavailable("no route")] * 20, Hang())
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
@@ -261,7 +261,7 @@ async def test_looks_are_paced_like_every_call_and_obey_a_wait() -> None:
     limited = replace(LOOKING, chat_budget=Budget(per_s=0.1, burst=1))
     async with running(platform(limited)) as rig:
         rig.channel.will("send", Lost())
-        rig.channel.will("look", RateLimited("slow down", retry_after_s=30))
+        rig.channel.will("lookup", RateLimited("slow down", retry_after_s=30))
         put = final(rig, "done")
         await rig.commit(put)
         await rig.outbox.ended(put.key)
@@ -345,7 +345,7 @@ async def test_whatever_is_lost_and_whoever_is_killed_each_text_stands_once(
     channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
     channel.reach = 50
     channel.will("send", *map(_sends, sends))
-    channel.will("look", *map(_sends, looks))
+    channel.will("lookup", *map(_sends, looks))
     async with running(channel, store=store) as rig:
         puts = [final(rig, LONG), final(rig, "done"), note(rig, "after it")]
         await commit(store, puts[0], puts[1])

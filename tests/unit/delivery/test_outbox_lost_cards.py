@@ -43,7 +43,7 @@ async def test_a_lost_card_is_found_and_its_approvals_learn_where() -> None:
         item = rows.read(await rig.row(put))
         assert isinstance(item, Ask)
         assert rig.hooks.asked_refs == [item.ref]
-        assert [call.name for call in rig.channel.calls] == ["ask", "look"]
+        assert [call.name for call in rig.channel.calls] == ["ask", "lookup"]
         settled = settle_rows(
             keys=(rig.ids.ulid(),),
             conversation=HERE,
@@ -65,7 +65,7 @@ async def test_a_lost_card_that_was_pressed_meanwhile_is_found_all_the_same() ->
         )
 
         async def press(call: Call) -> None:
-            if call.name == "look":
+            if call.name == "lookup":
                 rig.channel.before = None
                 (shown,) = rig.channel.standing(there)
                 await rig.commit(

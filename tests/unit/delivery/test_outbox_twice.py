@@ -73,7 +73,7 @@ async def comes_after_all(channel: ScriptedChannel, put: Put) -> None:
         await rig.accounts["chat"].send(channel.address(), "done", key=key)
 
 
-@pytest.mark.parametrize(("name", "number"), [("look", 2), ("look", 3), ("delete", 1)])
+@pytest.mark.parametrize(("name", "number"), [("lookup", 2), ("lookup", 3), ("delete", 1)])
 async def test_after_a_kill_while_the_first_is_looked_for_again_the_second_is_taken_away(
     name: CallName, number: int
 ) -> None:
@@ -124,7 +124,7 @@ async def test_that_a_message_may_come_late_outlives_the_process() -> None:
     store, channel = MemoryStore(), platform(LOOKING)
     put = await a_final(store)
     channel.will("send", Hang())
-    await run_until(channel, store, put, "look", 1)
+    await run_until(channel, store, put, "lookup", 1)
     await go_on(channel, store, put)
     assert seen(channel) == [MARKED]
     await comes_after_all(channel, put)
@@ -179,7 +179,7 @@ async def test_of_two_cards_one_is_left_though_a_person_pressed_one_before_the_r
     async def stop(call: Call) -> None:
         if call.name == "ask" and len(channel.called("ask")) == 1:
             channel.skip(FURTHER_ON)
-        if len(channel.called("look")) > 1:
+        if len(channel.called("lookup")) > 1:
             reached.set()
             await asyncio.get_running_loop().create_future()
 
@@ -235,7 +235,7 @@ async def test_whatever_befalls_it_one_stands_unmarked_at_most_and_none_is_missi
     channel = ScriptedChannel(clock=LoopClock(), capabilities=LOOKING)
     channel.reach = 1
     channel.will("send", *map(_fault, sends))
-    channel.will("look", *map(_fault, looks))
+    channel.will("lookup", *map(_fault, looks))
     channel.will("edit", *map(_fault, changes))
     channel.will("delete", *map(_fault, changes))
     put = await a_final(store)

@@ -23,15 +23,15 @@ from zeroclaw import (
     ChannelUnauthorized,
     ChannelUnavailable,
     DeliveryUnknown,
+    LookupResult,
     MessageRef,
     NotSupported,
     Outcome,
     Outgoing,
     OutgoingFile,
+    Postable,
     RateLimited,
     Rendered,
-    Sighting,
-    Sought,
     ZeroclawError,
 )
 from zeroclaw_test_platform import LoopbackSettings, decode, render
@@ -132,11 +132,11 @@ class LoopbackChannel:
         message = f"`{self.name}` looks for no messages in `{to.chat}`"
         raise NotSupported(message)
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str = ""
-    ) -> Sighting:
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
+    ) -> LookupResult:
         """Refuse; see `mark`."""
-        del sought, since, apart, before
+        del content, since, apart, before
         message = f"`{self.name}` looks for no messages in `{to.chat}`"
         raise NotSupported(message)
 

@@ -4,7 +4,7 @@ import pytest
 
 from channels.telegram.emulator import Lose
 from tests.unit.channels.telegram.stage import Stage
-from zeroclaw import Address, DeliveryUnknown, Sighting, Sought
+from zeroclaw import Address, DeliveryUnknown, LookupResult, Postable
 
 NONE: frozenset[str] = frozenset()
 
@@ -28,16 +28,16 @@ async def lost(on: Stage, to: Address, text: str = "hello") -> str:
 async def looked(
     on: Stage,
     to: Address,
-    sought: Sought,
+    content: Postable,
     since: str,
     *,
     apart: frozenset[str] = NONE,
     before: str = "",
-) -> Sighting:
+) -> LookupResult:
     """Look to the end, as the outbox does."""
-    seen = Sighting(since=since, is_over=False)
+    seen = LookupResult(since=since, is_over=False)
     while not seen.is_over:
-        seen = await on.channel.look(to, sought, since=seen.since, apart=apart, before=before)
+        seen = await on.channel.lookup(to, content, since=seen.since, apart=apart, before=before)
     return seen
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from channels.telegram import looking
+from channels.telegram import lookup
 from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import CARD, outgoing_file
@@ -64,7 +64,7 @@ async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) ->
             await on.channel.send(here, on.outgoing("hello"))
         seen = await looked(on, here, on.outgoing("hello"), mark)
         assert seen.ref is None
-        assert len(on.telegram.called("editMessageText")) == looking.LOOK_AHEAD
+        assert len(on.telegram.called("editMessageText")) == lookup.LOOK_AHEAD
         assert chat.texts == ["first"]
 
 
@@ -213,7 +213,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(unknown(on, ann))
             await hang.reached()
-            for number in range(looking.MOST_LOOKS):
+            for number in range(lookup.MOST_LOOKS):
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
@@ -229,7 +229,7 @@ async def test_where_nothing_is_known_it_stays_unknown(mark: str) -> None:
         here = on.place(on.telegram.person("Ann").id)
         assert on.channel.mark(here) == ""
         with pytest.raises(DeliveryUnknown):
-            await on.channel.look(here, on.outgoing("hello"), since=mark, apart=NONE)
+            await on.channel.lookup(here, on.outgoing("hello"), since=mark, apart=NONE)
         assert on.telegram.called("editMessageText") == []
 
 
@@ -260,9 +260,9 @@ async def test_a_look_that_fails_may_be_made_again_and_one_that_is_refused_may_n
 async def test_looking_can_be_switched_off(uncertain: str) -> None:
     async with stage(uncertain=uncertain) as on:
         here = on.place(await begun(on))
-        assert not on.channel.capabilities.can_look
+        assert not on.channel.capabilities.can_lookup
         assert on.channel.capabilities.may_repeat is (uncertain == "resend")
         with pytest.raises(NotSupported):
             on.channel.mark(here)
         with pytest.raises(NotSupported):
-            await on.channel.look(here, on.outgoing("hello"), since="1/1/0", apart=NONE)
+            await on.channel.lookup(here, on.outgoing("hello"), since="1/1/0", apart=NONE)

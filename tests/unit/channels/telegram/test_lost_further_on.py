@@ -2,12 +2,12 @@
 
 import pytest
 
-from channels.telegram import looking
+from channels.telegram import lookup
 from channels.telegram.emulator import Lose
 from tests.contract.channel_words import outgoing_file
 from tests.unit.channels.telegram.losing import NONE, begun, looked, lost, unknown
 from tests.unit.channels.telegram.stage import stage
-from zeroclaw import DeliveryUnknown, Outgoing, Rendered, Sighting, replace
+from zeroclaw import DeliveryUnknown, LookupResult, Outgoing, Rendered, replace
 
 # All open real sockets.
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ async def test_sent_again_its_number_tells_how_far_to_look() -> None:
         chat = on.telegram.account.chats[await begun(on)]
         here = on.place(chat.id)
         mark = on.channel.mark(here)
-        on.telegram.skip_ids(looking.LOOK_AHEAD + 2)
+        on.telegram.skip_ids(lookup.LOOK_AHEAD + 2)
         await lost(on, here)
         seen = await looked(on, here, on.outgoing("hello"), mark)
         assert seen.ref is None
@@ -63,7 +63,7 @@ async def test_what_others_write_unheard_leads_further() -> None:
         here = on.place(team.id)
         await on.channel.send(here, on.outgoing("first"))
         mark = on.channel.mark(here)
-        for number in range(looking.LOOK_AHEAD + 3):
+        for number in range(lookup.LOOK_AHEAD + 3):
             ann.says(f"unheard {number}", chat=team)
         await lost(on, here)
         seen = await looked(on, here, on.outgoing("hello"), mark)
@@ -75,7 +75,7 @@ async def test_where_too_much_lies_between_it_stays_unknown() -> None:
     """Each look is a call, and the account has others to make, so none is made that is no use."""
     async with stage() as on:
         ann = on.place(await begun(on))
-        on.telegram.skip_ids(looking.MOST_LOOKS)
+        on.telegram.skip_ids(lookup.MOST_LOOKS)
         mark = await lost(on, ann)
         new = await on.channel.send(ann, on.outgoing("hello"))
         with pytest.raises(DeliveryUnknown):
@@ -87,12 +87,12 @@ async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() ->
     """It hardly stands far from where others wrote first (P1)."""
     async with stage() as on:
         ann = on.place(await begun(on))
-        on.telegram.skip_ids(looking.MOST_LOOKS)
+        on.telegram.skip_ids(lookup.MOST_LOOKS)
         mark = await lost(on, ann)
         await on.channel.send(on.place(on.telegram.person("Bob").id), on.outgoing("hi"))
         with pytest.raises(DeliveryUnknown):
             await looked(on, ann, on.outgoing("hello"), mark)
-        assert len(on.telegram.called("editMessageText")) == looking.MOST_LOOKS
+        assert len(on.telegram.called("editMessageText")) == lookup.MOST_LOOKS
 
 
 async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sent_again() -> None:
@@ -115,7 +115,7 @@ async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> Non
         chat = on.telegram.account.chats[await begun(on)]
         here, bob = on.place(chat.id), on.place(on.telegram.person("Bob").id)
         mark = on.channel.mark(here)
-        for number in range(3 * looking.LOOK_AHEAD):
+        for number in range(3 * lookup.LOOK_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
         seen = await looked(on, here, on.outgoing("hello"), mark)
         await lost(on, here)
@@ -136,14 +136,14 @@ async def test_numbers_that_are_given_meanwhile_lead_no_further(is_new: bool) ->
         on.telegram.will("sendMessage", Lose(carried_out=False))
         await unknown(on, ann)
         by = on.restarted() if is_new else on
-        seen = Sighting(since=mark, is_over=False)
+        seen = LookupResult(since=mark, is_over=False)
         while not seen.is_over:
             for number in range(2):
                 await by.channel.send(bob, by.outgoing(str(number)))
-            seen = await by.channel.look(
+            seen = await by.channel.lookup(
                 ann, on.outgoing("hello"), since=seen.since, apart=NONE, before=""
             )
         assert seen.ref is None
-        assert len(on.telegram.called("editMessageText")) <= looking.LOOK_AHEAD
+        assert len(on.telegram.called("editMessageText")) <= lookup.LOOK_AHEAD
         if is_new:
             await by.channel.aclose()

@@ -1,6 +1,6 @@
 """Numbers of messages are known from the first moment on, as far as somebody has written."""
 
-from channels.telegram import looking
+from channels.telegram import lookup
 from channels.telegram.decode import Taken, decoded
 from channels.telegram.numbers import MOST_COUNTERS, Numbers, position
 from channels.telegram.opening import open_channel
@@ -57,7 +57,7 @@ async def test_an_adapter_begins_with_what_was_stored() -> None:
     async with stage() as on:
         context = telegram_context(on.telegram, on.clock, on.settings)
         channel = open_channel(replace(context, positions=stored(("7", 3))))
-        mark = looking.read(channel.mark(on.place(8)))
+        mark = lookup.read(channel.mark(on.place(8)))
         await channel.aclose()
         assert mark is not None
         assert (mark.at, channel.mark(on.place(int(GROUP)))) == (3, "")

@@ -8,11 +8,11 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
     DeliveryUnknown,
+    LookupResult,
     MessageRef,
     NotSupported,
     Outgoing,
     RateLimited,
-    Sighting,
     ZeroclawError,
 )
 from zeroclaw.value import replace
@@ -257,10 +257,10 @@ async def test_it_is_not_repeated_in_another_form(
         assert on.telegram.calls[-1].parameters.has("rich_message")
 
 
-async def looked(on: Stage, ref: MessageRef, since: str) -> Sighting:
-    seen = Sighting(since=since, is_over=False)
+async def looked(on: Stage, ref: MessageRef, since: str) -> LookupResult:
+    seen = LookupResult(since=since, is_over=False)
     while not seen.is_over:
-        seen = await on.channel.look(ref.address, table(on), since=seen.since, apart=frozenset())
+        seen = await on.channel.lookup(ref.address, table(on), since=seen.since, apart=frozenset())
     return seen
 
 

@@ -26,12 +26,12 @@ from zeroclaw import (
     ChannelRejected,
     ChannelUnavailable,
     DeliveryUnknown,
+    LookupResult,
     MessageRef,
     Outcome,
     Outgoing,
     OutgoingFile,
-    Sighting,
-    Sought,
+    Postable,
     Value,
     replace,
 )
@@ -73,7 +73,7 @@ def read(mark: str) -> Mark | None:
     return Mark(at=at, taken=taken, looks=looks, heard=bool(heard))
 
 
-class Looking:
+class Lookup:
     """Finds what one account has sent."""
 
     def __init__(
@@ -99,10 +99,10 @@ class Looking:
         newest = self._numbers.newest(to.chat)
         return written(Mark(at=newest, taken=newest)) if newest else ""
 
-    async def look(
-        self, to: Address, sought: Sought, *, since: str, apart: frozenset[str], before: str
-    ) -> Sighting:
-        """See `Channel.look`."""
+    async def lookup(
+        self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str
+    ) -> LookupResult:
+        """See `Channel.lookup`."""
         mark = read(since)
         if mark is None:
             why = "it is not known where to look"
@@ -118,21 +118,21 @@ class Looking:
             raise self._unknown(why)
         number = numbers[0]
         ref = MessageRef(address=to, message=str(number))
-        whose = await self._whose(ref, sought)
+        whose = await self._whose(ref, content)
         if whose in ("ours", "another's"):
             self._numbers.saw(to.chat, number)
         if whose == "ours":
             self._log("lost_message_found", looks=mark.looks + 1)
-            return Sighting(ref=ref)
+            return LookupResult(ref=ref)
         # Somebody's all the same, the numbers have run at least as far.
         taken = mark.taken if whose == "nobody's" else max(mark.taken, number)
         left = self._told(replace(mark, at=number, taken=taken, looks=mark.looks + 1), to.chat)
         last = last if before else left.taken + LOOK_AHEAD
         if not self._free(to, number, last, apart):
             return self._seen_nothing(left, to.chat, is_last=bool(before))
-        return Sighting(since=written(left), is_over=False)
+        return LookupResult(since=written(left), is_over=False)
 
-    def _seen_nothing(self, mark: Mark, chat: str, *, is_last: bool) -> Sighting:
+    def _seen_nothing(self, mark: Mark, chat: str, *, is_last: bool) -> LookupResult:
         """Return that there is nothing more to look at.
 
         What is sent now may be looked for from there as well. Numbers that may not have been given
@@ -141,7 +141,7 @@ class Looking:
         if not is_last:
             taken = max(mark.taken, self._numbers.newest(chat))
             mark = Mark(at=min(mark.at, mark.taken), taken=taken)
-        return Sighting(since=written(mark))
+        return LookupResult(since=written(mark))
 
     def _told(self, mark: Mark, chat: str) -> Mark:
         """Return a mark with the numbers that were heard of since, once."""
@@ -158,14 +158,14 @@ class Looking:
         return tuple(islice(free, MOST_LOOKS + 1))
 
     async def _whose(
-        self, ref: MessageRef, sought: Sought
+        self, ref: MessageRef, content: Postable
     ) -> Literal["ours", "of another kind", "another's", "nobody's"]:
         """Return whose message it is; ours then shows what is sought.
 
         One of another kind was lost as well, so it is left to whoever looks for that one.
         """
         try:
-            await self._show(ref, sought)
+            await self._show(ref, content)
         except NotThere:
             return "nobody's"
         except OtherKind:
@@ -183,11 +183,11 @@ class Looking:
     def _unknown(self, why: str) -> DeliveryUnknown:
         return DeliveryUnknown(f"`{self._name}`: {why}")
 
-    async def _show(self, ref: MessageRef, sought: Sought) -> None:
-        match sought:
+    async def _show(self, ref: MessageRef, content: Postable) -> None:
+        match content:
             case Outgoing():
-                await self._showing.edit(ref, from_outgoing(sought))
+                await self._showing.edit(ref, from_outgoing(content))
             case OutgoingFile():
-                await self._calls.edit_caption(ref, sought.caption)
+                await self._calls.edit_caption(ref, content.caption)
             case Card():
-                await self._calls.edit_card(ref, cards.view(Outcome(card=sought, endings=())))
+                await self._calls.edit_card(ref, cards.view(Outcome(card=content, endings=())))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.channel_suite import Adapter, Desk, Harness
 from tests.contract.channel_words import CARD, channels_that, channels_without, outgoing, texts
-from zeroclaw import DeliveryUnknown, NotSupported, Sighting, Sought
+from zeroclaw import DeliveryUnknown, LookupResult, NotSupported, Postable
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow
@@ -15,13 +15,18 @@ NONE: frozenset[str] = frozenset()
 
 
 async def looked(
-    harness: Harness, sought: Sought, since: str, *, apart: frozenset[str] = NONE, before: str = ""
-) -> Sighting:
+    harness: Harness,
+    content: Postable,
+    since: str,
+    *,
+    apart: frozenset[str] = NONE,
+    before: str = "",
+) -> LookupResult:
     """Look to the end."""
-    seen = Sighting(since=since, is_over=False)
+    seen = LookupResult(since=since, is_over=False)
     while not seen.is_over:
-        seen = await harness.channel.look(
-            harness.address, sought, since=seen.since, apart=apart, before=before
+        seen = await harness.channel.lookup(
+            harness.address, content, since=seen.since, apart=apart, before=before
         )
     return seen
 
@@ -34,7 +39,7 @@ async def begun(harness: Harness) -> str:
     return mark
 
 
-@channels_that("can_look")
+@channels_that("can_lookup")
 async def test_a_message_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path: Path) -> None:
     """As it stands, and people see nothing of it (P1)."""
     assert adapter.loses is not None
@@ -52,7 +57,7 @@ async def test_a_message_whose_answer_was_lost_is_found(adapter: Adapter, tmp_pa
         assert await texts(harness) == ["first", "bye"]
 
 
-@channels_that("can_look")
+@channels_that("can_lookup")
 async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path: Path) -> None:
     """With its buttons as they were (P5)."""
     assert adapter.loses is not None
@@ -67,7 +72,7 @@ async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path:
         assert await harness.messages() == stood
 
 
-@channels_that("can_look")
+@channels_that("can_lookup")
 async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: Path) -> None:
     """Before and after it was sent again."""
     async with adapter.opened(Desk().admit, tmp_path) as harness:
@@ -82,7 +87,7 @@ async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: P
         assert await texts(harness) == ["first", "hello"]
 
 
-@channels_that("can_look")
+@channels_that("can_lookup")
 async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path: Path) -> None:
     """Nor is it changed, though it has the same words."""
     assert adapter.loses is not None
@@ -97,12 +102,12 @@ async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path:
         assert seen.ref not in {None, first}
 
 
-@channels_without("can_look")
+@channels_without("can_lookup")
 async def test_what_looks_for_nothing_says_so(adapter: Adapter, tmp_path: Path) -> None:
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         with pytest.raises(NotSupported):
             harness.channel.mark(harness.address)
         with pytest.raises(NotSupported):
-            await harness.channel.look(
+            await harness.channel.lookup(
                 harness.address, outgoing(harness, "hello"), since="1", apart=NONE
             )

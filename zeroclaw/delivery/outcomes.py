@@ -16,13 +16,13 @@ from zeroclaw.value import Value
 T = TypeVar("T")
 
 
-class Arrived(Value, Generic[T]):
+class Delivered(Value, Generic[T]):
     """The platform carried it out."""
 
     value: T
 
 
-class NotArrived(Value):
+class Unreachable(Value):
     """Nothing arrived; the same call may do later.
 
     Attributes:
@@ -34,7 +34,7 @@ class NotArrived(Value):
     retry_after_s: float | None = None
 
 
-class TurnedDown(Value):
+class Rejected(Value):
     """The platform refused it for good; see `ChannelRejected`."""
 
     why: str
@@ -42,7 +42,7 @@ class TurnedDown(Value):
     markup: bool = False
 
 
-class Lost(Value):
+class Unknown(Value):
     """It may have arrived: no answer, no answer in time, or an adapter that broke down.
 
     Attributes:
@@ -56,24 +56,24 @@ class Lost(Value):
     late: bool = False
 
 
-Ending = Arrived[T] | NotArrived | TurnedDown | Lost
+CallOutcome = Delivered[T] | Unreachable | Rejected | Unknown
 
 
-def ending_of(result: T | foreign.Raised) -> Ending[T]:
-    """Return the ending of a call: what it returned, or what its adapter raised."""
+def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
+    """Return the outcome of a call: what it returned, or what its adapter raised."""
     if not isinstance(result, foreign.Raised):
-        return Arrived(value=result)
+        return Delivered(value=result)
     match result.error:
         case RateLimited() as error:
-            return NotArrived(why=str(error), retry_after_s=error.retry_after_s)
+            return Unreachable(why=str(error), retry_after_s=error.retry_after_s)
         case ChannelUnavailable() | NeedsOperator() as error:
             # Without a key that works nothing arrives either; the supervisor tells the operator.
-            return NotArrived(why=str(error))
+            return Unreachable(why=str(error))
         case ChannelRejected() as error:
-            return TurnedDown(why=str(error), gone=error.gone, markup=error.markup)
+            return Rejected(why=str(error), gone=error.gone, markup=error.markup)
         case Refused() as error:
-            return TurnedDown(why=str(error))
+            return Rejected(why=str(error))
         case DeliveryUnknown() as error:
-            return Lost(why=str(error), late=error.late)
+            return Unknown(why=str(error), late=error.late)
         case _:
-            return Lost(why=result.line, broken=True)
+            return Unknown(why=result.line, broken=True)
