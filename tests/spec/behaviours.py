@@ -14,7 +14,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 LISTED = Path(__file__).with_name("behaviours.txt")
 LATER = "[later] "
-_ID = re.compile(r"\bS\d-\d{2}\b")
+_ID = re.compile(r"\b(?:S\d-\d{2}|K\d{1,2})\b")
 
 
 def listed() -> dict[str, str]:

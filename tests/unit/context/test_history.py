@@ -62,7 +62,7 @@ def test_reasoning_is_one_normalised_text_whatever_it_was_called() -> None:
 
 
 def test_a_summary_joins_the_system_message() -> None:
-    """It stands at index 0, after the prompt, so no second system message is sent (K10)."""
+    """It stands at index 0, after the prompt, so no second system message is sent."""
     prepared = prepare_request_messages((SYSTEM, USER), summary="They talked of rain.")
     folded = (
         "You are a helpful weather assistant.\n\n"
@@ -72,6 +72,6 @@ def test_a_summary_joins_the_system_message() -> None:
 
 
 def test_a_summary_without_a_system_message_becomes_one() -> None:
-    """It stands at index 0 (K10)."""
+    """It stands at index 0."""
     folded = SystemMessage(content="[Previous conversation summary: Rain.]")
     assert prepare_request_messages((USER,), summary="Rain.") == (folded, USER)

@@ -89,7 +89,7 @@ async def test_a_call_that_may_run_is_frozen_and_kept() -> None:
 
 
 async def test_what_is_written_makes_an_unbroken_audit_chain() -> None:
-    """Allowed, asked, denied and malformed calls: each ends or stays open, in order (S3-29)."""
+    """Allowed, asked, denied and malformed calls: each ends or stays open, in order (S3-29, S0-51)."""
     batch = await House().decide(
         call("read_file"), call("shell"), call("read_file", "{"), call("nothing")
     )

@@ -94,7 +94,7 @@ async def test_an_anchor_goes_on_from_the_last_one(world: World) -> None:
 async def test_a_receipt_outlives_the_result_that_it_stood_under(
     world: World, is_whole: bool, verdict: tuple[str, str, str]
 ) -> None:
-    """When its age has taken the result, a whole audit still tells it from a false one (P7)."""
+    """When its age has taken the result, a whole audit still tells it from a false one (P7, K27)."""
     world.model.will(LOOK)
     async with world.running() as house:
         await house.say("look")
@@ -116,7 +116,7 @@ async def test_a_receipt_outlives_the_result_that_it_stood_under(
 
 
 async def test_a_receipt_whose_result_is_gone_is_no_false_one_in_an_answer(world: World) -> None:
-    """The audit of the conversation knows it; read once, and a made-up one stays false (P7)."""
+    """The audit of the conversation knows it; read once, and a made-up one stays false (P7, K27)."""
     world.model.will(LOOK)
     async with world.running() as house:
         await house.say("look")

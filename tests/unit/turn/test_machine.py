@@ -195,14 +195,14 @@ def test_a_compaction_leads_back_to_thinking() -> None:
 
 
 def test_a_compaction_that_was_not_needed_may_fail() -> None:
-    """Nothing is dropped when no summary can be made (K13)."""
+    """Nothing is dropped when no summary can be made."""
     state = begin(LIMITS, context_heavy=True)[0]
     failed = signals.CompactionFailed(text="no summary")
     assert step(state, failed) == (Thinking(progress=FIRST), (SendRequest(request=1),))
 
 
 def test_a_compaction_that_was_needed_ends_the_turn_when_it_fails() -> None:
-    """A hard overflow without a summary is a clear error (K13)."""
+    """A hard overflow without a summary is a clear error."""
     state = step(begin(LIMITS)[0], OVERFLOW)[0]
     ended = done(step(state, signals.CompactionFailed(text="no summary"))[0])
     note = "the conversation is too long for the model: no summary; use `/new`"

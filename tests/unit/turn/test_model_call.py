@@ -118,7 +118,7 @@ async def test_a_cut_stream_is_asked_again_once(world: World) -> None:
 
 
 async def test_a_conversation_that_is_too_long_says_so(world: World) -> None:
-    """Nothing is dropped silently (K13)."""
+    """Nothing is dropped silently."""
     world.model.will((ContextOverflow("too long"),))
     async with world.running() as house:
         await house.say("hello")

@@ -150,13 +150,14 @@ async def test_a_pause_shows_a_note_below_the_draft(world: World) -> None:
 
 
 async def test_a_turn_is_published_stage_by_stage(world: World) -> None:
-    """In order, and only for whoever watches (S0-01, S0-08, S0-22, S0-40, S4-02, S4-12)."""
+    """In order, and only for whoever watches (S0-01, S0-08, S0-11, S0-22, S0-40, S4-02, S4-12)."""
     world.model.will(LOOK, says("done"))
     async with world.running() as house:
         seen = house.watch()
         await house.say("look")
         kinds = [type(event).__name__ for event in seen]
         assert kinds[0] == "TurnStarted"
+        assert kinds.count("TurnStarted") == 1
         assert kinds[-1] == "TurnEnded"
         assert [event.stage for event in seen if isinstance(event, StageEntered)] == [
             "compose_request",

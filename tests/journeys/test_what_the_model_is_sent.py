@@ -1,0 +1,69 @@
+"""What leaves for the model in each request, and when a round of tool calls counts."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.world import world
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> None:
+    """The prompt, the history, the tools that there are, and a bound of the answer. S0-13, S3-15."""
+    async with world(tmp_path, provider={"max_output_tokens": 4096}) as here:
+        here.model.say("Hello.")
+        await here.say("ann", "hi")
+        await here.answered("ann", "Hello.")
+        here.model.say("Again.")
+        await here.say("ann", "and now?")
+        await here.answered("ann", "Hello.", "Again.")
+        body = here.model.requests[-1].body
+        assert sorted(body) == [
+            "max_tokens",
+            "messages",
+            "model",
+            "stream",
+            "stream_options",
+            "tools",
+        ]
+        assert body["max_tokens"] == 4096
+        prompt, *history = here.model.requests[-1].messages
+        assert prompt["role"] == "system"
+        assert [(one["role"], one["content"]) for one in history] == [
+            ("user", "hi"),
+            ("assistant", "Hello."),
+            ("user", "and now?"),
+        ]
+
+
+async def test_a_round_counts_when_its_results_go_back(tmp_path: Path) -> None:
+    """Three calls of one answer are one round; after the last round the model is not asked again.
+
+    S3-16, K1.
+    """
+    async with world(tmp_path, runtime={"max_iterations": 2}) as here:
+        three = [("peek", {"what": f"star {number}"}) for number in (1, 2, 3)]
+        here.model.calls(*three, round=0)
+        here.model.call("peek", {"what": "moon"}, round=1)
+        await here.say("ann", "look")
+        (said,) = await here.until(lambda: here.chat("ann").answers)
+        assert "topped after 2 rounds of tool calls" in said
+        assert len(here.bench.runs) == 4
+        assert len(here.model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("autonomy", "runs", "cards"), [("readonly", 0, 0), ("supervised", 0, 1), ("full", 1, 0)]
+)
+async def test_the_mode_decides_and_asks_the_operators(
+    tmp_path: Path, autonomy: str, runs: int, cards: int
+) -> None:
+    """One tool that does more than read, in each mode. S0-31."""
+    async with world(tmp_path, autonomy=autonomy) as here:
+        here.model.call("knock", {"what": "door"}, round=0)
+        here.model.say("Done.", round=1)
+        await here.say("ann", "knock")
+        await here.until(lambda: here.chat("olga").open_cards or here.chat("ann").answers)
+        assert len(here.bench.runs) == runs
+        assert len(here.chat("olga").open_cards) == cards
