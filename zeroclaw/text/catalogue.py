@@ -50,8 +50,7 @@ STATUS_LIMITS = Sentence(
 # --- the language itself -------------------------------------------------------------------------
 
 LANGUAGE_CHOSEN = Sentence(
-    en="From now on I speak {name} with you.",
-    de="Ab jetzt spreche ich {name} mit dir.",
+    en="From now on I speak {name} with you.", de="Ab jetzt spreche ich {name} mit dir."
 )
 LANGUAGES_SPOKEN = Sentence(
     en="My own sentences can be in {choices}. Now they are in {name}.",
@@ -73,8 +72,7 @@ BY = Sentence(en=" by {who}", de=" von {who}")
 BY_CONSOLE = Sentence(en="the console", de="der Konsole")
 BY_OPERATOR_HERE = Sentence(en="the operator on this machine", de="dem Operator an diesem Rechner")
 BY_PRINTED_CODE = Sentence(
-    en="the code that the daemon printed",
-    de="dem Code, den der Daemon angezeigt hat",
+    en="the code that the daemon printed", de="dem Code, den der Daemon angezeigt hat"
 )
 BY_CONFIGURATION = Sentence(en="the configuration", de="der Konfiguration")
 
@@ -86,40 +84,30 @@ STOPPED_FOR_NEW = Sentence(
     de="abgebrochen{by}: ein neues Gespräch hat begonnen",
 )
 STOPPED_BY_HALT = Sentence(
-    en="stopped: everything was halted{by}",
-    de="abgebrochen{by}: alles ist angehalten",
+    en="stopped: everything was halted{by}", de="abgebrochen{by}: alles ist angehalten"
 )
 STOPPED_AS_REVOKED = Sentence(
     en="stopped: you may no longer talk to me{by}",
     de="abgebrochen{by}: du darfst nicht mehr mit mir sprechen",
 )
 INTERRUPTED = Sentence(
-    en="interrupted by a newer message",
-    de="unterbrochen durch eine neuere Nachricht",
+    en="interrupted by a newer message", de="unterbrochen durch eine neuere Nachricht"
 )
 INTERRUPTED_BY = Sentence(
     en="interrupted by a newer message of {who}",
     de="unterbrochen durch eine neuere Nachricht von {who}",
 )
 MOST_ROUNDS = Sentence(
-    en=(
-        "stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls "
-        "may already have completed successfully"
-    ),
-    de=(
-        "nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
-        "erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben"
-    ),
+    en="stopped after {rounds} rounds of tool calls, the limit of one turn; earlier tool calls "
+    "may already have completed successfully",
+    de="nach {rounds} Runden mit Werkzeugaufrufen beendet, mehr sind für eine Antwort nicht "
+    "erlaubt; was bis dahin aufgerufen wurde, kann schon etwas bewirkt haben",
 )
 MOST_TOKENS = Sentence(
-    en=(
-        "stopped at {used} tokens, the limit of one turn is {limit}; earlier tool calls may "
-        "already have completed successfully"
-    ),
-    de=(
-        "bei {used} Tokens beendet, für eine Antwort sind {limit} erlaubt; was bis dahin "
-        "aufgerufen wurde, kann schon etwas bewirkt haben"
-    ),
+    en="stopped at {used} tokens, the limit of one turn is {limit}; earlier tool calls may "
+    "already have completed successfully",
+    de="bei {used} Tokens beendet, für eine Antwort sind {limit} erlaubt; was bis dahin "
+    "aufgerufen wurde, kann schon etwas bewirkt haben",
 )
 BROKE_OFF_TWICE = Sentence(
     en="the model's answer broke off twice; send `/retry` to ask again",
@@ -146,8 +134,7 @@ CUT_BY_A_FILTER = Sentence(
     de="der Inhaltsfilter des Modells hat die Antwort abgeschnitten",
 )
 NO_TEXT = Sentence(
-    en="the model finished without a text",
-    de="das Modell hat keinen Text geliefert",
+    en="the model finished without a text", de="das Modell hat keinen Text geliefert"
 )
 MODEL_IS_BUSY = Sentence(
     en="the model is busy and did not answer; send `/retry` in a while",
@@ -163,8 +150,7 @@ MODEL_REFUSED_THE_KEY = Sentence(
     de="das Modell hat den Schlüssel abgelehnt; ein Operator muss sich `[provider] api_key` ansehen",
 )
 MODEL_CANNOT_ANSWER = Sentence(
-    en="the model can't answer: {why}",
-    de="das Modell kann nicht antworten: {why}",
+    en="the model can't answer: {why}", de="das Modell kann nicht antworten: {why}"
 )
 # Names no path: whoever reads this may be anybody who talks to the bot.
 MODEL_IS_NOT_THERE = Sentence(
@@ -206,8 +192,7 @@ CALL_TOOK_TOO_LONG = Sentence(
     de="`{tool}` wurde abgebrochen: es dauerte länger als {time}",
 )
 CALL_DID_NOT_RUN = Sentence(
-    en="`{tool}` did not run: {why}",
-    de="`{tool}` wurde nicht ausgeführt: {why}",
+    en="`{tool}` did not run: {why}", de="`{tool}` wurde nicht ausgeführt: {why}"
 )
 CALL_REFUSED = Sentence(
     en="`{tool}` did not run: denied by {who}{because}",
@@ -241,18 +226,15 @@ ONLY_THEY_MAY_STOP = Sentence(
 )
 NOTHING_TO_RETRY = Sentence(
     en="There is nothing to retry: no message of this conversation failed or was stopped.",
-    de=(
-        "Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Antwort gescheitert, und keine "
-        "wurde abgebrochen."
-    ),
+    de="Es gibt nichts zu wiederholen: in diesem Gespräch ist keine Antwort gescheitert, und keine "
+    "wurde abgebrochen.",
 )
 RETRY_IS_NOT_YOURS = Sentence(
     en="What would be retried is a `/tool` call, and `/tool` is not for you: {why}",
     de="Wiederholt würde ein Aufruf mit `/tool`, und `/tool` darfst du nicht benutzen: {why}",
 )
 WAITING_FOR = Sentence(
-    en="Waiting for {who} to approve {tools}.",
-    de="Das wartet: {who} muss {tools} erst freigeben.",
+    en="Waiting for {who} to approve {tools}.", de="Das wartet: {who} muss {tools} erst freigeben."
 )
 WAITING_AND_NEXT = Sentence(
     en="Waiting for {who} to approve {tools}; your message is next.",
@@ -270,14 +252,10 @@ GIVEN_UP = Sentence(
     de="ich wurde dabei immer wieder unterbrochen",
 )
 MAY_HAVE_RUN = Sentence(
-    en=(
-        "`{tool}` had started for {who} in `{where}` when I was cut off, and may have run. I did "
-        "not repeat it."
-    ),
-    de=(
-        "`{tool}` war für {who} in `{where}` gestartet, als ich unterbrochen wurde, und ist "
-        "vielleicht gelaufen. Ich habe es nicht wiederholt."
-    ),
+    en="`{tool}` had started for {who} in `{where}` when I was cut off, and may have run. I did "
+    "not repeat it.",
+    de="`{tool}` war für {who} in `{where}` gestartet, als ich unterbrochen wurde, und ist "
+    "vielleicht gelaufen. Ich habe es nicht wiederholt.",
 )
 PLATFORM_REFUSED = Sentence(
     en="{what} in `{where}` was refused by the platform: {why}.",
@@ -299,8 +277,7 @@ AN_ANSWER_TO = Sentence(en="An answer to {who}", de="Eine Antwort an {who}")
 A_CARD = Sentence(en="An approval card", de="Eine Freigabekarte")
 A_FILE = Sentence(en="A file", de="Eine Datei")
 FILE_NOT_SENT = Sentence(
-    en="The file `{name}` does not come: {why}.",
-    de="Die Datei `{name}` kommt nicht an: {why}.",
+    en="The file `{name}` does not come: {why}.", de="Die Datei `{name}` kommt nicht an: {why}."
 )
 ANSWER_FAILED = Sentence(
     en="An answer to {who} in `{where}` failed: {why}.",
@@ -315,8 +292,7 @@ MORE_FAILED = Sentence(
     ),
 )
 MODEL_UNUSABLE = Sentence(
-    en="The model can't be used: {why}",
-    de="Das Modell lässt sich nicht benutzen: {why}",
+    en="The model can't be used: {why}", de="Das Modell lässt sich nicht benutzen: {why}"
 )
 CHANNEL_DOWN = Sentence(
     en="`{channel}` is down until you act: {why}",
@@ -331,14 +307,10 @@ EVENT_GIVEN_UP = Sentence(
     de="Eine Nachricht auf `{channel}` hat immer wieder etwas in mir zerbrochen ({why}). Ich lasse sie aus.",
 )
 DISK_NEARLY_FULL = Sentence(
-    en=(
-        "The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "
-        "there, or I can take no more messages."
-    ),
-    de=(
-        "Die Festplatte ist fast voll: wo ich alles aufhebe, sind noch {megabytes} MB frei. Schaff "
-        "dort Platz, sonst kann ich keine Nachrichten mehr annehmen."
-    ),
+    en="The disk is nearly full: {megabytes} MB are free where I keep everything. Make room "
+    "there, or I can take no more messages.",
+    de="Die Festplatte ist fast voll: wo ich alles aufhebe, sind noch {megabytes} MB frei. Schaff "
+    "dort Platz, sonst kann ich keine Nachrichten mehr annehmen.",
 )
 
 # --- why a person is asked, or may not do something ----------------------------------------------
@@ -352,13 +324,9 @@ NO_STATEMENT_ALLOWS = Sentence(
 IT_DOES_MORE_THAN_READ = Sentence(en="it does more than read", de="es tut mehr als nur lesen")
 ITS_RISK_IS_NOT_LOW = Sentence(en="its risk is not low", de="sein Risiko ist nicht gering")
 EVERYBODY_HERE_GETS_IT = Sentence(
-    en="everybody in the group gets the file",
-    de="alle in der Gruppe bekommen die Datei",
+    en="everybody in the group gets the file", de="alle in der Gruppe bekommen die Datei"
 )
-IT_IS_UNDECLARED = Sentence(
-    en="it does not declare what it does",
-    de="es sagt nicht, was es tut",
-)
+IT_IS_UNDECLARED = Sentence(en="it does not declare what it does", de="es sagt nicht, was es tut")
 IT_IS_UNTRUSTED = Sentence(
     en="the request holds text that nobody here vouches for, and the call was not in the message",
     de="die Anfrage enthält Text, für den hier niemand einsteht, und der Aufruf stand nicht in der "
@@ -385,16 +353,14 @@ UNTRUSTED_EARLIER = Sentence(
 # --- an approval, from its question to its end ---------------------------------------------------
 
 ONLY_THEY_MAY_ANSWER = Sentence(
-    en="only {who} may answer this",
-    de="das darf nur {who} beantworten",
+    en="only {who} may answer this", de="das darf nur {who} beantworten"
 )
 NOT_THE_ONE_WHO_ASKS = Sentence(
     en="whoever asks may not approve; somebody else has to answer this",
     de="wer fragt, darf nicht selbst freigeben; das muss jemand anders beantworten",
 )
 ANSWER_NOT_OFFERED = Sentence(
-    en="this answer is not offered here",
-    de="diese Antwort steht hier nicht zur Wahl",
+    en="this answer is not offered here", de="diese Antwort steht hier nicht zur Wahl"
 )
 APPROVED_NOW = Sentence(en="approved: `{tool}`", de="freigegeben: `{tool}`")
 APPROVED_FOR_A_TIME = Sentence(
@@ -408,28 +374,23 @@ REASON_WANTED = Sentence(
 )
 OPEN_UNTIL = Sentence(en="open until {at}", de="offen bis {at}")
 EXPIRED_AT = Sentence(
-    en="too late: it expired at {at}",
-    de="zu spät: die Frist ist um {at} abgelaufen",
+    en="too late: it expired at {at}", de="zu spät: die Frist ist um {at} abgelaufen"
 )
 ALREADY_APPROVED = Sentence(
-    en="already approved by {who}{because}",
-    de="schon freigegeben von {who}{because}",
+    en="already approved by {who}{because}", de="schon freigegeben von {who}{because}"
 )
 ALREADY_DENIED = Sentence(
-    en="already denied by {who}{because}",
-    de="schon abgelehnt von {who}{because}",
+    en="already denied by {who}{because}", de="schon abgelehnt von {who}{because}"
 )
 ITS_TURN_WAS_STOPPED = Sentence(
-    en="too late: the turn was stopped{by}",
-    de="zu spät: die Antwort wurde abgebrochen{by}",
+    en="too late: the turn was stopped{by}", de="zu spät: die Antwort wurde abgebrochen{by}"
 )
 ABOUT_TO_EXPIRE = Sentence(
     en="Still waiting for an answer: {calls}. {left} are left; after that it counts as denied.",
     de="Das wartet noch auf eine Antwort: {calls}. Es bleiben {left}; danach gilt es als abgelehnt.",
 )
 NO_SUCH_CALL = Sentence(
-    en="`{number}` is no call in this chat.",
-    de="`{number}` ist kein Aufruf in diesem Chat.",
+    en="`{number}` is no call in this chat.", de="`{number}` ist kein Aufruf in diesem Chat."
 )
 TOO_MANY_NUMBERS = Sentence(
     en="One message names {most} at most; nothing was changed.",
@@ -449,8 +410,7 @@ UNKNOWN_COMMAND = Sentence(
     de="`/{name}` kenne ich nicht; `/help` zeigt, was ich kenne.",
 )
 COMMAND_IS_NOT_YOURS = Sentence(
-    en="`/{name}` is not for you: {why}",
-    de="`/{name}` darfst du nicht benutzen: {why}",
+    en="`/{name}` is not for you: {why}", de="`/{name}` darfst du nicht benutzen: {why}"
 )
 NAME_THE_TOOL = Sentence(en="Name the tool: `{usage}`", de="Nenne das Werkzeug: `{usage}`")
 WHO_YOU_ARE = Sentence(
@@ -471,23 +431,15 @@ GOING_ON = Sentence(
     de="Es geht weiter: was gewartet hat, wird jetzt beantwortet.",
 )
 TOO_MANY_WAIT = Sentence(
-    en=(
-        "I am busy: {count} messages wait here already. I did not take this one, nor those that "
-        "follow it; send it again later."
-    ),
-    de=(
-        "Ich bin beschäftigt: hier warten schon {count} Nachrichten. Diese habe ich nicht "
-        "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal."
-    ),
+    en="I am busy: {count} messages wait here already. I did not take this one, nor those that "
+    "follow it; send it again later.",
+    de="Ich bin beschäftigt: hier warten schon {count} Nachrichten. Diese habe ich nicht "
+    "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal.",
     one=Sentence(
-        en=(
-            "I am busy: a message waits here already. I did not take this one, nor those that "
-            "follow it; send it again later."
-        ),
-        de=(
-            "Ich bin beschäftigt: hier wartet schon eine Nachricht. Diese habe ich nicht "
-            "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal."
-        ),
+        en="I am busy: a message waits here already. I did not take this one, nor those that "
+        "follow it; send it again later.",
+        de="Ich bin beschäftigt: hier wartet schon eine Nachricht. Diese habe ich nicht "
+        "angenommen, die nächsten nehme ich auch nicht an; schick sie später noch einmal.",
     ),
 )
 
@@ -500,8 +452,7 @@ NO_FILES_WITH_A_COMMAND = Sentence(
 
 DOES_HELP = Sentence(en="this list", de="diese Liste")
 DOES_STOP = Sentence(
-    en="end the answer that is being written",
-    de="die Antwort abbrechen, die gerade entsteht",
+    en="end the answer that is being written", de="die Antwort abbrechen, die gerade entsteht"
 )
 DOES_RETRY = Sentence(
     en="try the newest failed or stopped message again",
@@ -520,21 +471,16 @@ DOES_STATUS = Sentence(
     de="was läuft, was wartet, welche Kanäle da sind",
 )
 DOES_PENDING = Sentence(
-    en="calls that wait for an answer",
-    de="Aufrufe, die auf eine Antwort warten",
+    en="calls that wait for an answer", de="Aufrufe, die auf eine Antwort warten"
 )
-DOES_APPROVE = Sentence(
-    en="let these calls run, once",
-    de="diese Aufrufe freigeben, einmal",
-)
+DOES_APPROVE = Sentence(en="let these calls run, once", de="diese Aufrufe freigeben, einmal")
 DOES_DENY = Sentence(en="refuse these calls", de="diese Aufrufe ablehnen")
 DOES_GRANTS = Sentence(
     en="what runs without asking, for how long, and by whom",
     de="was ohne Nachfrage läuft, wie lange und durch wen",
 )
 DOES_REVOKE = Sentence(
-    en="let these ask again, at once",
-    de="bei diesen ab sofort wieder nachfragen",
+    en="let these ask again, at once", de="bei diesen ab sofort wieder nachfragen"
 )
 DOES_TOOL = Sentence(en="call a tool yourself", de="selbst ein Werkzeug aufrufen")
 DOES_HALT = Sentence(en="stop everything, until /resume", de="alles anhalten, bis /resume")
@@ -551,10 +497,7 @@ DOES_LANGUAGE = Sentence(
     en="what language my own sentences are in; `/language` lists them",
     de="in welcher Sprache ich selbst spreche; `/language` zeigt die Auswahl",
 )
-DOES_WHOAMI = Sentence(
-    en="who you are to this bot",
-    de="wer du für diesen Bot bist",
-)
+DOES_WHOAMI = Sentence(en="who you are to this bot", de="wer du für diesen Bot bist")
 
 # What `/queue` says becomes of messages that come while an answer is being written.
 
@@ -584,19 +527,15 @@ QUEUE_INTERRUPT = Sentence(
 # --- /status -------------------------------------------------------------------------------------
 
 STATUS = Sentence(
-    en=(
-        "- zeroclaw {version}, model {model}\n"
-        "- channels: {channels}\n"
-        "- here {here} waiting; everywhere {waiting} waiting, {busy} at work, {pending} to approve\n"
-        "- disk: {mebibytes} MiB{halted}"
-    ),
-    de=(
-        "- zeroclaw {version}, Modell {model}\n"
-        "- Kanäle: {channels}\n"
-        "- hier wartend: {here}; überall wartend: {waiting}, in Arbeit: {busy}, freizugeben: "
-        "{pending}\n"
-        "- Festplatte: {mebibytes} MiB{halted}"
-    ),
+    en="- zeroclaw {version}, model {model}\n"
+    "- channels: {channels}\n"
+    "- here {here} waiting; everywhere {waiting} waiting, {busy} at work, {pending} to approve\n"
+    "- disk: {mebibytes} MiB{halted}",
+    de="- zeroclaw {version}, Modell {model}\n"
+    "- Kanäle: {channels}\n"
+    "- hier wartend: {here}; überall wartend: {waiting}, in Arbeit: {busy}, freizugeben: "
+    "{pending}\n"
+    "- Festplatte: {mebibytes} MiB{halted}",
 )
 STATUS_HALTED = Sentence(
     en="\n- halted by {who}; `/resume` goes on",
@@ -622,34 +561,25 @@ FORGET_ONLY_YOURS = Sentence(
     de="Du darfst nur deine eigenen Worte löschen lassen: `/forget`.",
 )
 FORGET_ASKS_YOU = Sentence(
-    en=(
-        "This removes what you said to me, what I answered, and what I noted of it, for good; only "
-        "the audit stays, which holds no words. Files in workspaces stay too. To go on, repeat it "
-        "within ten minutes as `/forget {code}`."
-    ),
-    de=(
-        "Das löscht endgültig, was du mir gesagt hast, was ich geantwortet und was ich mir davon "
-        "notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
-        "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
-        "Minuten als `/forget {code}`."
-    ),
+    en="This removes what you said to me, what I answered, and what I noted of it, for good; only "
+    "the audit stays, which holds no words. Files in workspaces stay too. To go on, repeat it "
+    "within ten minutes as `/forget {code}`.",
+    de="Das löscht endgültig, was du mir gesagt hast, was ich geantwortet und was ich mir davon "
+    "notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
+    "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
+    "Minuten als `/forget {code}`.",
 )
 FORGET_ASKS_ABOUT = Sentence(
-    en=(
-        "This removes what `{whom}` said to me, what I answered, and what I noted of it, for good; "
-        "only the audit stays, which holds no words. Files in workspaces stay too. To go on, "
-        "repeat it within ten minutes as `/forget {code}`."
-    ),
-    de=(
-        "Das löscht endgültig, was `{whom}` mir gesagt hat, was ich geantwortet und was ich mir "
-        "davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
-        "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
-        "Minuten als `/forget {code}`."
-    ),
+    en="This removes what `{whom}` said to me, what I answered, and what I noted of it, for good; "
+    "only the audit stays, which holds no words. Files in workspaces stay too. To go on, "
+    "repeat it within ten minutes as `/forget {code}`.",
+    de="Das löscht endgültig, was `{whom}` mir gesagt hat, was ich geantwortet und was ich mir "
+    "davon notiert habe; nur das Protokoll bleibt, in dem keine Worte stehen. Auch Dateien in "
+    "Arbeitsverzeichnissen bleiben. Wenn du das willst, wiederhole es in den nächsten zehn "
+    "Minuten als `/forget {code}`.",
 )
 FORGOTTEN_YOU = Sentence(
-    en="Done: what you said to me is removed.",
-    de="Erledigt: was du mir gesagt hast, ist gelöscht.",
+    en="Done: what you said to me is removed.", de="Erledigt: was du mir gesagt hast, ist gelöscht."
 )
 FORGOTTEN_OTHER = Sentence(
     en="Done: what `{whom}` said to me is removed.",
@@ -667,8 +597,7 @@ GRANT_LINE = Sentence(
     de="`{tool}`: {scope}{hash}, bis {until}, von {who}",
 )
 GRANT_HELD_BY = Sentence(
-    en="{grant}, for `{holder}`, {where}",
-    de="{grant}, für `{holder}`, {where}",
+    en="{grant}, for `{holder}`, {where}", de="{grant}, für `{holder}`, {where}"
 )
 GRANT_AND_MORE = Sentence(en="{number} more", de="{number} weitere")
 SCOPE_THIS_COMMAND = Sentence(en="exactly this command", de="genau diesen Befehl")
@@ -679,8 +608,7 @@ SCOPE_ANY_CALL = Sentence(en="any call on {where}", de="jeden Aufruf für {where
 SCOPE_FOR = Sentence(en="{scope} for {time}", de="{scope} für {time}")
 GRANT_HERE = Sentence(en="in this conversation", de="in diesem Gespräch")
 GRANT_ELSEWHERE = Sentence(
-    en="in the conversation `{conversation}`",
-    de="im Gespräch `{conversation}`",
+    en="in the conversation `{conversation}`", de="im Gespräch `{conversation}`"
 )
 GRANT_IN_CHAT = Sentence(en="in `{chat}`", de="im Chat `{chat}`")
 SAY_WHICH_GRANT = Sentence(
@@ -707,15 +635,9 @@ YOUR_CODE = Sentence(
     de="Dein Code ist `{code}`. Nenne ihn der Person, die diesen Bot betreibt; er gilt {span}.",
 )
 SECONDS = Sentence(en="{number} seconds", de="{number} Sekunden")
-HOURS = Sentence(
-    en="{count} hours",
-    de="{count} Stunden",
-    one=Sentence(en="1 hour", de="1 Stunde"),
-)
+HOURS = Sentence(en="{count} hours", de="{count} Stunden", one=Sentence(en="1 hour", de="1 Stunde"))
 MINUTES = Sentence(
-    en="{count} minutes",
-    de="{count} Minuten",
-    one=Sentence(en="a minute", de="eine Minute"),
+    en="{count} minutes", de="{count} Minuten", one=Sentence(en="a minute", de="eine Minute")
 )
 YOU_ARE_LET_IN = Sentence(en="You may talk to me now.", de="Du darfst jetzt mit mir sprechen.")
 YOU_ARE_AN_OPERATOR = Sentence(
@@ -742,45 +664,35 @@ STRANGER_LINE = Sentence(
 STRANGER_APPROVED = Sentence(en="approved: {name}", de="freigegeben: {name}")
 STRANGER_DENIED = Sentence(en="denied: {name}", de="abgelehnt: {name}")
 ONLY_AN_OPERATOR = Sentence(
-    en="only an operator may answer this",
-    de="das darf nur ein Operator beantworten",
+    en="only an operator may answer this", de="das darf nur ein Operator beantworten"
 )
 
 # --- /pair ---------------------------------------------------------------------------------------
 
 PAIR_USAGE = Sentence(
-    en=(
-        "Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
-        "person is `person:<name>` or `<channel>:<sender id>`."
-    ),
-    de=(
-        "So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; "
-        "eine Person ist `person:<name>` oder `<channel>:<sender id>`."
-    ),
+    en="Use `pair list`, `pair approve CODE`, `pair deny CODE` or `pair revoke PERSON`, where a "
+    "person is `person:<name>` or `<channel>:<sender id>`.",
+    de="So geht es: `pair list`, `pair approve CODE`, `pair deny CODE` oder `pair revoke PERSON`; "
+    "eine Person ist `person:<name>` oder `<channel>:<sender id>`.",
 )
 PAIR_LIST_IN_PRIVATE = Sentence(
     en="Who waits and who was let in is told in private; write `/pair` to me there.",
     de="Wer wartet und wer aufgenommen wurde, steht nur im privaten Chat; dort hilft `/pair`.",
 )
-PAIR_NO_SUCH_CODE = Sentence(
-    en="nobody has the code `{code}`",
-    de="niemand hat den Code `{code}`",
-)
+PAIR_NO_SUCH_CODE = Sentence(en="nobody has the code `{code}`", de="niemand hat den Code `{code}`")
 PAIR_NOBODY_WAITS_SO = Sentence(
     en="`{name}` is nobody who waits; `pair list` shows who does",
     de="`{name}` wartet nicht; `pair list` zeigt, wer wartet",
 )
 PAIR_NOBODY_IS_CALLED_SO = Sentence(
-    en="nobody is called `{name}`. {usage}",
-    de="niemand heißt `{name}`. {usage}",
+    en="nobody is called `{name}`. {usage}", de="niemand heißt `{name}`. {usage}"
 )
 PAIR_NOT_YOURSELF = Sentence(
     en="you can't revoke yourself; another operator can, or the console",
     de="dich selbst kannst du nicht ausschließen; ein anderer Operator kann es, oder die Konsole",
 )
 PAIR_ALREADY_REVOKED = Sentence(
-    en="`{name}` is already revoked by {who}",
-    de="`{name}` ist schon ausgeschlossen, von {who}",
+    en="`{name}` is already revoked by {who}", de="`{name}` ist schon ausgeschlossen, von {who}"
 )
 PAIR_REVOKED = Sentence(
     en="revoked: `{name}`; what they had running is stopped",
@@ -791,20 +703,17 @@ PAIR_NOTHING_TO_APPROVE = Sentence(
     de="`{name}` wartet nicht und ist nicht ausgeschlossen; `pair list` zeigt, wer es ist",
 )
 PAIR_LET_IN_AGAIN = Sentence(
-    en="approved: `{name}` is let in again",
-    de="freigegeben: `{name}` ist wieder dabei",
+    en="approved: `{name}` is let in again", de="freigegeben: `{name}` ist wieder dabei"
 )
 PAIR_NOBODY = Sentence(
     en="Nobody waits, and nobody was let in or put out.",
     de="Niemand wartet, und niemand wurde aufgenommen oder ausgeschlossen.",
 )
 PAIR_ADMITTED = Sentence(
-    en="{name}{roles}: admitted by {who}, {at}",
-    de="{name}{roles}: aufgenommen von {who}, {at}",
+    en="{name}{roles}: admitted by {who}, {at}", de="{name}{roles}: aufgenommen von {who}, {at}"
 )
 PAIR_PUT_OUT = Sentence(
-    en="{name}{roles}: revoked by {who}, {at}",
-    de="{name}{roles}: ausgeschlossen von {who}, {at}",
+    en="{name}{roles}: revoked by {who}, {at}", de="{name}{roles}: ausgeschlossen von {who}, {at}"
 )
 
 # --- what a call would do: the tools' own lines, on cards and in lists -----------------------------
@@ -854,14 +763,8 @@ WOULD_READ_ATTACHMENT = Sentence(en="read attachment {id}", de="Anhang {id} lese
 
 # --- the fixed words of a card -------------------------------------------------------------------
 
-CARD_HEAD = Sentence(
-    en="{who} asks; answer until {at}",
-    de="{who} fragt; Antwort bis {at}",
-)
-CARD_IN_FILE = Sentence(
-    en="The whole of it is in the file.",
-    de="Das Ganze steht in der Datei.",
-)
+CARD_HEAD = Sentence(en="{who} asks; answer until {at}", de="{who} fragt; Antwort bis {at}")
+CARD_IN_FILE = Sentence(en="The whole of it is in the file.", de="Das Ganze steht in der Datei.")
 CARD_SCOPE = Sentence(en="For a time would allow: {scope}", de="Eine Zeit lang erlaubt: {scope}")
 CARD_HIDES = Sentence(
     en="{count} secrets are not shown; where each stands the arguments say {references}",
@@ -894,8 +797,7 @@ CARD_HASH = Sentence(
     de="der Anfang der Prüfsumme genau dieses Aufrufs",
 )
 CARD_BY_NUMBER = Sentence(
-    en="/approve {number} or /deny {number}",
-    de="/approve {number} oder /deny {number}",
+    en="/approve {number} or /deny {number}", de="/approve {number} oder /deny {number}"
 )
 CARD_ONCE = Sentence(en="Approve once", de="Einmal freigeben")
 CARD_FOR_A_TIME = Sentence(en="Approve for a time", de="Eine Zeit lang freigeben")
