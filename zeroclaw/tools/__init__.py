@@ -1,19 +1,20 @@
-"""The tools, and the two things that each of them needs.
+"""The tools, and what they are made of.
 
-`schema`, `parse` and `dump` stand between a pydantic model and the contract's plain arguments;
-`readable` and `quoted` make text out of bytes and names that may hold anything.
+A `ModelTool` stands between a pydantic model and the contract's plain arguments; `readable` and
+`quoted` make text out of bytes and names that may hold anything.
 """
 
 import re
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.text.escape import escape_invisible
-from zeroclaw.tool import Arguments
+from zeroclaw.text.language import Localized
+from zeroclaw.tool import Arguments, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.value import Value
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -44,18 +45,31 @@ class _Made(BaseModel):
     required: list[str] = []
 
 
+_LEFT_OUT = frozenset({"title", "minLength", "maxLength"})
+_LARGE = 100_000
+
+
 def schema(model: type[BaseModel]) -> Mapping[str, object]:
-    """Return the JSON Schema of a flat model, without the titles that only cost tokens."""
+    """Return the JSON Schema of a flat model, without what only costs tokens.
+
+    Those are titles, and bounds that no honest call comes near: `check` refuses what is beyond them.
+    """
     made = _Made.model_validate(model.model_json_schema())
     return {
         "type": "object",
         "properties": {
-            name: {key: value for key, value in field.items() if key != "title"}
+            name: {key: value for key, value in field.items() if not _costs_only(key, value)}
             for name, field in made.properties.items()
         },
         "required": made.required,
         "additionalProperties": False,
     }
+
+
+def _costs_only(key: str, value: object) -> bool:
+    if key in _LEFT_OUT or not isinstance(value, int):
+        return key in _LEFT_OUT
+    return (key == "maximum" and value >= _LARGE) or (key == "minimum" and value <= 1)
 
 
 def parse(model: type[Model], arguments: Arguments) -> Model:
@@ -75,6 +89,45 @@ def parse(model: type[Model], arguments: Arguments) -> Model:
 def dump(model: BaseModel) -> Arguments:
     """Return typed arguments as plain values again, defaults filled in."""
     return model.model_dump()
+
+
+class ModelTool(Value, Generic[Model]):
+    """A tool made of a model of its arguments, and of what is done with them.
+
+    Attributes:
+        spec: What it declares.
+        model: Its arguments.
+        line: What a call would do, for people.
+        reach: What a call would touch, see `Tool.resources`.
+        work: Does it, see `Tool.run`.
+        settled: Fills in and refuses what depends on settings; twice changes nothing more.
+    """
+
+    spec: ToolSpec
+    model: type[Model]
+    line: Callable[[Model], Localized]
+    reach: Callable[[Model, ToolContext], Awaitable[tuple[str, ...]]]
+    work: Callable[[Model, ToolContext], Awaitable[ToolOutput]]
+    settled: Callable[[Model], Model] = lambda asked: asked
+
+    def check(self, arguments: Arguments) -> Arguments:
+        """Validate against the model and the settings."""
+        return dump(self._asked(arguments))
+
+    def describe(self, arguments: Arguments) -> Localized:
+        """Return what the call would do."""
+        return self.line(parse(self.model, arguments))
+
+    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
+        """Return what the call would touch."""
+        return await self.reach(self._asked(arguments), context)
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        """Do it."""
+        return await self.work(self._asked(arguments), context)
+
+    def _asked(self, arguments: Arguments) -> Model:
+        return self.settled(parse(self.model, arguments))
 
 
 class Readable(Value):

@@ -8,9 +8,9 @@ resource, `notes:of:<principal>` or `notes:in:<chat>`.
 """
 
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Generic, Literal, Protocol
+from typing import Literal, Protocol
 from urllib.parse import quote
 
 from pydantic import Field
@@ -20,17 +20,8 @@ from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.redact import holds_marker
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import (
-    Model,
-    ToolArguments,
-    counted,
-    dump,
-    parse,
-    quoted,
-    schema,
-    without_controls,
-)
+from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema, without_controls
 from zeroclaw.value import Value
 
 _TIMEOUT_S = 30.0
@@ -120,64 +111,21 @@ class RememberArguments(ToolArguments):
     """What `remember` takes."""
 
     text: str = Field(
-        min_length=1,
-        max_length=100_000,
-        description="One fact, whole and short, that stands alone.",
+        min_length=1, max_length=100_000, description="One short fact that stands alone."
     )
 
 
 class RecallArguments(ToolArguments):
     """What `recall` takes."""
 
-    words: str = Field(
-        default="",
-        max_length=1_000,
-        description="Only notes that hold every one of these words; empty for the newest notes.",
-    )
-    limit: int = Field(default=20, ge=1, le=_MOST_FOUND, description="Notes at most.")
+    words: str = Field(default="", max_length=1_000, description="All of which a note must hold.")
+    limit: int = Field(default=20, ge=1, le=_MOST_FOUND)
 
 
 class ForgetArguments(ToolArguments):
     """What `forget_note` takes."""
 
-    number: int = Field(ge=1, le=1_000_000_000, description="The note's number.")
-
-
-class NoteTool(Value, Generic[Model]):
-    """One tool on notes.
-
-    Attributes:
-        spec: What it declares.
-        model: Its arguments.
-        line: What a call would do, for people.
-        work: Does it, for the owner that is named.
-        fault: What is wrong with arguments that fit the model, empty for nothing.
-    """
-
-    spec: ToolSpec
-    model: type[Model]
-    line: Callable[[Model], Localized]
-    work: Callable[[Model, str, ToolContext], Awaitable[ToolOutput]]
-    fault: Callable[[Model], str] = lambda _: ""
-
-    def check(self, arguments: Arguments) -> Arguments:
-        """Validate against the model and the settings."""
-        parsed = parse(self.model, arguments)
-        if fault := self.fault(parsed):
-            raise ToolArgumentsInvalid((fault,))
-        return dump(parsed)
-
-    def describe(self, arguments: Arguments) -> Localized:
-        """Return what the call would do."""
-        return self.line(parse(self.model, arguments))
-
-    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
-        """Return whose notes these are."""
-        return (f"notes:{owner_of(context)}",)
-
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        """Do it."""
-        return await self.work(parse(self.model, arguments), owner_of(context), context)
+    number: int = Field(ge=1, le=1_000_000_000)
 
 
 def owner_of(context: ToolContext) -> str:
@@ -198,52 +146,54 @@ def owner_of_person(principal: str) -> str:
 def tools(settings: NotesSettings) -> tuple[Tool, ...]:
     """Return the three tools."""
     notes = _Notes(settings)
-    most = settings.max_note_chars
     return (
-        NoteTool(
+        ModelTool(
             spec=_spec(
                 "remember",
-                "Keep a short text for later conversations. In a direct chat it is that person's"
-                " and recalled for nobody else; in a group it is the group's. Never a secret.",
+                "Keep a short text for later: of a direct chat for its person alone, of a group for"
+                " the group. Never a secret.",
                 RememberArguments,
-                effect="write",
+                "write",
             ),
             model=RememberArguments,
             line=lambda asked: catalogue.WOULD_REMEMBER.about(text=quoted(asked.text)),
+            reach=_reach,
             work=notes.remember,
-            fault=lambda asked: (
-                f"text: must be at most {most:,} characters"
-                if len(asked.text.strip()) > most
-                else ("" if asked.text.strip() else "text: must not be empty")
-            ),
+            settled=notes.settled,
         ),
-        NoteTool(
+        ModelTool(
             spec=_spec(
                 "recall",
-                "Find what was remembered for this person, or in a group for this group, newest"
-                " first.",
+                "Find what was remembered for this person, or this group, newest first.",
                 RecallArguments,
-                effect="read",
+                "read",
             ),
             model=RecallArguments,
             line=_recall_line,
+            reach=_reach,
             work=notes.recall,
         ),
-        NoteTool(
+        ModelTool(
             spec=_spec(
                 "forget_note",
                 "Remove a note for good, by the number that `recall` shows.",
                 ForgetArguments,
-                effect="write",
+                "write",
             ),
             model=ForgetArguments,
             line=lambda asked: catalogue.WOULD_FORGET_NOTE.about(number=asked.number),
+            reach=_reach,
             work=notes.forget,
         ),
     )
 
 
-def _spec(name: str, description: str, model: type[Model], *, effect: Effect) -> ToolSpec:
+async def _reach(asked: object, context: ToolContext) -> tuple[str, ...]:
+    del asked
+    return (f"notes:{owner_of(context)}",)
+
+
+def _spec(name: str, description: str, model: type[ToolArguments], effect: Effect) -> ToolSpec:
     return ToolSpec(
         name=name,
         description=description,
@@ -251,7 +201,6 @@ def _spec(name: str, description: str, model: type[Model], *, effect: Effect) ->
         effects=frozenset({effect}),
         # A text that is kept already is not kept again, and a number is never given twice.
         idempotent=True,
-        cancellable=True,
         risk="low",
         timeout_s=_TIMEOUT_S,
         # Writes of one batch mean their order.
@@ -271,11 +220,18 @@ class _Notes:
     def __init__(self, settings: NotesSettings) -> None:
         self._settings = settings
 
-    async def remember(
-        self, asked: RememberArguments, owner: str, context: ToolContext
-    ) -> ToolOutput:
+    def settled(self, asked: RememberArguments) -> RememberArguments:
+        """Refuse a text of nothing, and one that is too long."""
+        chars, most = len(asked.text.strip()), self._settings.max_note_chars
+        if not chars:
+            raise ToolArgumentsInvalid(("text: must not be empty",))
+        if chars > most:
+            raise ToolArgumentsInvalid((f"text: must be at most {most:,} characters",))
+        return asked
+
+    async def remember(self, asked: RememberArguments, context: ToolContext) -> ToolOutput:
         """Keep a text; the oldest note is never dropped for it."""
-        text = asked.text.strip()
+        text, owner = asked.text.strip(), owner_of(context)
         if holds_marker(text):
             message = "the text holds a redaction marker: what was redacted can't be remembered"
             raise ToolFailed(message)
@@ -299,9 +255,9 @@ class _Notes:
         said = "remembered" if kept.is_new else "this is remembered already,"
         return ToolOutput(text=f"{said} as note {kept.note.number}")
 
-    async def recall(self, asked: RecallArguments, owner: str, _: ToolContext) -> ToolOutput:
+    async def recall(self, asked: RecallArguments, context: ToolContext) -> ToolOutput:
         """Return the notes that hold every word, newest first."""
-        every = await self._settings.store.all(owner)
+        every = await self._settings.store.all(owner_of(context))
         found = tuple(holding(every, asked.words))
         if not found:
             return ToolOutput(text=_nothing(every, asked.words))
@@ -323,9 +279,9 @@ class _Notes:
             untrusted=not all(note.trusted for note in found[: len(lines)]),
         )
 
-    async def forget(self, asked: ForgetArguments, owner: str, _: ToolContext) -> ToolOutput:
+    async def forget(self, asked: ForgetArguments, context: ToolContext) -> ToolOutput:
         """Remove a note of this owner; another's looks as if it didn't exist."""
-        gone = await self._settings.store.forget(owner, asked.number)
+        gone = await self._settings.store.forget(owner_of(context), asked.number)
         if gone is None:
             return ToolOutput(text=f"there is no note {asked.number} here", is_error=True)
         said = f"forgot note {gone.number}: {quoted(gone.text)}"

@@ -15,8 +15,8 @@ from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import ToolArguments, counted, dump, parse, quoted, schema
+from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema
 from zeroclaw.value import Value
 
 NAME = "read_result"
@@ -59,82 +59,62 @@ class ReadArguments(ToolArguments):
     """What `read_result` takes."""
 
     id: str = Field(min_length=1, max_length=200, description="As the cut result names it.")
-    offset: int = Field(
-        default=0, ge=0, le=1_000_000_000, description="Characters before the piece."
-    )
-    limit: int = Field(
-        default=0, ge=0, le=1_000_000_000, description="Characters of the piece; 0 for the most."
-    )
-    word: str = Field(
-        default="",
-        max_length=200,
-        description="Show the places that hold this, from the offset on, instead of one piece.",
-    )
-    lines: int = Field(default=2, ge=0, le=50, description="Lines around each place with the word.")
+    offset: int = Field(default=0, ge=0, le=1_000_000_000, description="In characters.")
+    limit: int = Field(default=0, ge=0, le=1_000_000_000, description="0 for the most.")
+    word: str = Field(default="", max_length=200, description="Show the places that hold it.")
+    lines: int = Field(default=2, ge=0, le=50, description="Around each place.")
 
 
 def tools(settings: ResultsSettings) -> tuple[Tool, ...]:
     """Return the tool."""
-    return (ReadResult(settings),)
+    spec = ToolSpec(
+        name=NAME,
+        description="Read on in an earlier result of this conversation that was cut.",
+        parameters=schema(ReadArguments),
+        effects=frozenset({"read"}),
+        idempotent=True,
+        risk="low",
+        timeout_s=_TIMEOUT_S,
+    )
 
-
-class ReadResult:
-    """Reads pieces of what was kept whole."""
-
-    def __init__(self, settings: ResultsSettings) -> None:
-        self._settings = settings
-        self._spec = ToolSpec(
-            name=NAME,
-            description=(
-                "Read on in an earlier result of this conversation that was too long: a piece by"
-                " its offset in characters, or the places that hold a word."
-            ),
-            parameters=schema(ReadArguments),
-            effects=frozenset({"read"}),
-            idempotent=True,
-            cancellable=True,
-            risk="low",
-            timeout_s=_TIMEOUT_S,
-        )
-
-    @property
-    def spec(self) -> ToolSpec:
-        """What the tool declares."""
-        return self._spec
-
-    def check(self, arguments: Arguments) -> Arguments:
-        """Validate, and refuse a piece that would be cut again."""
-        parsed, most = parse(ReadArguments, arguments), self._settings.answer_chars() - _HEAD_CHARS
-        if parsed.limit > most:
+    def settled(asked: ReadArguments) -> ReadArguments:
+        most = settings.answer_chars() - _HEAD_CHARS
+        if asked.limit > most:
+            # It would be cut again.
             raise ToolArgumentsInvalid((f"limit: must be at most {most}",))
-        return {**dump(parsed), "limit": parsed.limit or most}
+        return asked.model_copy(update={"limit": asked.limit or most})
 
-    def describe(self, arguments: Arguments) -> Localized:
-        """Return which result would be read."""
-        asked = parse(ReadArguments, arguments)
-        if asked.word:
-            word = quoted(asked.word)
-            return catalogue.WOULD_SEARCH_RESULT.about(word=word, id=quoted(asked.id))
-        return catalogue.WOULD_READ_RESULT.about(id=quoted(asked.id))
-
-    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
-        """Return the conversation whose results these are."""
-        return (f"results:{context.conversation}",)
-
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        """Read a piece, or look for a word."""
-        asked = parse(ReadArguments, self.check(arguments))
-        text = await self._settings.store.text(context.conversation, asked.id)
+    async def work(asked: ReadArguments, context: ToolContext) -> ToolOutput:
+        store, here = settings.store, context.conversation
+        text = await store.text(here, asked.id)
         if text is None:
-            known = await self._settings.store.has(context.conversation, asked.id)
-            return ToolOutput(text=_missing(asked.id, known=known), is_error=True)
+            told = _missing(asked.id, known=await store.has(here, asked.id))
+            return ToolOutput(text=told, is_error=True)
         if asked.offset and asked.offset >= len(text):
             told = f"offset: {asked.offset} is past the end of {counted(len(text), 'character')}"
             return ToolOutput(text=told, is_error=True)
         return ToolOutput(
             text=found(text, asked) if asked.word else piece(text, asked),
-            untrusted=not await self._settings.store.is_trusted(context.conversation, asked.id),
+            untrusted=not await store.is_trusted(here, asked.id),
         )
+
+    return (
+        ModelTool(
+            spec=spec, model=ReadArguments, line=_line, reach=_reach, work=work, settled=settled
+        ),
+    )
+
+
+def _line(asked: ReadArguments) -> Localized:
+    if asked.word:
+        word = quoted(asked.word)
+        return catalogue.WOULD_SEARCH_RESULT.about(word=word, id=quoted(asked.id))
+    return catalogue.WOULD_READ_RESULT.about(id=quoted(asked.id))
+
+
+async def _reach(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
+    del asked
+    return (f"results:{context.conversation}",)
 
 
 def piece(text: str, asked: ReadArguments) -> str:

@@ -8,7 +8,6 @@ only resource is `sandbox:none`, which no statement about `sandbox:workspace` al
 
 import asyncio
 import re
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -22,12 +21,11 @@ from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
-from zeroclaw.tool import Arguments, Effect, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec
 from zeroclaw.tools import (
+    ModelTool,
     ToolArguments,
     counted,
-    dump,
-    parse,
     quoted,
     readable,
     schema,
@@ -75,83 +73,105 @@ class ShellSettings(Value):
 class ShellArguments(ToolArguments):
     """What the shell takes."""
 
-    command: str = Field(
-        min_length=1, max_length=65_536, description="Run by /bin/sh in the workspace."
-    )
-    timeout_s: float = Field(
-        default=0, ge=0, description="Seconds it may take; 0 for the usual time."
-    )
+    command: str = Field(min_length=1, max_length=65_536)
+    timeout_s: float = Field(default=0, ge=0, description="0 for the usual time.")
 
 
 def tools(settings: ShellSettings) -> tuple[Tool, ...]:
     """Return the shell, or nothing where it must not be offered."""
     match settings.sandbox:
         case Working(system=system):
-            return (Shell(settings, system),)
+            shell = _Shell(settings, system)
         case Broken() if settings.without_sandbox == "ask":
-            return (Shell(settings, None),)
+            shell = _Shell(settings, None)
         case Broken():
             return ()
+    return (
+        ModelTool(
+            spec=shell.spec(),
+            model=ShellArguments,
+            line=shell.line,
+            reach=shell.reach,
+            work=shell.run,
+            settled=shell.settled,
+        ),
+    )
 
 
-class Shell:
+class _Shell:
     """Runs one command at a time; without a system to build a sandbox of, without one."""
 
     def __init__(self, settings: ShellSettings, system: System | None) -> None:
         self._settings = settings
         self._system = system
-        self._spec = _spec(settings, boxed=system is not None)
 
-    @property
     def spec(self) -> ToolSpec:
-        """What the shell declares."""
-        return self._spec
-
-    def check(self, arguments: Arguments) -> Arguments:
-        """Fill in the usual time-out, and refuse one beyond the cap."""
-        parsed = parse(ShellArguments, arguments)
-        if parsed.timeout_s > self._settings.most_timeout_s:
-            fault = f"timeout_s: must be at most {self._settings.most_timeout_s:g}"
-            raise ToolArgumentsInvalid((fault,))
-        usual = min(self._settings.timeout_s, self._settings.most_timeout_s)
-        return {**dump(parsed), "timeout_s": parsed.timeout_s or usual}
-
-    def describe(self, arguments: Arguments) -> Localized:
-        """Return the command's beginning and where it would run."""
-        command = quoted(parse(ShellArguments, arguments).command)
-        if self._system is None:
-            return catalogue.WOULD_RUN_UNBOXED.about(command=command)
-        is_online = self._settings.network
-        return (catalogue.WOULD_RUN_ONLINE if is_online else catalogue.WOULD_RUN_OFFLINE).about(
-            command=command
+        """Return what the shell declares."""
+        settings, effects = self._settings, set[Effect]()
+        if self._system is not None:
+            effects |= {"exec", "read", "write"}
+        if self._system is not None and settings.network:
+            effects.add("network")
+        boxed = "an isolated sandbox"
+        place = boxed if effects else "this machine, where every command is asked about"
+        network = "has" if settings.network or not effects else "has no"
+        return ToolSpec(
+            name="shell",
+            description=(
+                f"Run a command with /bin/sh in {place}. It starts in the workspace, {network}"
+                " network and no input, and leaves nothing running. Returns its exit code and its"
+                " output, both streams together."
+            ),
+            parameters=schema(ShellArguments),
+            effects=frozenset(effects),
+            risk="high",
+            timeout_s=settings.most_timeout_s + _AROUND_S,
+            # Commands of one batch share a workspace and mean their order.
+            execution="sequential",
         )
 
-    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
+    def settled(self, asked: ShellArguments) -> ShellArguments:
+        """Fill in the usual time-out, and refuse one beyond the cap."""
+        usual, most = self._settings.timeout_s, self._settings.most_timeout_s
+        if asked.timeout_s > most:
+            raise ToolArgumentsInvalid((f"timeout_s: must be at most {most:g}",))
+        return asked.model_copy(update={"timeout_s": asked.timeout_s or min(usual, most)})
+
+    def line(self, asked: ShellArguments) -> Localized:
+        """Return the command's beginning and where it would run."""
+        command = quoted(asked.command)
+        if self._system is None:
+            return catalogue.WOULD_RUN_UNBOXED.about(command=command)
+        if self._settings.network:
+            return catalogue.WOULD_RUN_ONLINE.about(command=command)
+        return catalogue.WOULD_RUN_OFFLINE.about(command=command)
+
+    async def reach(self, asked: ShellArguments, context: ToolContext) -> tuple[str, ...]:
         """Return what the sandbox grants; the same for every command."""
+        del asked, context
         if self._system is None:
             return ("sandbox:none",)
         return ("sandbox:workspace", *(("host:*",) if self._settings.network else ()))
 
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+    async def run(self, asked: ShellArguments, context: ToolContext) -> ToolOutput:
         """Run it; whatever it started has ended when this returns."""
-        parsed = parse(ShellArguments, self.check(arguments))
-        workspace = await asyncio.to_thread(context.workspace.resolve)
-        ended = await self._run(parsed, workspace, context)
+        ended = await self._run(asked, context)
         return ToolOutput(
-            text=f"{_ending(ended, parsed.timeout_s, self._settings.caps)}\n{_shown(ended.output)}",
+            text=f"{_ending(ended, asked.timeout_s, self._settings.caps)}\n{_shown(ended.output)}",
             is_error=ended.ending != "exited",
         )
 
-    async def _run(self, parsed: ShellArguments, workspace: Path, context: ToolContext) -> Ended:
+    async def _run(self, asked: ShellArguments, context: ToolContext) -> Ended:
         settings = self._settings
+        workspace = await asyncio.to_thread(context.workspace.resolve)
         if self._system is None:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
             return await sandbox.run_bare(
                 prlimit,
                 settings.limits,
-                parsed.command,
+                asked.command,
                 workspace=workspace,
-                timeout_s=parsed.timeout_s,
+                timeout_s=asked.timeout_s,
                 caps=settings.caps,
                 spawned=context.spawned,
                 subtree=settings.subtree,
@@ -169,37 +189,11 @@ class Shell:
         return await sandbox.run(
             self._system,
             box,
-            ("/bin/sh", "-c", parsed.command),
-            timeout_s=parsed.timeout_s,
+            ("/bin/sh", "-c", asked.command),
+            timeout_s=asked.timeout_s,
             caps=settings.caps,
             spawned=context.spawned,
         )
-
-
-def _spec(settings: ShellSettings, *, boxed: bool) -> ToolSpec:
-    effects: set[Effect] = set()
-    if boxed:
-        effects |= {"exec", "read", "write"}
-    if boxed and settings.network:
-        effects.add("network")
-    place = "an isolated sandbox" if boxed else "this machine, where every command is asked about"
-    network = "has" if settings.network or not boxed else "has no"
-    return ToolSpec(
-        name="shell",
-        description=(
-            f"Run a command with /bin/sh in {place}. It starts in the workspace and {network}"
-            " network. Nothing keeps running after it. Standard input is empty. The answer is its"
-            " exit code and its output, both streams together."
-        ),
-        parameters=schema(ShellArguments),
-        effects=frozenset(effects),
-        idempotent=False,
-        cancellable=True,
-        risk="high",
-        timeout_s=settings.most_timeout_s + _AROUND_S,
-        # Commands of one batch share a workspace and mean their order.
-        execution="sequential",
-    )
 
 
 def _ending(ended: Ended, timeout_s: float, caps: OutputCaps) -> str:

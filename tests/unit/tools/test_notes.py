@@ -78,8 +78,9 @@ def test_the_owner_is_a_resource_that_policy_can_name(name: str) -> None:
 
 async def test_all_three_tools_name_the_owner() -> None:
     """What a call touches follows from where it is made, not from its arguments."""
-    pad = Pad()
-    named = [await tool.resources({"owner": "of:person:ben"}, ADA) for tool in pad.tools.values()]
+    tools, ben = Pad().tools, "of:person:ben"
+    asked = {"remember": {"text": ben}, "recall": {"words": ben}, "forget_note": {"number": 1}}
+    named = [await tools[name].resources(arguments, ADA) for name, arguments in asked.items()]
     assert named == [("notes:of:person:ada",)] * 3
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.fakes.tool_calls import tool_context
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ToolArgumentsInvalid
-from zeroclaw.tool import ToolOutput, line_of
-from zeroclaw.tools.results import ReadResult, ResultsSettings, tools
+from zeroclaw.tool import Tool, ToolOutput, line_of
+from zeroclaw.tools.results import ResultsSettings, tools
 from zeroclaw.value import replace
 
 CONTEXT = tool_context(Path("/w"))
@@ -34,16 +34,16 @@ class Shelf:
         return self.texts.get((conversation, name))
 
 
-def tool(text: str = LINES, *, answer_chars: int = 1_000) -> ReadResult:
+def tool(text: str = LINES, *, answer_chars: int = 1_000) -> Tool:
     """The tool over one kept text, `a`, of our conversation, and one, `b`, of another."""
     shelf = Shelf(
         texts={(CONTEXT.conversation, "a"): text, ("01OTHER", "b"): "theirs"},
         gone=frozenset({(str(CONTEXT.conversation), "g")}),
     )
-    return ReadResult(ResultsSettings(store=shelf, answer_chars=lambda: answer_chars))
+    return tools(ResultsSettings(store=shelf, answer_chars=lambda: answer_chars))[0]
 
 
-async def read(made: ReadResult, **arguments: object) -> ToolOutput:
+async def read(made: Tool, **arguments: object) -> ToolOutput:
     return await made.run(made.check({"id": "a", **arguments}), CONTEXT)
 
 

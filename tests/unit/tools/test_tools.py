@@ -21,16 +21,18 @@ from zeroclaw.tools import (
 
 class Sample(ToolArguments):
     name: str = Field(min_length=1, description="Who.")
-    count: int = Field(default=1, ge=1)
+    count: int = Field(default=1, ge=1, le=50)
+    at: int = Field(default=0, ge=0, le=1_000_000)
 
 
 def test_a_schema_holds_what_a_model_needs_and_no_titles() -> None:
-    """The model reads types, bounds, defaults and descriptions, and pays for nothing else."""
+    """The model reads types, defaults, descriptions and bounds that it may meet, and nothing else."""
     assert schema(Sample) == {
         "type": "object",
         "properties": {
-            "name": {"type": "string", "minLength": 1, "description": "Who."},
-            "count": {"type": "integer", "minimum": 1, "default": 1},
+            "name": {"type": "string", "description": "Who."},
+            "count": {"type": "integer", "maximum": 50, "default": 1},
+            "at": {"type": "integer", "default": 0},
         },
         "required": ["name"],
         "additionalProperties": False,
@@ -39,7 +41,7 @@ def test_a_schema_holds_what_a_model_needs_and_no_titles() -> None:
 
 def test_defaults_are_filled_in() -> None:
     """What is checked and hashed is the whole call (S1-11)."""
-    assert dump(parse(Sample, {"name": "ada"})) == {"name": "ada", "count": 1}
+    assert dump(parse(Sample, {"name": "ada"})) == {"name": "ada", "count": 1, "at": 0}
 
 
 @pytest.mark.parametrize(

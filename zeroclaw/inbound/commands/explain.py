@@ -24,7 +24,7 @@ from zeroclaw.gate.ruling import Ruling, refused, rule, rule_answer
 from zeroclaw.inbound.identity import OPERATOR, People
 from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
-from zeroclaw.tools.files import FileTool
+from zeroclaw.tools import files
 from zeroclaw.value import Value, replace
 
 EXAMPLE = "CONVERSATION"
@@ -168,7 +168,7 @@ class Explainer(Value):
         """Return why a tool can't touch resources that it was not asked about, empty if it may."""
         root = f"{resource_form(f'file:{self.workspaces}')}/"
         beyond = [one for one in resources if not one.startswith(root)]
-        if isinstance(tool, FileTool) and beyond:
+        if tool.spec.name in files.NAMES and beyond:
             return f"`{beyond[0]}` is outside the workspaces, `{self.workspaces}`"
         return ""
 

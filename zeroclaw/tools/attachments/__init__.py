@@ -30,17 +30,8 @@ from zeroclaw.host.sandbox import Box, Broken, Limits, Working
 from zeroclaw.readers.formats import is_heard, recognise
 from zeroclaw.readers.replies import Asked, Reply, asked_line, read_reply
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
-from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import (
-    ToolArguments,
-    counted,
-    dump,
-    parse,
-    quoted,
-    schema,
-    without_controls,
-)
+from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import ModelTool, ToolArguments, counted, quoted, schema, without_controls
 from zeroclaw.value import Value, replace
 
 __all__ = ["NAME", "AttachmentsSettings", "AttachmentsStore", "File", "tools", "try_reader"]
@@ -113,28 +104,46 @@ class AttachmentsSettings(Value):
 class ReadArguments(ToolArguments):
     """What `read_attachment` takes."""
 
-    id: int = Field(ge=1, le=99_999_999, description="The file's number, as its message lists it.")
-    page: int = Field(default=1, ge=1, le=1_000_000, description="Of a PDF, from 1.")
+    id: int = Field(ge=1, le=99_999_999, description="As its message lists it.")
+    page: int = Field(default=1, ge=1, le=1_000_000, description="Of a PDF.")
     offset: int = Field(
-        default=0,
-        ge=0,
-        le=1_000_000_000,
-        description="What comes before the piece: characters of a text, rows of a table.",
+        default=0, ge=0, le=1_000_000_000, description="Characters of a text, rows of a table."
     )
-    limit: int = Field(
-        default=0,
-        ge=0,
-        le=1_000_000_000,
-        description="Of the piece: characters of a text, rows of a table; 0 for the most.",
-    )
+    limit: int = Field(default=0, ge=0, le=1_000_000_000, description="Likewise; 0 for the most.")
 
 
 def tools(settings: AttachmentsSettings) -> tuple[Tool, ...]:
     """Return the tool."""
-    return (ReadAttachment(settings),)
+    files = _Files(settings)
+    spec = ToolSpec(
+        name=NAME,
+        description=(
+            "Read a file that came with a message: text, rows of CSV, pages of PDF, or what an image"
+            " says about itself."
+        ),
+        parameters=schema(ReadArguments),
+        effects=frozenset({"read"}),
+        idempotent=True,
+        risk="low",
+        timeout_s=settings.timeout_s + _AROUND_S,
+    )
+    return (
+        ModelTool(
+            spec=spec,
+            model=ReadArguments,
+            line=lambda asked: catalogue.WOULD_READ_ATTACHMENT.about(id=asked.id),
+            reach=_reach,
+            work=files.read,
+            settled=files.settled,
+        ),
+    )
 
 
-class ReadAttachment:
+async def _reach(asked: ReadArguments, context: ToolContext) -> tuple[str, ...]:
+    return (f"attachment:{context.conversation}/{asked.id}",)
+
+
+class _Files:
     """Reads pieces of files that came with messages of the same conversation."""
 
     def __init__(self, settings: AttachmentsSettings) -> None:
@@ -142,47 +151,19 @@ class ReadAttachment:
         self._share = FairShare("files that came", at_once=READ_AT_ONCE)
         self._sandbox: Working | Broken | None = None
         self._answers: OrderedDict[tuple[bytes, Asked], Reply] = OrderedDict()
-        self._spec = ToolSpec(
-            name=NAME,
-            description=(
-                "Read a file that came with a message of this conversation: text, a CSV table by"
-                " rows, a PDF by pages, or what an image says about itself (format, size, camera)."
-            ),
-            parameters=schema(ReadArguments),
-            effects=frozenset({"read"}),
-            idempotent=True,
-            cancellable=True,
-            risk="low",
-            timeout_s=settings.timeout_s + _AROUND_S,
-        )
 
     @property
     def _most_chars(self) -> int:
         return self._settings.answer_chars() - _HEAD_CHARS
 
-    @property
-    def spec(self) -> ToolSpec:
-        """What the tool declares."""
-        return self._spec
-
-    def check(self, arguments: Arguments) -> Arguments:
-        """Validate, and refuse a piece that would be cut again."""
-        parsed = parse(ReadArguments, arguments)
-        if parsed.limit > self._most_chars:
+    def settled(self, asked: ReadArguments) -> ReadArguments:
+        """Refuse a piece that would be cut again."""
+        if asked.limit > self._most_chars:
             raise ToolArgumentsInvalid((f"limit: must be at most {self._most_chars}",))
-        return dump(parsed)
+        return asked
 
-    def describe(self, arguments: Arguments) -> Localized:
-        """Return which file would be read."""
-        return catalogue.WOULD_READ_ATTACHMENT.about(id=parse(ReadArguments, arguments).id)
-
-    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        """Return the one file that the call is about."""
-        return (f"attachment:{context.conversation}/{parse(ReadArguments, arguments).id}",)
-
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+    async def read(self, asked: ReadArguments, context: ToolContext) -> ToolOutput:
         """Read a piece."""
-        asked = parse(ReadArguments, self.check(arguments))
         store, here = self._settings.store, context.conversation
         file = await store.find(here, asked.id)
         if file is None:

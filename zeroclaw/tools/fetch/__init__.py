@@ -16,17 +16,8 @@ from zeroclaw.host import resolver
 from zeroclaw.host.executors import FairShare
 from zeroclaw.host.http import HttpClient
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Localized
-from zeroclaw.tool import Arguments, Tool, ToolContext, ToolOutput, ToolSpec
-from zeroclaw.tools import (
-    ToolArguments,
-    described,
-    dump,
-    parse,
-    quoted,
-    schema,
-    without_controls,
-)
+from zeroclaw.tool import Tool, ToolContext, ToolOutput, ToolSpec
+from zeroclaw.tools import ModelTool, ToolArguments, described, quoted, schema, without_controls
 from zeroclaw.tools.fetch.body import decode
 from zeroclaw.tools.fetch.following import (
     ANY_HOST,
@@ -52,8 +43,8 @@ _SAMPLE_CHARS = 8_192
 class FetchArguments(ToolArguments):
     """What fetch takes."""
 
-    url: str = Field(min_length=1, description="Begins with http:// or https://.")
-    links: bool = Field(default=False, description="Show where the links of a page lead.")
+    url: str = Field(min_length=1)
+    links: bool = Field(default=False, description="Show where links lead.")
 
 
 def tools(
@@ -66,10 +57,29 @@ def tools(
         http: A client that keeps to `limits(settings)`; closed by whoever opened it.
         resolve: Finds the addresses of a name; raises `NameUnknown`.
     """
-    return (Fetch(settings, Follower(settings, http, resolve)),)
+    fetch = _Fetch(settings, Follower(settings, http, resolve))
+    told = " A redirect to another host is told." if settings.redirects == "same_host" else ""
+    spec = ToolSpec(
+        name="fetch",
+        description=(f"GET a URL of the public internet as text, pages in readable form.{told}"),
+        parameters=schema(FetchArguments),
+        effects=frozenset({"network", "read"}),
+        idempotent=True,  # GET is, RFC 9110 section 9.2.2
+        timeout_s=settings.timeout_s + _AROUND_S,
+    )
+    return (
+        ModelTool(
+            spec=spec,
+            model=FetchArguments,
+            line=lambda asked: catalogue.WOULD_FETCH.about(url=quoted(asked.url)),
+            reach=fetch.reach,
+            work=fetch.run,
+            settled=fetch.settled,
+        ),
+    )
 
 
-class Fetch:
+class _Fetch:
     """Fetches one URL a call."""
 
     def __init__(self, settings: FetchSettings, follower: Follower) -> None:
@@ -77,76 +87,45 @@ class Fetch:
         self._follower = follower
         self._fetches = FairShare("fetches", at_once=16, each=4)
         self._pages = FairShare("fetched pages", at_once=2)
-        self._spec = ToolSpec(
-            name="fetch",
-            description=(
-                "Fetch a URL of the public internet with GET and return it as text: pages as their"
-                " readable text, JSON, XML and plain text as they are. A redirect to another host"
-                " is told, not followed."
-                if settings.redirects == "same_host"
-                else "Fetch a URL of the public internet with GET and return it as text: pages as"
-                " their readable text, JSON, XML and plain text as they are."
-            ),
-            parameters=schema(FetchArguments),
-            effects=frozenset({"network", "read"}),
-            idempotent=True,  # GET is, RFC 9110 section 9.2.2
-            cancellable=True,
-            risk="medium",
-            timeout_s=settings.timeout_s + _AROUND_S,
-        )
 
-    @property
-    def spec(self) -> ToolSpec:
-        """What fetch declares."""
-        return self._spec
-
-    def check(self, arguments: Arguments) -> Arguments:
+    def settled(self, asked: FetchArguments) -> FetchArguments:
         """Bring the URL into its one form, in which it is shown, decided about and fetched."""
-        parsed = parse(FetchArguments, arguments)
         try:
-            target = read_target(parsed.url, self._settings.ports)
+            return asked.model_copy(update={"url": self._target(asked).url})
         except TargetRefused as error:
             raise ToolArgumentsInvalid((f"url: {error.why}",)) from error
-        return {**dump(parsed), "url": target.url}
 
-    def describe(self, arguments: Arguments) -> Localized:
-        """Return the URL."""
-        return catalogue.WOULD_FETCH.about(url=quoted(parse(FetchArguments, arguments).url))
-
-    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:  # noqa: ARG002  the contract's
+    async def reach(self, asked: FetchArguments, context: ToolContext) -> tuple[str, ...]:
         """Return the host; one that is an address and may not be connected to has no name."""
-        target = self._target(arguments)
-        against = self._follower.objection(target)
-        if against:
+        del context
+        target = self._target(asked)
+        if against := self._follower.objection(target):
             raise ResourcesUnresolved(against)
         return self._reach(target)
 
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+    async def run(self, asked: FetchArguments, context: ToolContext) -> ToolOutput:
         """Fetch, within the time for all of it, and read what came in a thread."""
+        target, limit_s = self._target(asked), self._settings.timeout_s
         async with self._fetches.place(context.conversation):
-            return await self._run(arguments, context)
+            try:
+                async with asyncio.timeout(limit_s):
+                    found = await self._follower.follow(target, self._reach(target))
+            except TimeoutError as error:
+                message = f"{quoted(target.url)} was not there whole within {limit_s:g} s"
+                raise ToolFailed(message) from error
+            if isinstance(found, LeadsElsewhere):
+                return ToolOutput(text=_sent_on(found))
+            return ToolOutput(
+                text=await self._pages.run(
+                    context.conversation, lambda: _shown(found, target, links=asked.links)
+                )
+            )
 
-    async def _run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        target, limit_s = self._target(arguments), self._settings.timeout_s
-        try:
-            async with asyncio.timeout(limit_s):
-                found = await self._follower.follow(target, self._reach(target))
-        except TimeoutError as error:
-            message = f"{quoted(target.url)} was not there whole within {limit_s:g} s"
-            raise ToolFailed(message) from error
-        if isinstance(found, LeadsElsewhere):
-            return ToolOutput(text=_sent_on(found))
-        links = parse(FetchArguments, arguments).links
-        text = await self._pages.run(
-            context.conversation, lambda: _shown(found, target, links=links)
-        )
-        return ToolOutput(text=text)
-
-    def _target(self, arguments: Arguments) -> Target:
-        return read_target(parse(FetchArguments, self.check(arguments)).url, self._settings.ports)
+    def _target(self, asked: FetchArguments) -> Target:
+        return read_target(asked.url, self._settings.ports)
 
     def _reach(self, target: Target) -> tuple[str, ...]:
-        """Return the resources of a call: all that it may connect to."""
+        """Return all that a call may connect to."""
         reach = [target.resource]
         if target.is_plain and _HTTPS in self._settings.ports:
             reach.append(f"host:{target.host}:{_HTTPS}")

@@ -9,16 +9,17 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic
+from typing import TypeVar
 
 from zeroclaw.errors import ResourcesUnresolved, ToolFailed
 from zeroclaw.host.protected import rules
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Grouped, Localized
-from zeroclaw.tool import Arguments, Effect, Risk, Tool, ToolContext, ToolOutput, ToolSpec, below
-from zeroclaw.tools import Model, dump, parse, quoted, schema
+from zeroclaw.tool import Effect, Tool, ToolContext, ToolOutput, ToolSpec, below
+from zeroclaw.tools import ModelTool, quoted, schema
 from zeroclaw.tools.files.content import (
     EditArguments,
+    PathArguments,
     ReadArguments,
     SendArguments,
     WriteArguments,
@@ -30,166 +31,67 @@ from zeroclaw.tools.files.content import (
 )
 from zeroclaw.tools.files.tree import ListArguments, SearchArguments, list_files, search_files
 from zeroclaw.tools.files.workspace import FilesSettings, Place, parts_of, resolve
-from zeroclaw.value import Value
 
-__all__ = ["FilesSettings", "tools"]
+__all__ = ["NAMES", "FilesSettings", "tools"]
+
+NAMES = frozenset(
+    {"read_file", "list_files", "search_files", "write_file", "edit_file", "send_file"}
+)
+"""What the tools are called; none of them leaves the workspace of its conversation."""
 
 _TIMEOUT_S = 30.0
-
-
-class FileTool(Value, Generic[Model]):
-    """One tool on files, made of a model, a line and a function that blocks.
-
-    Attributes:
-        spec: What it declares.
-        model: Its arguments.
-        path: The path among them.
-        line: What a call would do, for people.
-        work: Does it, in a thread.
-        settings: What it may cost.
-        walks: It reads what is below a directory, too.
-    """
-
-    spec: ToolSpec
-    model: type[Model]
-    path: Callable[[Model], str]
-    line: Callable[[Model], Localized]
-    work: Callable[[Model, Place], ToolOutput]
-    settings: FilesSettings
-    walks: bool = False
-
-    def check(self, arguments: Arguments) -> Arguments:
-        """Validate against the model."""
-        return dump(parse(self.model, arguments))
-
-    def describe(self, arguments: Arguments) -> Localized:
-        """Return what the call would do."""
-        return self.line(parse(self.model, arguments))
-
-    async def resources(self, arguments: Arguments, context: ToolContext) -> tuple[str, ...]:
-        """Return the one file that the call is about, or the directory and all below it."""
-        path = self.path(parse(self.model, arguments))
-        try:
-            return await asyncio.to_thread(_named, context.workspace, path, walks=self.walks)
-        except ToolFailed as error:
-            raise ResourcesUnresolved(str(error)) from error
-
-    async def run(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        """Do it in a thread; a cancelled call changes nothing that it has not changed yet."""
-        parsed = parse(self.model, arguments)
-        stopped = threading.Event()
-        try:
-            return await self.settings.share.run(
-                context.conversation, lambda: self._run(parsed, context, stopped)
-            )
-        finally:
-            stopped.set()
-
-    def _run(self, parsed: Model, context: ToolContext, stopped: threading.Event) -> ToolOutput:
-        real = context.workspace.resolve()
-        place = Place(
-            workspace=real,
-            rules=rules(self.settings.protected, real),
-            settings=self.settings,
-            stopped=stopped,
-            permits=context.permits,
-            max_file_bytes=context.max_file_bytes,
-        )
-        return self.work(parsed, place)
+_Asked = TypeVar("_Asked", bound=PathArguments)
 
 
 def tools(settings: FilesSettings) -> tuple[Tool, ...]:
     """Return the six tools."""
     return (
-        FileTool(
-            spec=_spec(
-                "read_file",
-                "Read a text file of the workspace, from a line on.",
-                ReadArguments,
-                effects={"read"},
-            ),
-            model=ReadArguments,
-            path=lambda asked: asked.path,
-            line=lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
-            work=read_file,
-            settings=settings,
+        _made(
+            settings,
+            _spec("read_file", "Read lines of a text file", ReadArguments, "read"),
+            ReadArguments,
+            lambda asked: catalogue.WOULD_READ.about(path=quoted(asked.path)),
+            read_file,
         ),
-        FileTool(
-            spec=_spec(
-                "list_files",
-                "List the names in a directory of the workspace.",
-                ListArguments,
-                effects={"read"},
-            ),
-            model=ListArguments,
-            path=lambda asked: asked.path,
-            line=lambda asked: catalogue.WOULD_LIST.about(path=quoted(asked.path)),
-            work=list_files,
-            settings=settings,
+        _made(
+            settings,
+            _spec("list_files", "List a directory", ListArguments, "read"),
+            ListArguments,
+            lambda asked: catalogue.WOULD_LIST.about(path=quoted(asked.path)),
+            list_files,
             walks=True,
         ),
-        FileTool(
-            spec=_spec(
-                "search_files",
-                "Find the lines of the workspace's text files that hold a text or an expression.",
-                SearchArguments,
-                effects={"read"},
-            ),
-            model=SearchArguments,
-            path=lambda asked: asked.path,
-            line=lambda asked: catalogue.WOULD_SEARCH.about(
+        _made(
+            settings,
+            _spec("search_files", "Find lines in the text files", SearchArguments, "read"),
+            SearchArguments,
+            lambda asked: catalogue.WOULD_SEARCH.about(
                 path=quoted(asked.path), pattern=quoted(asked.pattern)
             ),
-            work=search_files,
-            settings=settings,
+            search_files,
             walks=True,
         ),
-        FileTool(
-            spec=_spec(
-                "write_file",
-                "Make a file in the workspace, or replace all of its content.",
-                WriteArguments,
-                effects={"write"},
-                idempotent=True,  # the same content twice is the same content
-                risk="medium",
-            ),
-            model=WriteArguments,
-            path=lambda asked: asked.path,
-            line=_write_line,
-            work=write_file,
-            settings=settings,
+        _made(
+            settings,
+            _spec("write_file", "Make or replace a file", WriteArguments, "write"),
+            WriteArguments,
+            _write_line,
+            write_file,
         ),
-        FileTool(
-            spec=_spec(
-                "edit_file",
-                "Replace a text in a file of the workspace; it must stand there exactly once.",
-                EditArguments,
-                effects={"read", "write"},
-                idempotent=False,
-                risk="medium",
-            ),
-            model=EditArguments,
-            path=lambda asked: asked.path,
-            line=_edit_line,
-            work=edit_file,
-            settings=settings,
+        _made(
+            settings,
+            _spec("edit_file", "Replace a text in a file", EditArguments, "read", "write"),
+            EditArguments,
+            _edit_line,
+            edit_file,
         ),
-        FileTool(
-            spec=_spec(
-                "send_file",
-                "Send a file of the workspace to the people of this chat, as it is now.",
-                SendArguments,
-                # It shows a file to those who read the answer; nothing else learns of it.
-                effects={"read"},
-                # Nothing is sent before its result is recorded, so a run in vain sends nothing.
-                idempotent=True,
-                in_order=True,
-            ),
-            model=SendArguments,
-            path=lambda asked: asked.path,
-            line=send_line,
-            work=send_file,
-            settings=settings,
+        _made(
+            settings,
+            # It shows a file to those who read the answer; nothing else learns of it.
+            _spec("send_file", "Send this chat a file", SendArguments, "read", in_order=True),
+            SendArguments,
+            send_line,
+            send_file,
         ),
     )
 
@@ -197,24 +99,64 @@ def tools(settings: FilesSettings) -> tuple[Tool, ...]:
 def _spec(
     name: str,
     description: str,
-    model: type[Model],
-    *,
-    effects: set[Effect],
-    idempotent: bool = True,
-    risk: Risk = "low",
+    model: type[PathArguments],
+    *effects: Effect,
     in_order: bool = False,
 ) -> ToolSpec:
     return ToolSpec(
         name=name,
-        description=f"{description} Symbolic links are not followed.",
+        description=f"{description} of the workspace.",
         parameters=schema(model),
         effects=frozenset(effects),
-        idempotent=idempotent,
-        cancellable=True,
-        risk=risk,
+        # The same content twice is the same content, and nothing is sent before its result is
+        # recorded; an edit finds its text once.
+        idempotent=name != "edit_file",
+        risk="medium" if "write" in effects else "low",
         timeout_s=_TIMEOUT_S,
         # Writes of one batch mean their order, and so do files that people get.
         execution="sequential" if in_order or "write" in effects else "parallel",
+    )
+
+
+def _made(
+    settings: FilesSettings,
+    spec: ToolSpec,
+    model: type[_Asked],
+    line: Callable[[_Asked], Localized],
+    work: Callable[[_Asked, Place], ToolOutput],
+    *,
+    walks: bool = False,
+) -> Tool:
+    """Return a tool whose work blocks: it is done in a thread, in the workspace."""
+
+    async def reach(asked: _Asked, context: ToolContext) -> tuple[str, ...]:
+        try:
+            return await asyncio.to_thread(_named, context.workspace, asked.path, walks=walks)
+        except ToolFailed as error:
+            raise ResourcesUnresolved(str(error)) from error
+
+    async def run(asked: _Asked, context: ToolContext) -> ToolOutput:
+        # A cancelled call changes nothing that it has not changed yet.
+        stopped = threading.Event()
+        try:
+            return await settings.share.run(
+                context.conversation, lambda: work(asked, _place(settings, context, stopped))
+            )
+        finally:
+            stopped.set()
+
+    return ModelTool(spec=spec, model=model, line=line, reach=reach, work=run)
+
+
+def _place(settings: FilesSettings, context: ToolContext, stopped: threading.Event) -> Place:
+    real = context.workspace.resolve()
+    return Place(
+        workspace=real,
+        rules=rules(settings.protected, real),
+        settings=settings,
+        stopped=stopped,
+        permits=context.permits,
+        max_file_bytes=context.max_file_bytes,
     )
 
 

@@ -33,27 +33,30 @@ SCAN_BYTES = 67_108_864
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class ReadArguments(ToolArguments):
+class PathArguments(ToolArguments):
+    """What each tool on files takes."""
+
+    path: Path
+
+
+class ReadArguments(PathArguments):
     """What `read_file` takes."""
 
-    path: Path = Field(description="Relative to the workspace.")
-    first_line: int = Field(default=1, ge=1, description="Where to begin, counted from 1.")
+    first_line: int = Field(default=1, ge=1)
     max_lines: int = Field(default=2000, ge=1, le=100_000)
 
 
-class WriteArguments(ToolArguments):
+class WriteArguments(PathArguments):
     """What `write_file` takes."""
 
-    path: Path = Field(description="Relative to the workspace; directories are made.")
-    content: str = Field(description="All of the file's new content.")
+    content: str = Field(description="All of it.")
 
 
-class EditArguments(ToolArguments):
+class EditArguments(PathArguments):
     """What `edit_file` takes."""
 
-    path: Path = Field(description="Relative to the workspace.")
-    old_text: str = Field(min_length=1, description="Stands in the file exactly once.")
-    new_text: str = Field(description="Takes its place.")
+    old_text: str = Field(min_length=1, description="Must stand there exactly once.")
+    new_text: str
 
 
 def read_file(arguments: ReadArguments, place: Place) -> ToolOutput:
@@ -229,20 +232,11 @@ MOST_CAPTION_CHARS = 500
 UNKNOWN_TYPE = "application/octet-stream"
 
 
-class SendArguments(ToolArguments):
+class SendArguments(PathArguments):
     """What `send_file` takes."""
 
-    path: Path = Field(description="Relative to the workspace.")
-    caption: str = Field(
-        default="",
-        max_length=MOST_CAPTION_CHARS,
-        description="Plain text that stands with the file; empty for none.",
-    )
-    name: str = Field(
-        default="",
-        max_length=255,
-        description="What the people see as its name; empty for its own.",
-    )
+    caption: str = Field(default="", max_length=MOST_CAPTION_CHARS, description="Plain text.")
+    name: str = Field(default="", max_length=255, description="Shown in place of its own.")
 
 
 def send_file(arguments: SendArguments, place: Place) -> ToolOutput:

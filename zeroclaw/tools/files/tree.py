@@ -12,8 +12,8 @@ from pydantic import Field
 from zeroclaw.errors import ToolFailed
 from zeroclaw.host.protected import is_masked
 from zeroclaw.tool import BELOW, ToolOutput
-from zeroclaw.tools import ToolArguments, counted, is_binary, quoted, without_controls
-from zeroclaw.tools.files.content import readable_parts
+from zeroclaw.tools import counted, is_binary, quoted, without_controls
+from zeroclaw.tools.files.content import PathArguments, readable_parts
 from zeroclaw.tools.files.pattern import FoundLine, Pattern, PatternInvalid
 from zeroclaw.tools.files.workspace import (
     Kind,
@@ -35,30 +35,24 @@ _MOST_VISITED = 50_000
 Path = Annotated[str, Field(max_length=4096)]
 
 
-class ListArguments(ToolArguments):
+class ListArguments(PathArguments):
     """What `list_files` takes."""
 
-    path: Path = Field(default=".", description="A directory, relative to the workspace.")
-    depth: int = Field(default=1, ge=1, le=_MOST_DEPTH, description="Levels of directories.")
+    path: Path = "."
+    depth: int = Field(default=1, ge=1, le=_MOST_DEPTH)
 
 
-class SearchArguments(ToolArguments):
+class SearchArguments(PathArguments):
     """What `search_files` takes."""
 
-    pattern: str = Field(min_length=1, max_length=1000, description="Looked for in each line.")
-    path: Path = Field(default=".", description="A file or directory, relative to the workspace.")
+    pattern: str = Field(min_length=1, max_length=1000)
+    path: Path = Field(default=".", description="A file or a directory.")
     names: str = Field(
-        default="*",
-        min_length=1,
-        max_length=200,
-        description="Only files whose name is like this, for example `*.py`.",
+        default="*", min_length=1, max_length=200, description="Of files, such as `*.py`."
     )
     regex: bool = Field(
         default=False,
-        description=(
-            r"The pattern is an expression of RE2: no back-references, no look-ahead;"
-            r" \d \w \b know ASCII, \pL is any letter."
-        ),
+        description=r"In RE2's syntax; \d \w \b know ASCII, \pL is any letter.",
     )
     ignore_case: bool = False
     max_results: int = Field(default=100, ge=1, le=1000)
