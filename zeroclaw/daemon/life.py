@@ -26,10 +26,9 @@ from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
 from zeroclaw.host.watchdog import LoopWatch
-from zeroclaw.inbound.commands.halt import HALTS, Halt, halt_put, read_halt
+from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.conversations import BUSY
-from zeroclaw.inbound.plan import Plan
-from zeroclaw.store import Commit, Delete, DurablePoint, Put, Query, RowKind, scan
+from zeroclaw.store import Commit, DurablePoint, Query, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.tool_calls import PROCESSES
 from zeroclaw.value import Value, field, replace
@@ -122,10 +121,6 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
             raise _first(errors) from None
 
 
-PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
-"""Rows about people, which `Membership` follows."""
-
-
 class Daemon:
     """The running daemon, over a foundation that somebody opened and closes."""
 
@@ -137,18 +132,16 @@ class Daemon:
         pulse = Pulse()
         store = WatchedStore(foundation.store, failed=self._give_up, written=pulse.beat)
         self._foundation = replace(foundation, store=store)
-        self.services = Services(self._foundation, group, announce=self._announce)
+        self.services = Services(self._foundation, group)
         self.page = OperatorPage(self.services, group, pulse)
 
     async def live(self) -> None:
         """Start everything, wait for the end, and end it."""
-        foundation, services = self._foundation, self.services
-        await self._take_halt(await read_halt(foundation.store))
-        await services.membership.remember()
-        await services.reassembly.remember()
+        services = self.services
+        await services.remember()
         unsaid = await services.outbox.resume()
         await self._expire()
-        await services.membership.deadlines.resume()
+        await services.deadlines.resume()
         await self._wake(unsaid)
         self.page.start()
         await services.start(self._control())
@@ -174,7 +167,7 @@ class Daemon:
     async def _expire(self) -> None:
         """End the questions whose deadline passed while nobody looked."""
         now = self._foundation.clock.now()
-        for plan in await self.services.membership.requests.overdue(now):
+        for plan in await self.services.requests.overdue(now):
             await self._foundation.store.commit(
                 Commit(
                     point=DurablePoint.ANSWERED,
@@ -200,36 +193,6 @@ class Daemon:
 
     # --- the middle ----------------------------------------------------------------------------
 
-    def _announce(self, plan: Plan) -> None:
-        """Tell everybody what has just been committed; never waits."""
-        services = self.services
-        people = False
-        for write in plan.writes:
-            match write:
-                case Put(kind=RowKind.OUTBOX):
-                    services.outbox.announce(write)
-                case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
-                    services.conversations.forget(write.key)
-                case Put(kind=RowKind.FORGETTING):
-                    services.erasure.learn(plan.writes)
-                case Put(kind=RowKind.SWITCH):
-                    halt = HALTS.of(write)
-                    self._group.create_task(self._take_halt(halt), name="halt")
-                case Put(kind=kind) | Delete(kind=kind) if kind in PEOPLE:
-                    people = True
-                case _:
-                    pass
-        if people:
-            services.membership.learn(plan.writes)
-        for conversation in plan.wake:
-            services.mailboxes.wake(conversation)
-
-    async def _take_halt(self, halt: Halt | None) -> None:
-        self.services.policy.halt(halt)
-        self.services.mailboxes.hold(halt is not None)
-        if halt is not None:
-            await self.services.runner.abort_all("halt", halt.by)
-
     def _control(self) -> Mapping[str, Answer]:
         return {
             "status": self._status,
@@ -240,8 +203,8 @@ class Daemon:
             "logout": self._log_out,
             "reload": self._reload,
             "receipts": self._receipts,
-            "pair": self.services.membership.pair.console,
-            "grants": self.services.membership.grants.console,
+            "pair": self.services.pair.console,
+            "grants": self.services.grants.console,
         }
 
     async def _status(self, _asked: Mapping[str, object]) -> dict[str, object]:
@@ -280,7 +243,7 @@ class Daemon:
         await self._foundation.store.commit(
             Commit(point=DurablePoint.HOUSEKEEPING, writes=(halt_put(halt),))
         )
-        await self._take_halt(halt)
+        await self.services.take_halt(halt)
         return {"halted": on}
 
     async def _log_out(self, _asked: Mapping[str, object]) -> dict[str, object]:

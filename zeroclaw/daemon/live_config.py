@@ -1,13 +1,17 @@
-"""What is in force now: the settings, and the policy with the halt and those who were put out.
+"""What is in force now: the settings, the policy with the halt and those who were put out, the people.
 
 Both are replaced whole, in one step without an await, so that nobody sees half of a new
 configuration. Rooms are handed a way to ask, and ask each time.
 """
 
+from collections.abc import Iterable
+
 from zeroclaw.config.model import Config
 from zeroclaw.gate.policy import PolicySet, Statement
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.inbound.commands.halt import Halt
+from zeroclaw.inbound.identity import PEOPLE, People
+from zeroclaw.store import Rows
 
 
 class LiveConfig:
@@ -63,3 +67,25 @@ class LivePolicy:
             revoked=self._revoked,
             ask_when_untrusted=config.policy.ask_when_untrusted,
         )
+
+
+async def learn_stored(rows: Rows, people: People) -> None:
+    """Take up who was let in and put out since."""
+    async for known in PEOPLE.all(rows):
+        people.learn(known)
+
+
+def people_of(config: Config, local: Iterable[str]) -> People:
+    """Return the people of a configuration; `local` are the channels of the operator alone."""
+    return People(
+        config.people,
+        allowed=allowed_of(config),
+        # The page keeps what was said while nobody looked, so it comes before the terminal.
+        local=tuple(sorted(local, key=lambda name: config.kind_of(name) != "web")),
+        language=config.language,
+    )
+
+
+def allowed_of(config: Config) -> dict[str, tuple[str, ...]]:
+    """Return the sender ids that each channel lets in."""
+    return {name: settings.allowed_users for name, settings in config.channels.items()}

@@ -15,7 +15,7 @@ from zeroclaw.config.model import ProviderSettings
 from zeroclaw.config.references import SecretReference
 from zeroclaw.host.models.listing import Server
 from zeroclaw.redact import without_credentials
-from zeroclaw.value import Value, field
+from zeroclaw.value import Value, field, replace
 
 AUTO = "auto"
 # Models that servers offer beside those that answer; by their names, for the list says no more.
@@ -38,34 +38,21 @@ class Key(Value):
 
 # Endpoints that speak OpenAI's form, by their own documentation (read 2026-11): small models with
 # names that stay. Anthropic's is its compatibility layer.
-KEYS = (
-    Key(variable="OPENAI_API_KEY", base_url="https://api.openai.com/v1", model="gpt-5-mini"),
-    Key(
-        variable="ANTHROPIC_API_KEY",
-        base_url="https://api.anthropic.com/v1",
-        model="claude-haiku-4-5",
-    ),
-    Key(
-        variable="OPENROUTER_API_KEY",
-        base_url="https://openrouter.ai/api/v1",
-        model="openrouter/auto",
-    ),
-    Key(
-        variable="GROQ_API_KEY",
-        base_url="https://api.groq.com/openai/v1",
-        model="openai/gpt-oss-20b",
-    ),
-    Key(
-        variable="MISTRAL_API_KEY",
-        base_url="https://api.mistral.ai/v1",
-        model="mistral-small-latest",
-    ),
-    Key(
-        variable="GEMINI_API_KEY",
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
-        model="gemini-2.5-flash",
-    ),
-    Key(variable="DEEPSEEK_API_KEY", base_url="https://api.deepseek.com/v1", model="deepseek-chat"),
+KEYS = tuple(
+    Key(variable=variable, base_url=base_url, model=model)
+    for variable, base_url, model in (
+        ("OPENAI_API_KEY", "https://api.openai.com/v1", "gpt-5-mini"),
+        ("ANTHROPIC_API_KEY", "https://api.anthropic.com/v1", "claude-haiku-4-5"),
+        ("OPENROUTER_API_KEY", "https://openrouter.ai/api/v1", "openrouter/auto"),
+        ("GROQ_API_KEY", "https://api.groq.com/openai/v1", "openai/gpt-oss-20b"),
+        ("MISTRAL_API_KEY", "https://api.mistral.ai/v1", "mistral-small-latest"),
+        (
+            "GEMINI_API_KEY",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "gemini-2.5-flash",
+        ),
+        ("DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"),
+    )
 )
 # A key of that name may belong to another endpoint, which OpenAI's own libraries read from here.
 _OPENAI_ADDRESS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -116,9 +103,7 @@ def keys_in(environment: Mapping[str, str]) -> tuple[Key, ...]:
     variable, address = _OPENAI_ADDRESS
     elsewhere = environment.get(address, "").strip().rstrip("/")
     return tuple(
-        Key(variable=key.variable, base_url=elsewhere, model=key.model)
-        if elsewhere and key.variable == variable
-        else key
+        replace(key, base_url=elsewhere) if elsewhere and key.variable == variable else key
         for key in KEYS
         if environment.get(key.variable, "").strip()
     )
@@ -132,10 +117,7 @@ def named(settings: ProviderSettings) -> Choice | None:
         ("scripted", "script", settings.script),
     ):
         if value:
-            return Choice(
-                settings=settings.model_copy(update={"kind": kind}),
-                reason=f"taken because the configuration names it: `provider.{key}`",
-            )
+            return _taken(settings, f"the configuration names it: `provider.{key}`", kind=kind)
     return None
 
 
@@ -157,10 +139,7 @@ def choose(settings: ProviderSettings, found: Found) -> Choice | Question:
             return _question(settings, key)
         if answer:
             return _of_key(settings, key)
-    return Choice(
-        settings=settings.model_copy(update={"kind": "local"}),
-        reason=f"taken because {_why_nothing_else(settings, found)}",
-    )
+    return _taken(settings, _why_nothing_else(settings, found), kind="local")
 
 
 def _model_of(server: Server, wanted: str) -> str:
@@ -178,12 +157,8 @@ def _is_no_chat(model: str) -> bool:
 def _of_server(settings: ProviderSettings, server: Server, model: str) -> Choice:
     others = len(server.models) - 1
     more = f", with {others} more to name in `provider.model`" if others else ""
-    return Choice(
-        settings=settings.model_copy(
-            update={"kind": "openai", "base_url": server.base_url, "model": model}
-        ),
-        reason=f"taken because {server.name} offers it on {without_credentials(server.base_url)}{more}",
-    )
+    why = f"{server.name} offers it on {without_credentials(server.base_url)}{more}"
+    return _taken(settings, why, kind="openai", base_url=server.base_url, model=model)
 
 
 def _question(settings: ProviderSettings, key: Key) -> Question:
@@ -196,17 +171,22 @@ def _question(settings: ProviderSettings, key: Key) -> Question:
 
 
 def _of_key(settings: ProviderSettings, key: Key) -> Choice:
-    chosen = {
-        "kind": "openai",
-        "base_url": key.base_url,
-        "model": settings.model or key.model,
-        "api_key": SecretReference(env=key.variable),
-    }
-    return Choice(
-        settings=settings.model_copy(update=chosen),
-        reason=f"taken because you said yes to {key.variable}, for "
-        f"{without_credentials(key.base_url)}; a [provider] that names it is not asked about",
+    why = (
+        f"you said yes to {key.variable}, for {without_credentials(key.base_url)}; a [provider] that "
+        "names it is not asked about"
     )
+    return _taken(
+        settings,
+        why,
+        kind="openai",
+        base_url=key.base_url,
+        model=settings.model or key.model,
+        api_key=SecretReference(env=key.variable),
+    )
+
+
+def _taken(settings: ProviderSettings, why: str, **chosen: object) -> Choice:
+    return Choice(settings=settings.model_copy(update=chosen), reason=f"taken because {why}")
 
 
 def _why_nothing_else(settings: ProviderSettings, found: Found) -> str:

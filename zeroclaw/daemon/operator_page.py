@@ -121,8 +121,8 @@ class OperatorPage:
             acts=Acts(
                 admit=services.ingress.admit,
                 seat=seat,
-                pair=services.membership.pair.console,
-                grants=services.membership.grants.console,
+                pair=services.pair.console,
+                grants=services.grants.console,
                 ids=foundation.ids,
             ),
             pulse=self.pulse,

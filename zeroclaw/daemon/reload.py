@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from zeroclaw.config.diff import changed_keys, is_live, merge_live
 from zeroclaw.daemon.config_check import CheckedConfig
 from zeroclaw.daemon.foundation import Foundation, Fresh, warn_of
-from zeroclaw.daemon.live_config import LivePolicy
-from zeroclaw.daemon.membership import allowed_of
+from zeroclaw.daemon.live_config import LivePolicy, allowed_of
 from zeroclaw.errors import ConfigError, Refused
 from zeroclaw.inbound.identity import People
 from zeroclaw.inbound.revocation import Revocation

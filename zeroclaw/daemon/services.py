@@ -7,8 +7,7 @@ from functools import partial
 
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.foundation import Foundation, ReadyFacts
-from zeroclaw.daemon.live_config import LivePolicy
-from zeroclaw.daemon.membership import Membership, people_of
+from zeroclaw.daemon.live_config import LivePolicy, learn_stored, people_of
 from zeroclaw.daemon.reload import Reloader
 from zeroclaw.daemon.turn_rooms import turn_rooms
 from zeroclaw.delivery.live import Live
@@ -17,9 +16,15 @@ from zeroclaw.foreign import Raised, call
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.anchors import Anchors
+from zeroclaw.inbound.approvals import Approvals
+from zeroclaw.inbound.commands.grants import GrantCommands
+from zeroclaw.inbound.commands.halt import HALTS, Halt, read_halt
+from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import Report, StatusOf
 from zeroclaw.inbound.conversations import Conversations
+from zeroclaw.inbound.deadlines import Deadlines
+from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
 from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.mailbox import Mailboxes
@@ -28,6 +33,8 @@ from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts
+from zeroclaw.inbound.revocation import Revocation
+from zeroclaw.inbound.strangers import Strangers
 from zeroclaw.inbound.supervisor import Supervisor
 from zeroclaw.inbound.transcript import Transcript
 from zeroclaw.menu import Menu
@@ -35,24 +42,21 @@ from zeroclaw.provider import Preloading
 from zeroclaw.retention.disk import DiskWatch
 from zeroclaw.retention.erase import Erasure
 from zeroclaw.retention.sweep import Sweep
+from zeroclaw.store import Delete, Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.turn.session import Leases
 
 Answer = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
 
+_OF_PEOPLE = frozenset({RowKind.PERSON, RowKind.LANGUAGE, RowKind.STRANGER})
+
 
 class Services:
     """Every room of a running daemon; made inside the task group that owns their tasks."""
 
-    def __init__(
-        self,
-        foundation: Foundation,
-        group: asyncio.TaskGroup,
-        *,
-        announce: Callable[[Plan], None],
-    ) -> None:
-        """Wire them; nothing runs before `start`."""
+    def __init__(self, foundation: Foundation, group: asyncio.TaskGroup) -> None:
+        """Wire them; nothing runs before `remember`."""
         self.foundation = foundation
         self._group = group
         config, checked = foundation.start.config, foundation.start.checked
@@ -82,7 +86,7 @@ class Services:
             people=self.people,
             redact=checked.redactor.redact,
             log=EventLog("ingress"),
-            announce=announce,
+            announce=self.announce,
         )
         self.notices = Notices(context, self.operators, group)
         self.reassembly = Reassembly(context)
@@ -95,7 +99,7 @@ class Services:
             policy=self.policy,
             people=self.people,
             operators=self.operators,
-            requests=lambda: (self.membership.requests, self.membership.deadlines),
+            requests=lambda: (self.requests, self.deadlines),
             left_s=self.reassembly.left_s,
             failed=self.notices.line,
             publish=self.bus.publish,
@@ -116,34 +120,28 @@ class Services:
             predecessor=self.conversations.predecessor,
             debounce=Debounce(context, self.reassembly.left_s),
         )
-        self.membership = Membership(
-            foundation,
-            self.people,
-            context,
-            group=group,
-            policy=self.policy,
-            operators=self.operators,
-            numbers=rooms.numbers,
-        )
+        self.requests = Approvals(context, rooms.numbers)
+        self.deadlines = Deadlines(context, group, requests=self.requests, operators=self.operators)
+        self.strangers = Strangers(context, rooms.numbers, self.operators.readers)
+        self.pair = PairCommand(context, self.requests)
+        self.grants = GrantCommands(context)
+        self.revocation = Revocation(context, group)
         self.reloader = Reloader(
-            foundation,
-            policy=self.policy,
-            people=self.people,
-            revocation=self.membership.revocation,
+            foundation, policy=self.policy, people=self.people, revocation=self.revocation
         )
         self.supervisor: Supervisor
         self.status = StatusOf(foundation.store, self._report)
         commands = Commands(
             context,
             conversations=self.conversations,
-            requests=self.membership.requests,
-            pair=self.membership.pair,
-            grants=self.membership.grants,
+            requests=self.requests,
+            pair=self.pair,
+            grants=self.grants,
             status=self.status,
         )
         self.ingress = Ingress(
             context,
-            strangers=self.membership.strangers,
+            strangers=self.strangers,
             conversations=self.conversations,
             reassembly=self.reassembly,
             rate_limiter=self.rate_limiter,
@@ -153,11 +151,11 @@ class Services:
                 limiter=self.rate_limiter,
                 reassembly=self.reassembly,
                 commands=commands,
-                requests=self.membership.requests,
+                requests=self.requests,
                 turns=self.runner,
             ),
             commands=commands,
-            revocation=self.membership.revocation,
+            revocation=self.revocation,
         )
         self.supervisor = Supervisor(
             admit=self.channels.noting(self.ingress.admit),
@@ -191,6 +189,59 @@ class Services:
         self._disk = DiskWatch(foundation.start.places.data, foundation.clock, self.notices.tell)
         self._receipts = Receipts(foundation.store, foundation.keys)
 
+    # --- what is stored ------------------------------------------------------------------------
+
+    async def remember(self) -> None:
+        """Take up what is stored, before anybody is let in; once, at a start."""
+        store = self.foundation.store
+        await self.take_halt(await read_halt(store))
+        await learn_stored(store, self.people)
+        async for chosen in LANGUAGE_CHOICES.all(store):
+            self.people.chose(chosen)
+        self.policy.revoke(self.people.revoked)
+        await self.revocation.sweep()
+        await self.deadlines.resume_strangers()
+        await self.reassembly.remember()
+
+    def announce(self, plan: Plan) -> None:
+        """Tell every room what has just been committed; never waits."""
+        for write in plan.writes:
+            match write:
+                case Put(kind=RowKind.OUTBOX):
+                    self.outbox.announce(write)
+                case Put(kind=RowKind.ADDRESS, expect=expect) if expect:
+                    self.conversations.forget(write.key)
+                case Put(kind=RowKind.FORGETTING):
+                    self.erasure.learn(plan.writes)
+                case Put(kind=RowKind.SWITCH):
+                    self._group.create_task(self.take_halt(HALTS.of(write)), name="halt")
+                case Put(kind=RowKind.PERSON):
+                    now = PEOPLE.of(write)
+                    self.foundation.log("person_decided", person=now.id, now=now.state, by=now.by)
+                case _:
+                    pass
+        if any(isinstance(one, Put | Delete) and one.kind in _OF_PEOPLE for one in plan.writes):
+            self.learn_people(plan.writes)
+        for conversation in plan.wake:
+            self.mailboxes.wake(conversation)
+
+    def learn_people(self, writes: tuple[Write, ...]) -> None:
+        """Keep ingress and gate in step with who is in, who wants in, and who was put out."""
+        self.deadlines.written(writes)
+        self.strangers.written(writes)
+        before = self.people.revoked
+        if self.people.written(writes):
+            self.policy.revoke(self.people.revoked)
+            if self.people.revoked - before:
+                self.revocation.begin()
+
+    async def take_halt(self, halt: Halt | None) -> None:
+        """Put a halt in force, or end it."""
+        self.policy.halt(halt)
+        self.mailboxes.hold(halt is not None)
+        if halt is not None:
+            await self.runner.abort_all("halt", halt.by)
+
     # --- the life ------------------------------------------------------------------------------
 
     async def start(self, control: Mapping[str, Answer]) -> None:
@@ -218,16 +269,16 @@ class Services:
     def ready_facts(self) -> ReadyFacts:
         """Return what a person is told now."""
         foundation = self.foundation
-        facts = foundation.provider.facts
+        facts, checked = foundation.provider.facts, foundation.start.checked
         return ReadyFacts(
             model=facts.model,
             note=facts.note,
             web_url=self.channels.login_url(),
-            channels=tuple(part.name for part in foundation.start.checked.channels),
+            channels=tuple(part.name for part in checked.channels),
             shell=foundation.shell_note,
             is_root=os.geteuid() == 0,
             halted=self.policy.halted_by,
-            claim=self.membership.open_claim(),
+            claim=self.strangers.open_claim(part.name for part in checked.channels),
         )
 
     async def receipts_in(self, text: str) -> list[dict[str, object]]:

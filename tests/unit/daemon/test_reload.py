@@ -285,7 +285,7 @@ async def test_without_a_file_there_is_nothing_to_read(world: World) -> None:
         bare = replace(house.parts, start=replace(house.parts.start, reread=None))
         rooms = house.services
         reloading = Reloader(
-            bare, policy=rooms.policy, people=rooms.people, revocation=rooms.membership.revocation
+            bare, policy=rooms.policy, people=rooms.people, revocation=rooms.revocation
         )
         with pytest.raises(NothingToRead, match=NO_FILE):
             await reloading.again()
@@ -326,7 +326,7 @@ async def test_what_a_file_leaves_to_be_found_is_no_change(world: World) -> None
             parts,
             policy=rooms.policy,
             people=rooms.people,
-            revocation=rooms.membership.revocation,
+            revocation=rooms.revocation,
         )
         assert await reloading.again() == Reloaded(live=("autonomy",), waiting=())
         assert await reloading.again() == Reloaded(live=(), waiting=())

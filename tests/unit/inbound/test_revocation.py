@@ -141,7 +141,7 @@ async def test_a_message_that_comes_in_at_that_instant_is_not_answered(world: Wo
 
         def meanwhile(_commit: Commit) -> None:
             world.store.before = None
-            house.services.membership.learn((known_put(out_by_ada(world), expect=0),))
+            house.services.learn_people((known_put(out_by_ada(world), expect=0),))
 
         world.store.before = meanwhile
         await house.say("hi", "ben")

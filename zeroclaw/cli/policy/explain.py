@@ -8,7 +8,7 @@ from zeroclaw.cli.configuration import Loaded
 from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import manifests_of
 from zeroclaw.daemon.foundation import protected_in
-from zeroclaw.daemon.membership import learn_stored, people_of
+from zeroclaw.daemon.live_config import learn_stored, people_of
 from zeroclaw.daemon.tools import Kept, open_tools
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError
