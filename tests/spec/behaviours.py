@@ -9,6 +9,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -34,6 +35,7 @@ def find_tests(source: str) -> Iterator[tuple[str, str]]:
             yield node.name, ast.get_docstring(node) or ""
 
 
+@cache
 def proofs() -> Mapping[str, list[str]]:
     """Return by id the tests whose docstrings name it."""
     found: defaultdict[str, list[str]] = defaultdict(list)
