@@ -6,7 +6,8 @@
 # The types are checked beside the tests. Coverage is measured where rooms are tested by themselves:
 # the floor of the whole stands in pyproject.toml, and rooms that decide must be covered to the last
 # branch. Journeys and faults start the daemon hundreds of times over code that those have covered,
-# so they run at full speed. Whatever fails, all of it is shown.
+# so they run at full speed; they wait more than they work, so twice as many run at once. Whatever
+# fails, all of it is shown.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -26,7 +27,7 @@ trap 'kill $checking 2>/dev/null || true; rm -f "$types"' EXIT
 $bin/coverage erase
 $bin/coverage run -m pytest -n "$workers" tests/unit tests/spec tests/contract tests/emulators || failed=1
 $bin/coverage combine --quiet
-$bin/python -m pytest -n "$workers" tests/journeys tests/faults || failed=1
+$bin/python -m pytest -n "$((workers * 2))" tests/journeys tests/faults || failed=1
 
 wait $checking || failed=1
 cat "$types"
