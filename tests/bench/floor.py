@@ -1,21 +1,23 @@
 """The floor: the least that a Telegram bot of the same libraries and promises has to do.
 
-The same SDK and HTTP client, one durable commit before a message is confirmed and one after it is
-answered; no policy, no history, no draft, no redaction. Beside it the daemon's figures are ratios,
-which a loaded machine leaves as they are.
+The same SDK, one durable commit before a message is confirmed and one after it is answered; no
+policy, no history, no draft, no redaction. Beside it the daemon's figures are ratios, which a loaded
+machine leaves as they are. There are two, because more than half of what a bot costs is its HTTP
+client: `httpx`, as python-telegram-bot comes, and `aiohttp`, as the daemon speaks.
 
-Run as `python -m tests.bench.floor BOT_API TOKEN MODEL DATABASE`.
+Run as `python -m tests.bench.floor CLIENT BOT_API TOKEN MODEL DATABASE`.
 """
 
 import asyncio
 import json
 import sqlite3
 import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypedDict
 
-import httpx
 from telegram import Bot, Update
-from telegram.request import HTTPXRequest
+from telegram.request import BaseRequest, RequestData
 
 CONNECTIONS = 64
 POLL_S = 25
@@ -33,14 +35,17 @@ class _Chunk(TypedDict):
     choices: list[_Choice]
 
 
+Ask = Callable[[Mapping[str, object]], AsyncIterator[str]]
+"""Sends the body of a request to the model, and yields the lines of the answer."""
+
+
 class Floor:
     """Answers every message with what the model says."""
 
-    def __init__(self, bot: Bot, model: str, client: httpx.AsyncClient, path: str) -> None:
+    def __init__(self, bot: Bot, ask: Ask, path: str) -> None:
         """Open the database."""
         self._bot = bot
-        self._model = model
-        self._client = client
+        self._ask = ask
         self._store = sqlite3.connect(path)
         self._store.execute("PRAGMA journal_mode = WAL")
         self._store.execute("PRAGMA synchronous = FULL")
@@ -65,13 +70,10 @@ class Floor:
     async def _answer(self, update: Update) -> None:
         body = {"stream": True, "messages": [{"role": "user", "content": _text(update)}]}
         text = ""
-        async with self._client.stream(
-            "POST", f"{self._model}/chat/completions", json=body
-        ) as came:
-            async for line in came.aiter_lines():
-                if line.startswith("data: {"):
-                    chunk: _Chunk = json.loads(line.removeprefix("data: "))
-                    text += chunk["choices"][0]["delta"].get("content", "")
+        async for line in self._ask(body):
+            if line.startswith("data: {"):
+                chunk: _Chunk = json.loads(line.removeprefix("data: "))
+                text += chunk["choices"][0]["delta"].get("content", "")
         assert update.effective_chat is not None
         await self._bot.send_message(update.effective_chat.id, text)
         self._commit("UPDATE said SET answer = ? WHERE id = ?", text, update.update_id)
@@ -85,18 +87,73 @@ def _text(update: Update) -> str:
     return (update.message and update.message.text) or ""
 
 
-async def _main(url: str, token: str, model: str, path: str) -> None:
-    bot = Bot(
-        token,
-        base_url=f"{url}/bot",
-        request=HTTPXRequest(connection_pool_size=CONNECTIONS),
-        get_updates_request=HTTPXRequest(),
-    )
+@asynccontextmanager
+async def _on_httpx(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bot, Ask]]:
+    import httpx
+    from telegram.request import HTTPXRequest
+
+    async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
+        async with client.stream("POST", f"{model}/chat/completions", json=body) as came:
+            async for line in came.aiter_lines():
+                yield line
+
     limits = httpx.Limits(max_connections=CONNECTIONS)
+    sending = HTTPXRequest(connection_pool_size=CONNECTIONS)
+    bot = Bot(token, base_url=f"{url}/bot", request=sending, get_updates_request=HTTPXRequest())
     async with bot, httpx.AsyncClient(limits=limits, timeout=60) as client:
+        yield bot, ask
+
+
+@asynccontextmanager
+async def _on_aiohttp(url: str, token: str, model: str) -> AsyncGenerator[tuple[Bot, Ask]]:
+    import aiohttp
+
+    class Request(BaseRequest):
+        @property
+        def read_timeout(self) -> float | None:
+            return 5.0
+
+        async def initialize(self) -> None:
+            pass
+
+        async def shutdown(self) -> None:
+            pass
+
+        async def do_request(
+            self,
+            url: str,
+            method: str,
+            request_data: RequestData | None = None,
+            *_timeouts: object,
+            **_more: object,
+        ) -> tuple[int, bytes]:
+            data = None if request_data is None else request_data.json_parameters
+            async with session.request(method, url, data=data) as came:
+                return came.status, await came.read()
+
+    async def ask(body: Mapping[str, object]) -> AsyncGenerator[str]:
+        async with session.post(f"{model}/chat/completions", json=body) as came:
+            async for line in came.content:
+                yield line.decode().rstrip("\n")
+
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS + 1)
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=60)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        request = Request()
+        bot = Bot(token, base_url=f"{url}/bot", request=request, get_updates_request=request)
+        async with bot:
+            yield bot, ask
+
+
+Open = Callable[[str, str, str], AbstractAsyncContextManager[tuple[Bot, Ask]]]
+CLIENTS: Mapping[str, Open] = {"httpx": _on_httpx, "aiohttp": _on_aiohttp}
+
+
+async def _main(client: str, url: str, token: str, model: str, path: str) -> None:
+    async with CLIENTS[client](url, token, model) as (bot, ask):
         print("ready", flush=True)
-        await Floor(bot, model, client, path).run()
+        await Floor(bot, ask, path).run()
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(*sys.argv[1:5]))
+    asyncio.run(_main(*sys.argv[1:6]))

@@ -7,13 +7,16 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import cast
 
 from msgspec import convert
 
 from channels.telegram.emulator import Limits
 from tests.bench.allowed import needed_s, slot
+from tests.bench.floor import CLIENTS
 from tests.bench.parts import FASTER_THAN_PEOPLE, PART_S, Place
 from tests.bench.process import Daemon, process_cpu_s, running, started
 from tests.bench.telegram_process import Told
@@ -114,12 +117,16 @@ async def _talking(
 
 async def starting(place: Place, times: int) -> None:
     """Measure the start to the first poll, and to the answer of what waited meanwhile."""
-    async with stage(1) as here:
-        await _starting(place, "floor", here, lambda: _floor(place, here), times=times)
+    floors: list[tuple[str, float, float]] = []
+    for client in CLIENTS:
+        async with stage(1) as here:
+            opened = partial(_floor, place, here, client)
+            found = await _starting(place, f"floor on {client}", here, opened, times=times)
+            floors.append((client, *found))
     async with stage(1) as here:
         config, secrets = here.config(place), {TOKEN: here.token}
         where = place.directory / "telegram-start"
-        await _starting(
+        polled, memory = await _starting(
             place,
             "telegram",
             here,
@@ -127,6 +134,15 @@ async def starting(place: Place, times: int) -> None:
             times=times,
             aims=("< 250", "< 55"),
         )
+    for client, floor_polled, floor_memory in floors:
+        _beside(place, client, "start to the first poll", polled / floor_polled, "<= 1.35")
+        _beside(place, client, "memory after one answer", memory / floor_memory, "<= 1.8")
+
+
+def _beside(place: Place, client: str, what: str, ratio: float, aim: str) -> None:
+    """Tell a ratio to a floor; the aims are to the one on httpx."""
+    name = f"telegram, {what}: to the floor on {client}"
+    place.report.one(name, ratio, "times", aim=aim if client == "httpx" else "")
 
 
 async def _starting(
@@ -137,7 +153,7 @@ async def _starting(
     *,
     times: int,
     aims: tuple[str, str] = ("", ""),
-) -> None:
+) -> tuple[float, float]:
     polled: list[float] = []
     answered: list[float] = []
     cpu: list[float] = []
@@ -159,24 +175,30 @@ async def _starting(
     report.many(f"{name}: start to the first answer", answered, "ms")
     report.many(f"{name}: start to ready, processor time", cpu, "ms")
     report.many(f"{name}: memory after one answer, PSS", idle, "MiB", aim=aims[1])
+    return median(polled), median(idle)
 
 
 # --- turns one after another ---------------------------------------------------------------------
 
 
 async def turns(place: Place, times: int) -> None:
-    """Measure turns of one chat, those of the floor beside them."""
-    async with stage(1) as here, _floor(place, here) as floor:
-        await _turns(place, "floor, text", floor, here, kind="text", times=times)
+    """Measure turns of one chat, those of the floors beside them."""
+    floors: dict[str, float] = {}
+    for client in CLIENTS:
+        name = f"floor on {client}, text"
+        async with stage(1) as here, _floor(place, here, client) as floor:
+            floors[client] = await _turns(place, name, floor, here, kind="text", times=times)
     async with _talking(place, "telegram-turns", 1) as (daemon, here):
-        await _turns(place, "telegram, text", daemon, here, kind="text", times=times, aim="8")
+        ours = await _turns(place, "telegram, text", daemon, here, kind="text", times=times)
+    for client, floor_ms in floors.items():
+        _beside(place, client, "processor time of a text turn", ours / floor_ms, "<= 1.0")
     async with _talking(place, "telegram-tools", 1) as (daemon, here):
         await _turns(place, "telegram, one tool", daemon, here, kind="tool", times=times)
 
 
 async def _turns(
-    place: Place, name: str, daemon: Daemon, here: Stage, *, kind: str, times: int, aim: str = ""
-) -> None:
+    place: Place, name: str, daemon: Daemon, here: Stage, *, kind: str, times: int
+) -> float:
     await here.say(kind, times=WARM)
     cpu, server = daemon.cpu_s(), process_cpu_s(here.process.pid)
     told = [some[0] for some in await here.say(kind, times=times)]
@@ -184,17 +206,19 @@ async def _turns(
     report = place.report
     report.many(f"{name}: first text", [(one.first - one.delivered) * 1000 for one in told], "ms")
     report.many(f"{name}: final", [(one.final - one.delivered) * 1000 for one in told], "ms")
-    report.one(f"{name}: processor time", cpu / times * 1000, "ms a turn", aim=aim)
+    report.one(f"{name}: processor time", cpu / times * 1000, "ms a turn")
     report.one(f"{name}: processor time of the emulator", server / times * 1000, "ms a turn")
     shown = sum(len(one.calls) for one in told)
     report.one(f"{name}: calls that show text", shown / times, "a turn")
+    return cpu / times * 1000
 
 
 @asynccontextmanager
-async def _floor(place: Place, here: Stage) -> AsyncGenerator[Daemon]:
+async def _floor(place: Place, here: Stage, client: str) -> AsyncGenerator[Daemon]:
     where = place.directory / "floor"
     where.mkdir(exist_ok=True)
-    told = [here.url, here.token, place.model_url, str(where / f"{here.url.rpartition(':')[2]}.db")]
+    path = where / f"{here.url.rpartition(':')[2]}.db"
+    told = [client, here.url, here.token, place.model_url, str(path)]
     async with started([sys.executable, "-m", "tests.bench.floor", *told], where) as floor:
         yield floor
 
@@ -204,15 +228,18 @@ async def _floor(place: Place, here: Stage) -> AsyncGenerator[Daemon]:
 
 async def burst(place: Place, rounds: int) -> None:
     """Measure 200 chats that each get a message at once, without limits."""
-    async with stage(CHATS) as here, _floor(place, here) as floor:
-        await _burst(place, "floor, 200 chats", floor, here, rounds)
+    floors: dict[str, float] = {}
+    for client in CLIENTS:
+        async with stage(CHATS) as here, _floor(place, here, client) as floor:
+            name = f"floor on {client}, 200 chats"
+            floors[client] = await _burst(place, name, floor, here, rounds)
     async with _talking(place, "telegram-burst", CHATS) as (daemon, here):
-        await _burst(place, "telegram, 200 chats", daemon, here, rounds, aim="> 170")
+        rate = await _burst(place, "telegram, 200 chats", daemon, here, rounds)
+    for client, floor_rate in floors.items():
+        _beside(place, client, "turns a second in a burst", rate / floor_rate, ">= 2.0")
 
 
-async def _burst(
-    place: Place, name: str, daemon: Daemon, here: Stage, rounds: int, *, aim: str = ""
-) -> None:
+async def _burst(place: Place, name: str, daemon: Daemon, here: Stage, rounds: int) -> float:
     rates: list[float] = []
     cpus: list[float] = []
     servers: list[float] = []
@@ -227,11 +254,12 @@ async def _burst(
             servers.append((process_cpu_s(here.process.pid) - server) / CHATS * 1000)
             finals = [(one.final - one.said) * 1000 for one in told]
     report = place.report
-    report.many(f"{name}: turns", rates, "a second", aim=aim)
+    report.many(f"{name}: turns", rates, "a second")
     report.many(f"{name}: processor time", cpus, "ms a turn")
     report.many(f"{name}: processor time of the emulator", servers, "ms a turn")
     report.many(f"{name}: final", finals, "ms")
     report.one(f"{name}: peak memory, RSS", daemon.peak_rss_mib(), "MiB")
+    return median(rates)
 
 
 async def limited(place: Place) -> None:
