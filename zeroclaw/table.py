@@ -231,6 +231,11 @@ class Table(Declaration, Generic[T]):
         row = await rows.get(self.kind, key)
         return None if row is None else self.of(row)
 
+    async def read(self, rows: Rows, key: str) -> tuple[T | None, int]:
+        """Return one value and its version; None and 0 when there is no such row."""
+        row = await rows.get(self.kind, key)
+        return (None, 0) if row is None else (self.of(row), row.version)
+
     async def all(self, rows: Rows, **filters: Unpack[Filters]) -> AsyncIterator[T]:
         """Yield the values of every row that fits, however many there are."""
         async for row in scan(rows, self.where(**filters)):

@@ -274,8 +274,7 @@ class Approvals:
         return (to_put(grant), last_put(GRANTS, grant.id, number))
 
     async def _let_in(self, one: Stranger, at: datetime) -> tuple[Write, ...]:
-        row = await self._context.store.get(RowKind.PERSON, one.identity)
-        before = None if row is None else PEOPLE.of(row)
+        before, version = await PEOPLE.read(self._context.store, one.identity)
         known = Known(
             id=one.identity,
             display=one.display,
@@ -285,7 +284,7 @@ class Approvals:
             # Who sent the printed code meanwhile stays the operator that it made them.
             roles=before.roles if before and before.state == "admitted" else (),
         )
-        put = known_put(known, expect=row.version if row else 0)
+        put = known_put(known, expect=version)
         text = catalogue.YOU_ARE_LET_IN.to(self._context.people.language_of(one.identity))
         return (put, self._context.note(text, one.address))
 

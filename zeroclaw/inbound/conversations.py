@@ -6,7 +6,7 @@ from datetime import datetime
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.inbound.plan import Found, InboundContext, Plan
-from zeroclaw.store import Expect, Put, Query, RowKind, Write
+from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.value import Value, replace
 
@@ -33,6 +33,7 @@ class Pointer(Value):
     """An address row: where it points now.
 
     Attributes:
+        conversation: Empty for none yet; never stored so.
         while_busy: As `/queue` chose, None for what the channel says.
     """
 
@@ -40,6 +41,7 @@ class Pointer(Value):
     while_busy: WhileBusy | None = None
 
 
+NOWHERE = Pointer(conversation=ConversationId(""))
 CONVERSATIONS = Table(
     kind=RowKind.CONVERSATION,
     owner="inbound",
@@ -71,33 +73,26 @@ class Conversations:
         """Return the conversation of an address, with its writes when it must be made."""
         key = self.key_of(address, principal)
         pointer, version = await self._pointer(key)
-        if pointer is not None:
-            # Whoever meets a `/new` or a move is told by a conflict, and looks again.
-            still = Expect(kind=RowKind.ADDRESS, key=key, version=version)
-            mode = pointer.while_busy or self._settings(address).while_busy
-            return Found(conversation=pointer.conversation, writes=(still,), while_busy=mode)
-        return self._mint(key, address, version=0, before=None)
+        if pointer is None:
+            return self._mint(key, address, NOWHERE, 0)
+        # Whoever meets a `/new` or a move is told by a conflict, and looks again.
+        return self._found(address, pointer, POINTERS.expect(key, version))
 
     async def choose(self, address: Address, principal: Principal, mode: WhileBusy) -> Found:
         """Return the conversation with the writes that change what it does while it is busy."""
         key = self.key_of(address, principal)
-        pointer, version = await self._pointer(key)
-        if pointer is None:
-            return self._mint(key, address, version=0, before=None, while_busy=mode)
-        put = self._pointing(key, address, replace(pointer, while_busy=mode), expect=version)
-        return Found(conversation=pointer.conversation, writes=(put,), while_busy=mode)
+        before, version = await self._pointer(key)
+        pointer = replace(before or NOWHERE, while_busy=mode)
+        if before is None:
+            return self._mint(key, address, pointer, version)
+        return self._found(address, pointer, self._pointing(key, address, pointer, version))
 
     async def renew(self, address: Address, principal: Principal) -> tuple[Found, Found]:
         """Return the conversation that ends and the one that `/new` begins."""
         key = self.key_of(address, principal)
         old, version = await self._pointer(key)
-        if old is None:
-            new = self._mint(key, address, version=version, before=None)
-            return new, new
-        new = self._mint(
-            key, address, version=version, before=old.conversation, while_busy=old.while_busy
-        )
-        return Found(conversation=old.conversation), new
+        new = self._mint(key, address, old or NOWHERE, version)
+        return (new if old is None else Found(conversation=old.conversation)), new
 
     async def move(self, address: Address, to: Address) -> Plan | None:
         """Let a chat's conversations follow it to its new address, whosever they are."""
@@ -106,13 +101,11 @@ class Conversations:
             return None
         writes: list[Write] = []
         for row in rows:
-            pointer = POINTERS.of(row)
             key = to.key() + row.key.removeprefix(address.key())
-            there = await self._store.get(RowKind.ADDRESS, key)
-            expect = 0 if there is None else there.version
+            _, version = await POINTERS.read(self._store, key)
             writes += (
-                Expect(kind=RowKind.ADDRESS, key=row.key, version=row.version),
-                self._pointing(key, to, pointer, expect=expect),
+                POINTERS.expect(row.key, row.version),
+                self._pointing(key, to, POINTERS.of(row), version),
             )
         return Plan(
             conversation=rows[0].conversation if len(rows) == 1 else None, writes=tuple(writes)
@@ -124,8 +117,8 @@ class Conversations:
 
     async def predecessor(self, conversation: ConversationId) -> ConversationId | None:
         """Return what `/new` ended when it began this one."""
-        row = await self._store.get(RowKind.CONVERSATION, conversation)
-        return None if row is None else CONVERSATIONS.of(row).predecessor
+        found = await CONVERSATIONS.get(self._store, conversation)
+        return None if found is None else found.predecessor
 
     async def at_work(self, conversation: ConversationId) -> ConversationId:
         """Return the conversation whose turn is under way where this one is meant.
@@ -168,51 +161,29 @@ class Conversations:
         if known is not None:
             self._known.move_to_end(key)
             return known
-        row = await self._store.get(RowKind.ADDRESS, key)
-        if row is None:
-            return None, 0
-        found = (POINTERS.of(row), row.version)
-        self._known[key] = found
-        if len(self._known) > CACHE:
-            self._known.popitem(last=False)
-        return found
+        pointer, version = await POINTERS.read(self._store, key)
+        if pointer is not None:
+            self._known[key] = pointer, version
+            if len(self._known) > CACHE:
+                self._known.popitem(last=False)
+        return pointer, version
 
-    def _pointing(self, key: str, address: Address, pointer: Pointer, *, expect: int) -> Put:
-        return POINTERS.put(
-            key,
-            pointer,
-            conversation=pointer.conversation,
-            place=address.key(),
-            expect=expect,
-        )
+    def _found(self, address: Address, pointer: Pointer, *writes: Write) -> Found:
+        mode = pointer.while_busy or self._settings(address).while_busy
+        return Found(conversation=pointer.conversation, writes=writes, while_busy=mode)
 
-    def _mint(
-        self,
-        key: str,
-        address: Address,
-        *,
-        version: int,
-        before: ConversationId | None,
-        while_busy: WhileBusy | None = None,
-    ) -> Found:
+    def _pointing(self, key: str, address: Address, pointer: Pointer, version: int) -> Put:
+        here, place = pointer.conversation, address.key()
+        return POINTERS.put(key, pointer, conversation=here, place=place, expect=version)
+
+    def _mint(self, key: str, address: Address, before: Pointer, version: int) -> Found:
+        """Return a new conversation, which takes the place of the one that was pointed to before."""
         made = Conversation(
             id=ConversationId(self._context.ids.ulid()),
             address=address,
             started_at=self._context.clock.now(),
-            predecessor=before,
+            predecessor=before.conversation or None,
         )
-        pointer = Pointer(conversation=made.id, while_busy=while_busy)
-        return Found(
-            conversation=made.id,
-            while_busy=while_busy or self._settings(address).while_busy,
-            writes=(
-                self._pointing(key, address, pointer, expect=version),
-                CONVERSATIONS.put(
-                    made.id,
-                    made,
-                    conversation=made.id,
-                    place=address.key(),
-                    expect=0,
-                ),
-            ),
-        )
+        pointer = replace(before, conversation=made.id)
+        put = CONVERSATIONS.put(made.id, made, conversation=made.id, place=address.key(), expect=0)
+        return self._found(address, pointer, self._pointing(key, address, pointer, version), put)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from zeroclaw.envelope import Command, Continues, Envelope, ItemId, Said
 from zeroclaw.turn.inbox import Ask, Item, Piece
-from zeroclaw.value import Value, replace
+from zeroclaw.value import Value
 
 MOST_PIECES = 32
 """Of one message; what comes beyond is a message of its own."""
@@ -63,42 +63,29 @@ def piece_of(run: ItemId, more: Continues | None) -> Piece | None:
     return Piece(run=run, group=more.group, more_s=more.within_s, room=more.room, lead=more.lead)
 
 
-def opened(item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
-    """Return the run that a first piece opens; None for what is whole.
+def extended(run: Run | None, item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
+    """Return a run with one more piece; None when that was the last one, or a whole message.
 
     Args:
+        run: None for the first piece, which opens it.
         item: The piece.
         ask: Its content.
         piece: What it is of its message.
         now: On the monotonic clock.
     """
-    if not piece.more_s:
+    pieces = 1 if run is None else run.pieces + 1
+    if not piece.more_s or pieces >= MOST_PIECES:
         return None
     return Run(
         id=piece.run,
         place=item.address.key(),
         sender=item.principal.sender,
-        group=piece.group,
-        last=item.id,
-        until=now + piece.more_s,
-        chars=len(ask.text),
-        files=len(ask.attachments),
-        sent_at=item.sent_at,
-    )
-
-
-def continued(run: Run, item: Item, ask: Ask, piece: Piece, *, now: float) -> Run | None:
-    """Return a run with one more piece; None when that was the last one. See `opened`."""
-    pieces = run.pieces + 1
-    if not piece.more_s or pieces >= MOST_PIECES:
-        return None
-    return replace(
-        run,
+        group=piece.group if run is None else run.group,
         last=item.id,
         until=now + piece.more_s,
         pieces=pieces,
-        chars=run.chars + len(ask.text),
-        files=run.files + len(ask.attachments),
+        chars=len(ask.text) + (run.chars if run else 0),
+        files=len(ask.attachments) + (run.files if run else 0),
         sent_at=item.sent_at,
     )
 

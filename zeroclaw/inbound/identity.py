@@ -198,16 +198,18 @@ class People:
 
     def revoked_by(self, id: str) -> str:  # noqa: A002  as `Principal.id`
         """Return who put this person out, for people; empty for nobody."""
-        found = self._stored.get(self.put_out_as(id))
+        found = self._out(id)
         return "" if found is None else found.by
 
     def put_out_as(self, id: str) -> str:  # noqa: A002  as `Principal.id`
-        """Return the id that somebody was put out under; empty for whoever was not.
+        """Return the id that somebody was put out under; empty for whoever was not."""
+        found = self._out(id)
+        return "" if found is None else found.id
 
-        It is their own, or that of the person whose id this was then.
-        """
+    def _out(self, id: str) -> Known | None:  # noqa: A002  as `Principal.id`
+        """Return by which decision somebody is out: about them, or whose id this was then."""
         out = (one for one in self._stored.values() if one.state == "revoked")
-        return next((one.id for one in out if id in (one.id, *one.ids)), "")
+        return next((one for one in out if id in (one.id, *one.ids)), None)
 
     def ids_of(self, id: str) -> tuple[str, ...]:  # noqa: A002  as `Principal.id`
         """Return the ids that the configuration gives to a person, none to anybody else."""
@@ -249,9 +251,7 @@ class People:
     def is_revoked(self, channel: str, sender: str) -> bool:
         """Whether this sender was put out, under their own id or as a person with others."""
         identity = f"{channel}:{sender}"
-        person = self._known.get(identity)
-        names = (identity, *((f"person:{person.name}",) if person else ()))
-        return any(self.revoked_by(name) for name in names)
+        return any(map(self._out, (identity, self._principal_id(identity))))
 
     def named(self, text: str) -> str:
         """Return the id of whom an operator means, empty for nobody.
@@ -266,17 +266,12 @@ class People:
         channel, colon, sender = text.partition(":")
         if not (colon and sender) or channel not in self._allowed or channel in self._local:
             return ""
-        person = self._known.get(text)
-        return text if person is None else f"person:{person.name}"
+        return self._principal_id(text)
 
     def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
         """Whether the configuration lets this person in without anything that is stored."""
-        identities = [
-            identity
-            for identity, person in self._known.items()
-            if id in {identity, f"person:{person.name}"}
-        ]
-        return any(self._is_allowed(*_parts(identity)) for identity in identities or [id])
+        identities = self.ids_of(id) or (id,)
+        return any(self._is_allowed(*_parts(identity)) for identity in identities)
 
     @property
     def local(self) -> tuple[str, ...]:
@@ -320,35 +315,27 @@ class People:
             names: `role:operator`, `person:ann`, or a principal without a name, `telegram:7`.
         """
         wanted = frozenset(names)
-        known = [
-            self._seat(f"person:{person.name}", channel, sender)
-            for person in self._people
-            if not wanted.isdisjoint(
-                {f"person:{person.name}", *(f"role:{r}" for r in person.roles)}
-            )
-            for channel, sender in map(_parts, person.ids)
-            if not self.is_revoked(channel, sender)
-        ]
-        nameless = [
-            self._seat(f"{channel}:{sender}", channel, sender)
-            for channel, sender in map(_parts, sorted(wanted - set(self._known)))
-            if channel in self._allowed and not self.is_revoked(channel, sender)
-        ]
-        met = [
-            self._seat(self._principal_id(one.id), channel, sender)
-            for one in self.stored
-            if one.state == "admitted" and not wanted.isdisjoint(f"role:{r}" for r in one.roles)
-            for channel, sender in (_parts(one.id),)
-            if not self.is_revoked(channel, sender)
-        ]
-        here = [
-            self._seat(f"person:{OPERATOR}", channel, OPERATOR)
-            for channel in self._local
-            if not wanted.isdisjoint(_LOCAL)
-        ]
+
+        def is_wanted(id_: str, roles: Iterable[str]) -> bool:
+            return not wanted.isdisjoint({id_, *(f"role:{role}" for role in roles)})
+
+        people = (one for one in self._people if is_wanted(f"person:{one.name}", one.roles))
+        nameless = sorted(wanted - set(self._known))
+        met = (one for one in self.stored if one.state == "admitted" and is_wanted("", one.roles))
+        identities = (
+            *(id_ for person in people for id_ in person.ids),
+            *(id_ for id_ in nameless if _parts(id_)[0] in self._allowed),
+            *(one.id for one in met),
+        )
         seats: dict[tuple[str, str], Seat] = {}
-        for seat in (*known, *nameless, *met, *here):
-            seats.setdefault((seat.channel, seat.sender), seat)
+        for identity in identities:
+            if not self.is_revoked(*_parts(identity)):
+                seat = self._seat(self._principal_id(identity), *_parts(identity))
+                seats.setdefault((seat.channel, seat.sender), seat)
+        if not wanted.isdisjoint(_LOCAL):
+            for channel in self._local:
+                seat = self._seat(f"person:{OPERATOR}", channel, OPERATOR)
+                seats.setdefault((seat.channel, seat.sender), seat)
         return tuple(seats.values())
 
     def operators(self) -> tuple[Seat, ...]:

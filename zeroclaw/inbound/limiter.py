@@ -174,8 +174,7 @@ class RateLimiter:
         # Over all channels, or on this one alone.
         own = {one: f"{channel if one in limits.own else ''}#{principal.id}" for one in OWN}
         person_key, day_key = f"{passage.lane}/{own['person']}", own["day"]
-        row = await context.store.get(RowKind.ALLOWANCE, day_key) if limits.daily else None
-        day = None if row is None else ALLOWANCES.of(row)
+        day, version = await ALLOWANCES.read(context.store, day_key) if limits.daily else (None, 0)
         person, _ = self._buckets.get(person_key, (None, None))
         conversation, _ = self._buckets.get(passage.conversation, (None, None))
         now = context.clock.now()
@@ -194,13 +193,8 @@ class RateLimiter:
             if bucket is not None and rate.per_minute:
                 passage.fills[key] = (bucket, dry_at(bucket, rate, now))
         if tally.day is not None and tally.day != day:
-            put = ALLOWANCES.put(
-                day_key,
-                tally.day,
-                due_at=ends_at(tally.day),
-                expect=0 if row is None else row.version,
-            )
-            passage.writes = (put,)
+            due_at = ends_at(tally.day)
+            passage.writes = (ALLOWANCES.put(day_key, tally.day, due_at=due_at, expect=version),)
         if over is None:
             return None
         text = told(over, limits, now).to(principal.language)

@@ -24,7 +24,7 @@ from zeroclaw.envelope import (
     Said,
 )
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.inbound.fragments import MOST_PIECES, Run, continued, opened, piece_of, takes
+from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
 from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Expect, Row, RowKind, scan
 from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece, item_of
@@ -127,9 +127,7 @@ class Reassembly:
         before = self._runs.pop(piece.run, None)
         if before is None:
             self._ends_text(item.address.key(), item.principal.sender)
-            run = opened(item, ask, piece, now=now)
-        else:
-            run = continued(before, item, ask, piece, now=now)
+        run = extended(before, item, ask, piece, now=now)
         self._let_go(now)
         if run is not None:
             self._runs[run.id] = run

@@ -147,7 +147,7 @@ class Strangers:
 
     async def _first_operator(self, envelope: Envelope) -> Plan:
         identity = f"{envelope.address.channel}:{envelope.sender.id}"
-        row = await self._context.store.get(RowKind.PERSON, identity)
+        _, version = await PEOPLE.read(self._context.store, identity)
         known = Known(
             id=identity,
             display=chosen_name(envelope.sender.display),
@@ -156,7 +156,7 @@ class Strangers:
             at=self._context.clock.now(),
             roles=(OPERATOR,),
         )
-        put = known_put(known, expect=row.version if row else 0)
+        put = known_put(known, expect=version)
         text = catalogue.YOU_ARE_AN_OPERATOR.to(self._people.language_of(identity))
         return Plan(conversation=None, writes=(put, self._context.note(text, envelope.address)))
 

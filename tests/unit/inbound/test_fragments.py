@@ -24,8 +24,7 @@ from zeroclaw.inbound.fragments import (
     MOST_PIECES,
     SENT_WITHIN,
     Run,
-    continued,
-    opened,
+    extended,
     piece_of,
     takes,
 )
@@ -52,10 +51,10 @@ CUT = replace(NEXT, body=Command(name="pair", rest="1234"), verbatim="/pair 1234
 
 def run_after(number: int, ask: Ask, piece: Piece) -> Run | None:
     """A run after so many pieces that all go on."""
-    run = opened(item("1", ask), ask, piece, now=0.0)
+    run = extended(None, item("1", ask), ask, piece, now=0.0)
     for one in range(2, number + 1):
         assert run is not None
-        run = continued(run, item(str(one), ask), ask, piece, now=float(one))
+        run = extended(run, item(str(one), ask), ask, piece, now=float(one))
     return run
 
 
@@ -99,7 +98,7 @@ def test_what_joins(run: Run, envelope: Envelope, now: float, *, is_rest: bool) 
 def test_a_whole_message_opens_nothing() -> None:
     assert piece_of(ItemId("1"), None) is None
     ask = Ask(text="x")
-    assert opened(item("1", ask), ask, Piece(run=ItemId("1")), now=0.0) is None
+    assert extended(None, item("1", ask), ask, Piece(run=ItemId("1")), now=0.0) is None
 
 
 def test_a_run_counts_what_it_holds() -> None:
@@ -113,18 +112,18 @@ def test_a_run_counts_what_it_holds() -> None:
     assert (two.id, two.last, two.pieces, two.chars, two.files) == ("1", "2", 2, 4, 2)
     assert two.until == 3.5
     last = replace(piece, more_s=0.0)
-    assert continued(two, item("3", ask), ask, last, now=3.0) is None
+    assert extended(two, item("3", ask), ask, last, now=3.0) is None
 
 
 @given(st.integers(min_value=1, max_value=2 * MOST_PIECES))
 def test_a_run_has_an_end(number: int) -> None:
     """However many come, it holds no more than so many."""
     piece, ask = Piece(run=ItemId("1"), more_s=1.0), Ask(text="x")
-    run = opened(item("1", ask), ask, piece, now=0.0)
+    run = extended(None, item("1", ask), ask, piece, now=0.0)
     held = 1
     for one in range(2, number + 1):
         if run is None:
             break
         held += 1
-        run = continued(run, item(str(one), ask), ask, piece, now=0.0)
+        run = extended(run, item(str(one), ask), ask, piece, now=0.0)
     assert held == min(number, MOST_PIECES)

@@ -20,7 +20,7 @@ from zeroclaw.inbound.commands.invocation import Invocation, Reply, at_console
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import Stranger
 from zeroclaw.inbound.plan import InboundContext
-from zeroclaw.store import RowKind, Rows, Write
+from zeroclaw.store import Rows
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
 from zeroclaw.value import replace
@@ -79,17 +79,13 @@ class PairCommand:
     async def _meant(self, what: str) -> Read[Stranger] | None:
         """Return the question that a code or an id names; of several the newest open one."""
         code = pairing.read_code(what)
-        named = [
-            read
-            for read in await strangers_of(self._store)
-            if read.request.identity == what
-            or (
-                code
-                and pairing.is_code(code, salt=read.request.salt, code_hash=read.request.code_hash)
-            )
-        ]
-        if not code:
-            named = [read for read in named if read.request.state == "waiting"]
+
+        def is_meant(one: Stranger) -> bool:
+            if code and pairing.is_code(code, salt=one.salt, code_hash=one.code_hash):
+                return True
+            return one.identity == what and (bool(code) or one.is_open)
+
+        named = [read for read in await strangers_of(self._store) if is_meant(read.request)]
         return named[-1] if named else None
 
     async def _revoke(self, what: str, principal: Principal) -> Reply:
@@ -101,8 +97,7 @@ class PairCommand:
             return Reply(text=text)
         if name == principal.id:
             return Reply(text=catalogue.PAIR_NOT_YOURSELF.to(language))
-        row = await self._store.get(RowKind.PERSON, name)
-        before = None if row is None else PEOPLE.of(row)
+        before, version = await PEOPLE.read(self._store, name)
         if before is not None and before.state == "revoked":
             text = catalogue.PAIR_ALREADY_REVOKED.to(language, name=name, who=by_whom(before.by))
             return Reply(text=text)
@@ -114,38 +109,30 @@ class PairCommand:
             at=self._context.clock.now(),
             ids=self._people.ids_of(name),
         )
-        put = known_put(known, expect=row.version if row else 0)
+        put = known_put(known, expect=version)
         text = catalogue.PAIR_REVOKED.to(language, name=name)
-        return Reply(text=text, writes=(put, *await self._refused(name, principal)))
-
-    async def _refused(self, name: str, principal: Principal) -> tuple[Write, ...]:
-        """End what is still asked about somebody, so that no older card lets them in again."""
-        writes: list[Write] = []
-        for read in await strangers_of(self._store):
-            if self._people.named(read.request.identity) == name:
-                ended = await self._requests.answer_about_stranger(read, "deny", principal)
-                writes += ended.writes
-        return tuple(writes)
+        # What is still asked about them ends too, so that no older card lets them in again.
+        asked = await strangers_of(self._store)
+        ended = [
+            await self._requests.answer_about_stranger(read, "deny", principal)
+            for read in asked
+            if self._people.named(read.request.identity) == name
+        ]
+        return Reply(text=text, writes=(put, *(write for one in ended for write in one.writes)))
 
     async def _take_back(self, what: str, principal: Principal) -> Reply:
         # The configuration may name them since, or otherwise, or no more.
         name = self._people.put_out_as(what) or self._people.named(what)
-        row = await self._store.get(RowKind.PERSON, name) if name else None
-        before = None if row is None else PEOPLE.of(row)
-        if row is None or before is None or before.state != "revoked":
+        before, version = await PEOPLE.read(self._store, name)
+        if before is None or before.state != "revoked":
             text = catalogue.PAIR_NOTHING_TO_APPROVE.to(principal.language, name=chosen_name(what))
             return Reply(text=text)
         text = catalogue.PAIR_LET_IN_AGAIN.to(principal.language, name=name)
         if self._people.is_configured(name) or name.startswith("person:"):
             return Reply(text=text, writes=(PEOPLE.delete(name),))
-        again = replace(
-            before,
-            state="admitted",
-            by=pairing.by_of(principal),
-            at=self._context.clock.now(),
-            roles=(),
-        )
-        return Reply(text=text, writes=(known_put(again, expect=row.version),))
+        by, at = pairing.by_of(principal), self._context.clock.now()
+        again = replace(before, state="admitted", by=by, at=at, roles=())
+        return Reply(text=text, writes=(known_put(again, expect=version),))
 
 
 async def listed(rows: Rows, now: datetime, language: Language) -> str:
