@@ -140,7 +140,6 @@ class Daemon:
         services = self.services
         await services.remember()
         unsaid = await services.outbox.resume()
-        await self._expire()
         await services.deadlines.resume()
         await self._wake(unsaid)
         self.page.start()
@@ -163,18 +162,6 @@ class Daemon:
             self._group.create_task(end(), name="store failed")
 
     # --- the start -----------------------------------------------------------------------------
-
-    async def _expire(self) -> None:
-        """End the questions whose deadline passed while nobody looked."""
-        now = self._foundation.clock.now()
-        for plan in await self.services.requests.overdue(now):
-            await self._foundation.store.commit(
-                Commit(
-                    point=DurablePoint.ANSWERED,
-                    conversation=plan.conversation,
-                    writes=plan.writes,
-                )
-            )
 
     async def _wake(self, unsaid: Iterable[ConversationId]) -> None:
         """Wake every conversation that has something to do, those with an open turn first.

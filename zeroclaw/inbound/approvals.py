@@ -14,7 +14,6 @@ from typing import Generic
 from zeroclaw.delivery.rows import settle_rows
 from zeroclaw.envelope import (
     Address,
-    ApprovalId,
     Choice,
     MessageRef,
     Pressed,
@@ -55,6 +54,11 @@ class Read(Value, Generic[R]):
     version: int
 
 
+async def request_row(rows: Rows, key: str) -> Row | None:
+    """Return the row of a request of any kind; None for one that is unknown."""
+    return await rows.get(RowKind.APPROVAL, key) or await rows.get(RowKind.STRANGER, key)
+
+
 def request_of(row: Row) -> Request:
     """Read a request of any kind."""
     return APPROVALS.of(row) if row.kind is RowKind.APPROVAL else STRANGERS.of(row)
@@ -77,8 +81,7 @@ class Approvals:
 
     async def press(self, pressed: Pressed, principal: Principal, at: datetime) -> Plan | None:
         """Return what a press comes to; None for a card of nobody's."""
-        store, id_, card = self._context.store, pressed.approval, pressed.card
-        row = await store.get(RowKind.APPROVAL, id_) or await store.get(RowKind.STRANGER, id_)
+        card, row = pressed.card, await request_row(self._context.store, pressed.approval)
         if row is None:
             return None
         before = request_of(row)
@@ -177,16 +180,13 @@ class Approvals:
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
 
-    async def overdue(self, now: datetime) -> tuple[Plan, ...]:
-        """Return the endings of all questions about calls whose deadline has passed, for the start."""
-        plans: list[Plan] = []
-        overdue = APPROVALS.where(state="pending", due_before=now)
-        async for row in scan(self._context.store, overdue):
-            late = Late(approval=approvals.expire(APPROVALS.of(row), now))
-            here = late.approval.conversation
-            writes = await self._ending(row.version, late, late.approval.requester, now, None)
-            plans.append(Plan(conversation=here, writes=writes, wake=(here,)))
-        return tuple(plans)
+    async def expired(self, row: Row) -> Plan:
+        """Return the end of a question about a call whose deadline passed while nobody looked."""
+        now = self._context.clock.now()
+        late = Late(approval=approvals.expire(APPROVALS.of(row), now))
+        here, requester = late.approval.conversation, late.approval.requester
+        writes = await self._ending(row.version, late, requester, now, None)
+        return Plan(conversation=here, writes=writes, wake=(here,))
 
     # --- what an answer comes to ---------------------------------------------------------------
 
@@ -311,19 +311,22 @@ class Approvals:
             )
         )
 
-    async def stands(self, id: ApprovalId) -> tuple[MessageRef, ...]:  # noqa: A002
-        """Return the cards of a request about a stranger that are known."""
-        one = await STRANGERS.get(self._context.store, id)
-        return () if one is None else one.refs
+    async def stands(self, keys: Iterable[str], address: Address) -> MessageRef | None:
+        """Return where a card stands in a chat, as far as one of its requests knows."""
+        here = address.key()
+        refs = (ref for one, _ in await self._read(keys) for ref in one.refs)
+        return next((ref for ref in refs if ref.address.key() == here), None)
 
-    async def shown(self, id: ApprovalId, ref: MessageRef) -> tuple[Write, ...]:  # noqa: A002
-        """Return what to write when such a card stands; one that ended meanwhile is settled."""
-        row = await self._context.store.get(RowKind.STRANGER, id)
-        if row is None:
-            return ()
-        one = approvals.with_ref(STRANGERS.of(row), ref)
-        settles = () if one.is_open else await self.settled(one, (ref,))
-        return (pairing.to_put(one, expect=row.version), *settles)
+    async def shown(self, keys: Iterable[str], ref: MessageRef) -> tuple[Write, ...]:
+        """Return what to write when a card stands; where one ended meanwhile it is settled."""
+        read = [(approvals.with_ref(one, ref), version) for one, version in await self._read(keys)]
+        ended = next((one for one, _ in read if not one.is_open), None)
+        settles = () if ended is None else await self.settled(ended, (ref,))
+        return (*(request_put(one, expect=version) for one, version in read), *settles)
+
+    async def _read(self, keys: Iterable[str]) -> list[tuple[Request, int]]:
+        rows = [await request_row(self._context.store, key) for key in keys]
+        return [(request_of(row), row.version) for row in rows if row is not None]
 
     async def _in_chat(self, given: Invocation) -> tuple[Read[Approval] | Read[Stranger], ...]:
         """Return what numbers of a chat can mean: all that is open, and what ended there lately."""

@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
-from zeroclaw.delivery.outbox import Hooks
 from zeroclaw.delivery.rows import OUTBOX, Ask, Item, Text
-from zeroclaw.envelope import ApprovalId, MessageRef
+from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
@@ -23,8 +22,9 @@ from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.plan import InboundContext, Plan
-from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write
+from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write, scan
 from zeroclaw.text import catalogue
+from zeroclaw.turn.deliveries import Deliveries
 from zeroclaw.turn.message_text import span
 
 LEAST_S = 10.0
@@ -53,7 +53,14 @@ class Deadlines:
         self._watched: set[str] = set()
 
     async def resume(self) -> None:
-        """Take up what waits since an earlier process; once, at a start."""
+        """End what was due while nobody looked, and take up what waits; once, at a start."""
+        store, now = self._context.store, self._context.clock.now()
+        async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
+
+            async def ended(_reads: Reads, row: Row = row) -> Plan:
+                return await self._requests.expired(row)
+
+            await self._context.transact(ended, DurablePoint.ANSWERED)
         cards: dict[str, tuple[str, ...]] = {}
         async for one in APPROVALS.all(self._context.store, state="pending"):
             cards[one.card] = (*cards.get(one.card, ()), one.id)
@@ -162,41 +169,31 @@ class Deadlines:
 
 
 class CardHooks:
-    """The outbox's hooks for cards of every kind; what is about a turn goes on to the turn's hooks.
+    """The outbox's hooks: cards of every kind are known here, all else by the turn's hooks."""
 
-    A row of no conversation is a card about a stranger: no turn knows of it.
-    """
-
-    def __init__(self, turns: Hooks, made: Callable[[], tuple[Approvals, Deadlines]]) -> None:
+    def __init__(self, turns: Deliveries, made: Callable[[], tuple[Approvals, Deadlines]]) -> None:
         """Stand before the turn's hooks; what is `made` is made after the outbox."""
         self._turns = turns
         self._made = made
 
-    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:
-        """See `Hooks`."""
-        return await self._turns.delivered(row, item)
+    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:  # noqa: ARG002
+        """Nothing more: the item's state was recorded with the turn's end."""
+        return ()
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
-        """See `Hooks`; a card that is shown is watched, one that ended meanwhile is settled."""
+        """See `outbox.Hooks`; a card that is shown is watched, one that ended meanwhile is settled."""
         requests, deadlines = self._made()
-        if row.conversation is None:
-            found = [await requests.shown(ApprovalId(one), ref) for one in item.approvals]
-            return tuple(write for writes in found for write in writes)
-        writes = await self._turns.asked(row, item, ref)
-        deadlines.shown(item)
-        return writes
-
-    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:
-        """See `Hooks`."""
         if row.conversation is not None:
-            return await self._turns.pressed(row, item)
+            deadlines.shown(item)
+        return await requests.shown(item.approvals, ref)
+
+    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
+        """See `outbox.Hooks`."""
         requests, _ = self._made()
-        found = [await requests.stands(ApprovalId(one)) for one in item.approvals]
-        here = item.address.key()
-        return next((ref for refs in found for ref in refs if ref.address.key() == here), None)
+        return await requests.stands(item.approvals, item.address)
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
-        """See `Hooks`."""
+        """See `outbox.Hooks`."""
         return await self._turns.refused(row, item, why)
 
 

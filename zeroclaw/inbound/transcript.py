@@ -8,8 +8,7 @@ from zeroclaw.delivery.keys import first_key
 from zeroclaw.delivery.live import Live
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
-from zeroclaw.gate.approval import ApprovalRequest
-from zeroclaw.inbound.pairing import STRANGERS
+from zeroclaw.inbound.approvals import request_of, request_row
 from zeroclaw.store import Query, Row, RowKind, Store, scan
 from zeroclaw.text.escape import without_markup
 from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
@@ -185,13 +184,8 @@ class Transcript:
 
     async def _outcome(self, item: rows.Ask) -> Outcome:
         """Return the card as its questions stand now."""
-        asked: list[ApprovalRequest] = []
-        for key in item.approvals:
-            if (row := await self._store.get(RowKind.APPROVAL, key)) is not None:
-                asked.append(approvals.decode(row.body))
-            elif (row := await self._store.get(RowKind.STRANGER, key)) is not None:
-                asked.append(STRANGERS.of(row))
-        endings = map(approvals.ending_of, asked)
+        rows = [await request_row(self._store, key) for key in item.approvals]
+        endings = (approvals.ending_of(request_of(row)) for row in rows if row is not None)
         return Outcome(card=item.card, endings=tuple(one for one in endings if one is not None))
 
 

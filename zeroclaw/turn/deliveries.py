@@ -1,10 +1,9 @@
-"""What the end of a delivery means: a card that is known, a message that failed."""
+"""What the end of a delivery means that failed."""
 
 from collections.abc import Callable
 
 from zeroclaw.delivery.rows import Ask, File, Item, Settle, Text, address_of, note_row
-from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef
-from zeroclaw.gate import approval as approvals
+from zeroclaw.envelope import ApprovalId
 from zeroclaw.store import Row, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -15,7 +14,7 @@ from zeroclaw.turn.turn_row import turn_of
 
 
 class Deliveries:
-    """The outbox's hooks; what they return is committed with the end of the row."""
+    """What a refused row means; what is returned is committed with its end."""
 
     def __init__(self, services: Callable[[], TurnServices]) -> None:
         """Hold the services, which hold the outbox, and so are made after its hooks."""
@@ -24,37 +23,6 @@ class Deliveries:
     @property
     def _services(self) -> TurnServices:
         return self._rooms_made()
-
-    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:  # noqa: ARG002
-        """Nothing more: the item's state was recorded with the turn's end."""
-        return ()
-
-    async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
-        """Let the approvals of a card know where it stands; one that ended meanwhile is settled."""
-        conversation = row.conversation or ConversationId("")
-        asks = ApprovalRequests(self._services, conversation)
-        writes: list[Write] = []
-        shown: list[approvals.Approval] = []
-        for key in item.approvals:
-            found = await self._services.store.get(RowKind.APPROVAL, key)
-            if found is None:
-                continue
-            one = approvals.with_ref(approvals.decode(found.body), ref)
-            writes.append(approvals.to_put(one, expect=found.version))
-            shown.append(one)
-        if any(one.state != "pending" for one in shown):
-            writes += await asks.settled(*shown, only=ref)
-        return tuple(writes)
-
-    async def pressed(self, row: Row, item: Ask) -> MessageRef | None:  # noqa: ARG002
-        """Return where a press told that a card stands."""
-        for key in item.approvals:
-            found = await self._services.store.get(RowKind.APPROVAL, key)
-            known = () if found is None else approvals.decode(found.body).refs
-            for ref in known:
-                if ref.address.key() == item.address.key():
-                    return ref
-        return None
 
     async def refused(self, row: Row, item: Item, why: str) -> tuple[Write, ...]:
         """Record that an answer failed, and tell the operators."""
