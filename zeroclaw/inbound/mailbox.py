@@ -169,18 +169,15 @@ class Mailboxes:
                 self._log(
                     "conversation_failed", conversation=conversation, why=why, again_in_s=wait_s
                 )
-                await self._fail(conversation)
+                # Others pass a conversation that can't go on now.
+                self._failing.add(conversation)
+                await self.look_again()
                 await pause(wait_s, clock=self._clock, group=self._group)
                 wait_s = min(wait_s * 2, LONGEST_WAIT_S)
         finally:
             del self._open[conversation]
             self._failing.discard(conversation)
             await self.look_again()
-
-    async def _fail(self, conversation: ConversationId) -> None:
-        """Let others pass a conversation that can't go on now."""
-        self._failing.add(conversation)
-        await self.look_again()
 
     async def _work(self, conversation: ConversationId, news: asyncio.Event) -> None:
         """Serve until there is nothing left; returns without a pause after the last look."""

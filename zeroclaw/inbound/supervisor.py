@@ -63,7 +63,11 @@ class ChannelState(Value):
 
 
 class PoisonMessages:
-    """Stands before ingress for one channel."""
+    """Stands before ingress for one channel.
+
+    Attributes:
+        has_received: Whether an event was taken, or given up, since this was last set back.
+    """
 
     def __init__(
         self,
@@ -79,6 +83,7 @@ class PoisonMessages:
         self._tell_operators = tell_operators
         self._log = log
         self._tries: OrderedDict[tuple[str, ...], int] = OrderedDict()
+        self.has_received = False
 
     async def admit(self, envelope: Envelope) -> Admission:
         """Show ingress an event.
@@ -90,6 +95,7 @@ class PoisonMessages:
         admission = await call(lambda: self._admit(envelope))
         if not isinstance(admission, Raised):
             self._tries.pop(envelope.dedup, None)
+            self.has_received = True
             return admission
         if isinstance(admission.error, ZeroclawError):
             raise admission.error
@@ -104,6 +110,7 @@ class PoisonMessages:
         self._log("event_given_up", channel=self._channel, why=why, tries=tries, level="error")
         says = catalogue.EVENT_GIVEN_UP.about(channel=self._channel, why=why)
         await self._tell_operators("", says)
+        self.has_received = True
         return Ignored()
 
 
@@ -153,19 +160,30 @@ class Supervisor:
         poison = PoisonMessages(
             channel=name, admit=self._admit, tell_operators=self._tell_operators, log=self._log
         )
-        has_received = False
 
-        async def admit(envelope: Envelope) -> Admission:
-            nonlocal has_received
-            admission = await poison.admit(envelope)
-            has_received = True
-            return admission
+        def is_up() -> None:
+            self._note(name, "up")
+            ready(name)
+
+        async def run() -> Exception:
+            channel: Channel | None = None
+            try:
+                channel = make()
+                up(channel)
+                await channel.receive(poison.admit, is_up)
+            except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
+                return _first(error)
+            finally:
+                if channel is not None:
+                    await self._close(name, channel)
+            message = "it stopped receiving by itself"
+            return RuntimeError(message)
 
         while True:
             self._note(name, "starting")
-            began, has_received = self._clock.monotonic(), False
-            error = await self._run(name, make, up, ready, admit)
-            if has_received and isinstance(error, ChannelUnavailable):
+            began, poison.has_received = self._clock.monotonic(), False
+            error = await run()
+            if poison.has_received and isinstance(error, ChannelUnavailable):
                 # People were heard meanwhile, so this is another cut line, not the same one still.
                 wait_s = FIRST_WAIT_S
             if self._clock.monotonic() - began >= STEADY_S:
@@ -188,32 +206,6 @@ class Supervisor:
                 await self._tell_operators(name, says)
             await self._clock.sleep(again_in_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
-
-    async def _run(
-        self,
-        name: str,
-        make: Callable[[], Channel],
-        up: Callable[[Channel], None],
-        ready: Callable[[str], None],
-        admit: Admit,
-    ) -> Exception:
-        channel: Channel | None = None
-
-        def is_up() -> None:
-            self._note(name, "up")
-            ready(name)
-
-        try:
-            channel = make()
-            up(channel)
-            await channel.receive(admit, is_up)
-        except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel
-            return _first(error)
-        finally:
-            if channel is not None:
-                await self._close(name, channel)
-        message = "it stopped receiving by itself"
-        return RuntimeError(message)
 
     async def _close(self, name: str, channel: Channel) -> None:
         """Close an adapter; one that can't even do that is left behind."""

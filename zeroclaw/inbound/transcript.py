@@ -6,12 +6,14 @@ from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen, as_it_is
 from zeroclaw.delivery.keys import first_key
 from zeroclaw.delivery.live import Live
+from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
 from zeroclaw.gate import approval as approvals
 from zeroclaw.inbound.approvals import request_of, request_row
-from zeroclaw.store import Query, Row, RowKind, Store, scan
+from zeroclaw.store import Row, RowKind, Store, scan
+from zeroclaw.table import Declaration
 from zeroclaw.text.escape import without_markup
-from zeroclaw.turn.inbox import Again, Ask, Obeyed, TooOld, UseTool, item_of
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Obeyed, TooOld, UseTool, item_of
 from zeroclaw.value import Value, replace
 
 NEWEST = 200
@@ -47,13 +49,14 @@ class Transcript:
 
     async def read(self, address: Address, after: str) -> tuple[TranscriptItem, ...]:
         """Return what stands in a chat after a cursor; empty for the newest."""
-        said = await self._rows(RowKind.INBOX, address, after)
-        told = await self._rows(RowKind.OUTBOX, address, after)
+        found = [
+            row for table in (INBOX, OUTBOX) for row in await self._rows(table, address, after)
+        ]
         items: list[TranscriptItem] = []
-        for row in sorted((*said, *told), key=lambda row: row.key):
-            found = _said(row) if row.kind is RowKind.INBOX else await self._told(row)
-            if found is not None:
-                items.append(found)
+        for row in sorted(found, key=lambda row: row.key):
+            item = _said(row) if row.kind is RowKind.INBOX else await self._told(row)
+            if item is not None:
+                items.append(item)
         drafts = (
             self._screened(
                 TranscriptItem(
@@ -74,15 +77,13 @@ class Transcript:
         """Return a file that was sent to a chat; None for none, or one that is no longer kept."""
         row = await self._store.get(RowKind.OUTBOX, key)
         item = None if row is None or row.place != address.key() else rows.read(row)
-        content = await self._store.blob(item.digest) if isinstance(item, rows.File) else None
-        if content is None or not isinstance(item, rows.File):
+        if not isinstance(item, rows.File):
+            return None
+        content, kind, caption = await self._store.blob(item.digest), item.media_type, item.caption
+        if content is None:
             return None
         return OutgoingFile(
-            name=item.name,
-            media_type=item.media_type,
-            content=content,
-            key=key,
-            caption=item.caption,
+            name=item.name, media_type=kind, content=content, key=key, caption=caption
         )
 
     async def part(self, conversation: ConversationId, *, before: str, limit: int) -> Part:
@@ -93,18 +94,12 @@ class Transcript:
             before: Only what stands before this cursor; empty for the newest.
             limit: Rows that are looked at; what a person did not write or read is left out.
         """
-        rows: list[Row] = []
-        for kind in (RowKind.INBOX, RowKind.OUTBOX):
-            rows += await self._store.select(
-                Query(
-                    kind=kind,
-                    conversation=conversation,
-                    after=before,
-                    newest_first=True,
-                    limit=limit,
-                )
+        found: list[Row] = []
+        for table in (INBOX, OUTBOX):
+            found += await self._store.select(
+                table.where(conversation=conversation, after=before, newest_first=True, limit=limit)
             )
-        newest = sorted(rows, key=lambda row: row.key)[-limit:]
+        newest = sorted(found, key=lambda row: row.key)[-limit:]
         spoken: list[Spoken] = []
         cards: set[str] = set()  # each approver has a card of their own
         for row in newest:
@@ -118,16 +113,15 @@ class Transcript:
                 continue
             cards.add(item.key)
             spoken.append(Spoken(item=item, by=by))
-        is_all = len(rows) < limit
+        is_all = len(found) < limit
         return Part(spoken=tuple(spoken), before="" if is_all else newest[0].key)
 
-    async def _rows(self, kind: RowKind, address: Address, after: str) -> tuple[Row, ...]:
+    async def _rows(self, table: Declaration, address: Address, after: str) -> tuple[Row, ...]:
+        place = address.key()
         if after:
-            rows = scan(self._store, Query(kind=kind, place=address.key(), after=after))
-            return tuple([row async for row in rows])
-        return await self._store.select(
-            Query(kind=kind, place=address.key(), newest_first=True, limit=NEWEST)
-        )
+            found = scan(self._store, table.where(place=place, after=after))
+            return tuple([row async for row in found])
+        return await self._store.select(table.where(place=place, newest_first=True, limit=NEWEST))
 
     def _screened(self, item: TranscriptItem) -> TranscriptItem:
         """Return what the bot says as it may be shown; as `Account.outgoing` does."""
@@ -142,45 +136,31 @@ class Transcript:
         return item if shown == words else replace(item, text=shown, plain=True)
 
     async def _told(self, row: Row) -> TranscriptItem | None:
-        found = await self._found(row)
-        return None if found is None else self._screened(found)
-
-    async def _found(self, row: Row) -> TranscriptItem | None:
         item = rows.read(row)
+        told = TranscriptItem(
+            cursor=row.key, kind="bot", key=row.key, ref="", text="", at=made_at(row.key)
+        )
         match item:
-            case rows.Text():
-                return TranscriptItem(
-                    cursor=row.key,
+            case rows.Text(text=text, refs=refs):
+                told = replace(
+                    told,
                     kind="note" if item.turn is None else "bot",
                     # The key of its first part, as the outbox sends it.
                     key=first_key(row.key, item),
-                    ref=item.refs[0].message if item.refs else "",
-                    text=item.text,
-                    at=made_at(row.key),
+                    ref=refs[0].message if refs else "",
+                    text=text,
                     receipts=item.receipts,
                 )
-            case rows.File():
-                return TranscriptItem(
-                    cursor=row.key,
-                    kind="bot",
-                    key=row.key,
-                    ref=item.ref.message if item.ref else "",
-                    text=item.caption,
-                    at=made_at(row.key),
-                    sent=SentFile(name=item.name, size_bytes=item.size_bytes),
-                )
-            case rows.Ask():
-                return TranscriptItem(
-                    cursor=row.key,
-                    kind="card",
-                    key=item.card.key,
-                    ref=item.ref.message if item.ref else "",
-                    text="",
-                    at=made_at(row.key),
-                    outcome=await self._outcome(item),
-                )
+            case rows.File(ref=ref, name=name, size_bytes=size_bytes):
+                sent = SentFile(name=name, size_bytes=size_bytes)
+                ref_ = ref.message if ref else ""
+                told = replace(told, ref=ref_, text=item.caption, sent=sent)
+            case rows.Ask(ref=ref, card=card):
+                ref_, outcome = ref.message if ref else "", await self._outcome(item)
+                told = replace(told, kind="card", key=card.key, ref=ref_, outcome=outcome)
             case rows.Settle():
                 return None
+        return self._screened(told)
 
     async def _outcome(self, item: rows.Ask) -> Outcome:
         """Return the card as its questions stand now."""

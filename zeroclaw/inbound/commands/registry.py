@@ -5,10 +5,9 @@ reply are committed with the claim of its message, so it happens once; `/tool` a
 lane that starts turns, all others are served at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from zeroclaw.config.model import WhileBusy
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
@@ -68,12 +67,8 @@ MODES: dict[WhileBusy, Sentence] = {
 }
 
 
-class Status(Protocol):
-    """Says how the daemon is, for one conversation, in Markdown."""
-
-    async def __call__(self, conversation: ConversationId, language: Language) -> str:
-        """Return the text."""
-        ...
+Status = Callable[[ConversationId, Language], Awaitable[str]]
+"""Says how the daemon is, for one conversation, in Markdown."""
 
 
 class Commands:
