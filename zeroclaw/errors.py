@@ -205,3 +205,8 @@ class AlreadyClaimed(StoreRefused):
     def __init__(self, key: str) -> None:
         super().__init__(f"`{key}` is already claimed")
         self.key = key
+
+
+def system_words(error: OSError) -> str:
+    """Return what the system says about an error, in lower case, for the end of a line of ours."""
+    return (error.strerror or type(error).__name__).lower()

@@ -13,7 +13,7 @@ from typing import IO
 import click
 
 from zeroclaw.cli.invocation import copyable
-from zeroclaw.errors import ConfigError, ZeroclawError
+from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 from zeroclaw.value import Value
 
 _STDERR = 2
@@ -114,7 +114,7 @@ def misused(error: click.UsageError) -> click.ClickException:
 
 def _of_the_system(error: OSError) -> str:
     """Say what the system refused, such as to write to a full disk."""
-    why = (error.strerror or type(error).__name__).lower()
+    why = system_words(error)
     return f"`{error.filename}`: {why}" if error.filename else f"it can't go on: {why}"
 
 

@@ -19,6 +19,7 @@ import select
 from contextlib import suppress
 from pathlib import Path
 
+from zeroclaw.errors import system_words
 from zeroclaw.value import Value
 
 DAEMON = "zeroclaw-daemon"
@@ -137,8 +138,7 @@ def take_over() -> Subtree | NoSubtree:
     try:
         return _prepared(found)
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        return NoSubtree(reason=f"its cgroup was not delegated to it ({why})")
+        return NoSubtree(reason=f"its cgroup was not delegated to it ({system_words(error)})")
 
 
 def open_group(subtree: Subtree, *, memory_bytes: int, processes: int) -> Group:

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from zeroclaw.errors import ToolFailed
+from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host import seccomp
 from zeroclaw.host.cgroups import Closed, Group
 from zeroclaw.tool import Spawned
@@ -195,7 +195,8 @@ async def run(
             pass_fds=passed,
         )
     except (OSError, ValueError) as error:
-        message = f"the program could not be started: {_reason(error)}"
+        why = system_words(error) if isinstance(error, OSError) else str(error)
+        message = f"the program could not be started: {why}"
         raise ToolFailed(message) from error
     pgid = transport.get_pid()
     ending: Ending = "exited"
@@ -221,9 +222,7 @@ async def run(
                 if closed.all_gone:
                     await spawned(None)
         except TimeoutError:
-            closed = Closed(
-                all_gone=False
-            )  # its record stays: the next start of the daemon ends it
+            closed = Closed(all_gone=False)  # its record stays: the daemon's next start ends it
         finally:
             transport.close()
     if ending == "exited" and closed.excess:
@@ -270,7 +269,7 @@ def _admit(pgid: int, group: Group | None) -> Spawned:
         try:
             group.enter(pgid)
         except OSError as error:
-            message = f"the program could not be put in a cgroup: {_reason(error)}"
+            message = f"the program could not be put in a cgroup: {system_words(error)}"
             raise ToolFailed(message) from error
     return identify(pgid)
 
@@ -440,7 +439,3 @@ def _wait_for_ends(handles: Sequence[int]) -> None:
 
 def _boot() -> str:
     return (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror or "unknown").lower() if isinstance(error, OSError) else str(error)

@@ -27,7 +27,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from zeroclaw.errors import ToolFailed
+from zeroclaw.errors import ToolFailed, system_words
 from zeroclaw.host import processes, seccomp, usage
 from zeroclaw.host.cgroups import Group, Subtree, open_group
 from zeroclaw.host.processes import Ended, OutputCaps, Recorder
@@ -103,6 +103,18 @@ class System(Value):
     subtree: Subtree | None = None
 
 
+class Bare(Value):
+    """What is left where there is no sandbox.
+
+    Attributes:
+        prlimit: The absolute path of what limits a command; empty where it is missing.
+        subtree: Where each command gets a cgroup; None where the daemon has none to give.
+    """
+
+    prlimit: str = ""
+    subtree: Subtree | None = None
+
+
 class Box(Value):
     """What one command gets.
 
@@ -138,9 +150,9 @@ class Broken(Value):
 
 
 def box_argv(
-    system: System, box: Box, argv: Sequence[str], *, filter_at: int | None = None
+    system: System | Bare, box: Box, argv: Sequence[str], *, filter_at: int | None = None
 ) -> tuple[str, ...]:
-    """Return the whole command line that runs a program in a sandbox; pure.
+    """Return the whole command line that runs a program in a sandbox, or without one; pure.
 
     Args:
         system: What this machine has.
@@ -148,6 +160,9 @@ def box_argv(
         argv: The program and its arguments.
         filter_at: The descriptor that the filter of system calls is read from.
     """
+    if isinstance(system, Bare):
+        limited = _limited(system.prlimit, box.limits, processes_too=False)
+        return (*(limited if system.prlimit else ()), *argv)
     if not system.setpriv:
         return _plain_argv(system, box, argv, filter_at, {})
     places = (*((box.workspace,) if box.workspace else ()), *box.programs)
@@ -207,7 +222,7 @@ def _plain_argv(
 
 
 async def run(
-    system: System,
+    system: System | Bare,
     box: Box,
     argv: Sequence[str],
     *,
@@ -221,13 +236,19 @@ async def run(
     In a workspace that holds too much before it begins, files can only be removed; `why` of what
     is returned says so.
 
+    Without a sandbox it starts in its workspace, and is bounded as in one. Nothing masks what the
+    workspace or this machine keeps. Without a cgroup the watch does not find a process that leaves
+    its process group as well as its parent (`setsid`, twice); from a cgroup a command of the
+    daemon's own user can move away.
+
     Raises:
         ToolFailed: It could not be started, or the workspace holds more than could be counted.
     """
+    is_boxed = isinstance(system, System)
     meter, why = None, ""
     if (workspace := box.workspace) is not None:
         held = await asyncio.to_thread(_settle, system, workspace, box.found)
-        if len(held.secrets) > usage.MOST_SECRETS:
+        if is_boxed and len(held.secrets) > usage.MOST_SECRETS:
             message = (
                 f"the workspace holds more than {usage.MOST_SECRETS:,} places that keep secrets by"
                 " their names: nothing can run in it before somebody clears it by hand"
@@ -235,64 +256,24 @@ async def run(
             raise ToolFailed(message)
         limits, why = _room(box.limits, held)
         box = replace(box, found=(*box.found, *held.secrets), limits=limits)
-        meter = _meter(limits, workspace, held, watches_memory=system.subtree is None)
-    async with _group(system.subtree, box.limits) as group:
-        filter_at = await asyncio.to_thread(_filter)
-        try:
-            ended = await processes.run(
-                box_argv(system, box, argv, filter_at=filter_at),
-                directory=Path("/"),
-                environment=ENVIRONMENT,
-                timeout_s=timeout_s,
-                caps=caps,
-                spawned=spawned,
-                given=given,
-                passed=(filter_at,),
-                watch=meter,
-                group=group,
-            )
-        finally:
-            os.close(filter_at)
-    return replace(ended, why=ended.why or why)
-
-
-async def run_bare(
-    prlimit: str | None,
-    limits: Limits,
-    command: str,
-    *,
-    workspace: Path,
-    timeout_s: float,
-    caps: OutputCaps,
-    spawned: Recorder,
-    subtree: Subtree | None = None,
-) -> Ended:
-    """Run a command without a sandbox, bounded as in one; where prlimit is there, limited.
-
-    Nothing masks what the workspace or this machine keeps. Without a cgroup the watch does not find
-    a process that leaves its process group as well as its parent (`setsid`, twice); from a cgroup a
-    command of the daemon's own user can move away.
-
-    Raises:
-        ToolFailed: It could not be started, or the workspace holds more than could be counted.
-    """
-    held = await asyncio.to_thread(usage.look_through, workspace)
-    limits, why = _room(limits, held)
-    async with _group(subtree, limits) as group:
+        meter = Meter(
+            most_bytes=limits.workspace_bytes,
+            workspace=workspace,
+            held=held,
+            memory_bytes=limits.memory_bytes if system.subtree is None else None,
+            most_processes=None if is_boxed else limits.processes,
+        )
+    async with _group(system.subtree, box.limits) as group, _filter(system) as passed:
         ended = await processes.run(
-            bare_argv(prlimit, limits, command),
-            directory=workspace,
+            box_argv(system, box, argv, filter_at=next(iter(passed), None)),
+            directory=Path("/") if is_boxed or workspace is None else workspace,
             environment=ENVIRONMENT,
             timeout_s=timeout_s,
             caps=caps,
             spawned=spawned,
-            watch=_meter(
-                limits,
-                workspace,
-                held,
-                watches_memory=subtree is None,
-                most_processes=limits.processes,
-            ),
+            given=given,
+            passed=passed,
+            watch=meter,
             group=group,
         )
     return replace(ended, why=ended.why or why)
@@ -309,8 +290,7 @@ async def _group(subtree: Subtree | None, limits: Limits) -> AsyncGenerator[Grou
             open_group, subtree, memory_bytes=limits.memory_bytes, processes=limits.processes
         )
     except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        message = f"the command can't have a cgroup: {why}"
+        message = f"the command can't have a cgroup: {system_words(error)}"
         raise ToolFailed(message) from error
     try:
         yield group
@@ -334,40 +314,34 @@ def _room(limits: Limits, held: Held) -> tuple[Limits, str]:
     return replace(limits, file_bytes=most_bytes), why
 
 
-def _meter(
-    limits: Limits,
-    workspace: Path,
-    held: Held,
-    *,
-    watches_memory: bool,
-    most_processes: int | None = None,
-) -> Meter:
-    return Meter(
-        memory_bytes=limits.memory_bytes if watches_memory else None,
-        most_bytes=limits.workspace_bytes,
-        workspace=workspace,
-        held=held,
-        most_processes=most_processes,
-    )
-
-
-def _settle(system: System, workspace: Path, found: tuple[Found, ...]) -> Held:
+def _settle(system: System | Bare, workspace: Path, found: tuple[Found, ...]) -> Held:
     """Count what a workspace holds, and where we are root give it to whom commands run as."""
     try:
         return usage.look_through(
             workspace,
             skipped=frozenset(one.rule.parts for one in found if one.rule.shield == "masked"),
-            owner=UNPRIVILEGED if system.setpriv else None,
+            owner=UNPRIVILEGED if isinstance(system, System) and system.setpriv else None,
         )
     except OSError as error:
         # Such as of a file system, or a user namespace, that does not know that user.
-        why = (error.strerror or type(error).__name__).lower()
-        message = f"the workspace can't be made ready for commands: {why}"
+        message = f"the workspace can't be made ready for commands: {system_words(error)}"
         raise ToolFailed(message) from error
 
 
-def _filter() -> int:
-    """Return a descriptor of the filter; each is read once."""
+@asynccontextmanager
+async def _filter(system: System | Bare) -> AsyncGenerator[tuple[int, ...]]:
+    """Open the filter of system calls, which is read once; nothing where there is no sandbox."""
+    if isinstance(system, Bare):
+        yield ()
+        return
+    opened = await asyncio.to_thread(_opened_filter)
+    try:
+        yield (opened,)
+    finally:
+        os.close(opened)
+
+
+def _opened_filter() -> int:
     program = seccomp.program(platform.machine())
     if program is None:
         message = f"there is no filter of system calls for a processor of `{platform.machine()}`"
@@ -376,12 +350,6 @@ def _filter() -> int:
     os.write(opened, program)
     os.lseek(opened, 0, os.SEEK_SET)
     return opened
-
-
-def bare_argv(prlimit: str | None, limits: Limits, command: str) -> tuple[str, ...]:
-    """Return the command line without a sandbox, limited where prlimit is there; pure."""
-    limited = _limited(prlimit, limits, processes_too=False) if prlimit else ()
-    return (*limited, "/bin/sh", "-c", command)
 
 
 def find_program(name: str) -> str | None:

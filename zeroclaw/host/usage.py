@@ -193,11 +193,12 @@ def memory_bytes(pids: tuple[int, ...]) -> int:
     ends, and count with nobody who does not touch them; so such a piece counts as a whole.
     """
     own = 0
-    shared: dict[str, int] = {}
+    shared: dict[int, int] = {}
     for pid in pids:
         own += _own_bytes(pid)
-        for piece, size in _shared(pid):
-            shared[piece] = max(size, shared.get(piece, 0))
+        for one in _mapped(pid):
+            if one.is_shared_memory:
+                shared[one.inode] = max(one.size, shared.get(one.inode, 0))
     return own + sum(shared.values())
 
 
@@ -210,10 +211,12 @@ def nameless_bytes(pids: tuple[int, ...], workspace: Path) -> int:
         device = workspace.stat().st_dev
     except OSError:
         return 0  # whoever counts the workspace says that it is gone
+    named = f"{os.major(device):02x}:{os.minor(device):02x}"
     found: dict[int, int] = {}
     for pid in pids:
-        for inode, size in _mapped_nameless(pid, device):
-            found[inode] = max(size, found.get(inode, 0))
+        for one in _mapped(pid):
+            if one.device == named:
+                found[one.inode] = max(one.size, found.get(one.inode, 0))
     for pid in pids:
         for seen in _opened_by(pid):
             if seen.st_nlink == 0 and seen.st_dev == device and stat.S_ISREG(seen.st_mode):
@@ -350,6 +353,15 @@ class _Counted:
             os.close(inner)
 
 
+class _Mapped(Value):
+    """A mapped file that has lost its name, or never had one."""
+
+    inode: int
+    device: str
+    size: int
+    is_shared_memory: bool
+
+
 def _opened(name: str, directory: int | None) -> int | None:
     """Open a directory, unlocked where its owner, who is us, locked it."""
     try:
@@ -383,32 +395,24 @@ def _opened_by(pid: int) -> Iterator[os.stat_result]:
             yield one.stat()
 
 
-def _mapped_nameless(pid: int, device: int) -> Iterator[tuple[int, int]]:
-    named = f"{os.major(device):02x}:{os.minor(device):02x}"
-    for line in _read(pid, "maps"):
-        if not line.endswith(" (deleted)"):
-            continue
-        span, _, offset, of_device, inode, *_ = line.split()
-        if of_device == named:
-            start, end = (int(at, 16) for at in span.split("-"))
-            yield int(inode), int(offset, 16) + end - start
-
-
 def _own_bytes(pid: int) -> int:
     lines = _read(pid, "status")
     found = dict(line.split(":", 1) for line in lines if line.startswith(("RssAnon:", "VmSwap:")))
     return sum(int(told.split()[0]) * _KB for told in found.values())
 
 
-def _shared(pid: int) -> Iterator[tuple[str, int]]:
-    """Yield the pieces of shared memory without a file, by their inode, with how much is mapped."""
+def _mapped(pid: int) -> Iterator[_Mapped]:
+    """Yield what a process maps of files without a name; what it shares without a file is one."""
     for line in _read(pid, "maps"):
-        if "/dev/zero (deleted)" not in line:
-            continue
-        span, mode, offset, _, inode, *_ = line.split()
-        if mode.endswith("s"):
+        if line.endswith(" (deleted)"):
+            span, mode, offset, device, inode, *_ = line.split()
             start, end = (int(at, 16) for at in span.split("-"))
-            yield inode, int(offset, 16) + end - start
+            yield _Mapped(
+                inode=int(inode),
+                device=device,
+                size=int(offset, 16) + end - start,
+                is_shared_memory=mode.endswith("s") and "/dev/zero (deleted)" in line,
+            )
 
 
 def _read(pid: int, name: str) -> list[str]:

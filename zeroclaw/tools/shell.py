@@ -16,8 +16,8 @@ from zeroclaw.errors import ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host import sandbox
 from zeroclaw.host.cgroups import Subtree
 from zeroclaw.host.processes import Captured, Ended, OutputCaps
-from zeroclaw.host.protected import Protected, find, rules
-from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
+from zeroclaw.host.protected import Found, Protected, find, rules
+from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System, Working
 from zeroclaw.secret_names import names_secrets
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
@@ -164,31 +164,20 @@ class _Shell:
     async def _run(self, asked: ShellArguments, context: ToolContext) -> Ended:
         settings = self._settings
         workspace = await asyncio.to_thread(context.workspace.resolve)
+        system: System | Bare
+        found: tuple[Found, ...] = ()
         if self._system is None:
             prlimit = await asyncio.to_thread(sandbox.find_program, "prlimit")
-            return await sandbox.run_bare(
-                prlimit,
-                settings.limits,
-                asked.command,
-                workspace=workspace,
-                timeout_s=asked.timeout_s,
-                caps=settings.caps,
-                spawned=context.spawned,
-                subtree=settings.subtree,
-            )
-        by = rules(settings.protected, workspace)
-        if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):
-            message = "the whole workspace is protected, so no command can run in it"
-            raise ToolFailed(message)
-        box = Box(
-            workspace=workspace,
-            network=settings.network,
-            found=await asyncio.to_thread(find, workspace, by),
-            limits=settings.limits,
-        )
+            system = Bare(prlimit=prlimit or "", subtree=settings.subtree)
+        else:
+            by = rules(settings.protected, workspace)
+            if any(rule.parts == () for rule in by) or any(map(names_secrets, workspace.parts)):
+                message = "the whole workspace is protected, so no command can run in it"
+                raise ToolFailed(message)
+            system, found = self._system, await asyncio.to_thread(find, workspace, by)
         return await sandbox.run(
-            self._system,
-            box,
+            system,
+            Box(workspace=workspace, network=settings.network, found=found, limits=settings.limits),
             ("/bin/sh", "-c", asked.command),
             timeout_s=asked.timeout_s,
             caps=settings.caps,

@@ -14,7 +14,7 @@ from zeroclaw.errors import ToolFailed
 from zeroclaw.host import cgroups, processes, sandbox
 from zeroclaw.host.cgroups import AROUND, DAEMON, RUN, Closed, Group, NoSubtree, Subtree
 from zeroclaw.host.processes import OutputCaps
-from zeroclaw.host.sandbox import Limits
+from zeroclaw.host.sandbox import Bare, Box
 from zeroclaw.tool import Spawned
 
 FILES = {
@@ -218,15 +218,13 @@ async def run(own: Path, command: str, *, subtree: Path | None = None) -> proces
             entered.append(inside["cgroup.procs"] == str(group.pgid))
 
     entered: list[bool] = []
-    ended = await sandbox.run_bare(
-        None,
-        Limits(),
-        command,
-        workspace=own,
+    ended = await sandbox.run(
+        Bare(subtree=Subtree(place=subtree or own)),
+        Box(workspace=own),
+        ("/bin/sh", "-c", command),
         timeout_s=20,
         caps=OutputCaps(),
         spawned=spawned,
-        subtree=Subtree(place=subtree or own),
     )
     assert entered == [True]
     return ended

@@ -11,7 +11,7 @@ import pytest
 from zeroclaw.host import sandbox
 from zeroclaw.host.processes import Captured, Ended, Ending
 from zeroclaw.host.protected import Found, Rule, Shield
-from zeroclaw.host.sandbox import Box, Broken, Limits, System, Working
+from zeroclaw.host.sandbox import Bare, Box, Broken, Limits, System, Working
 from zeroclaw.value import replace
 
 SYSTEM = System(
@@ -128,12 +128,13 @@ def test_protected_places_are_mounted_over(places: tuple[Found, ...], mounts: st
 
 def test_without_a_sandbox_only_the_limits_remain() -> None:
     """The number of processes is not bounded there: the kernel would count the daemon's too."""
-    bare = sandbox.bare_argv("/usr/bin/prlimit", LIMITS, "true")
+    box = Box(workspace=Path("/w"), limits=LIMITS)
+    bare = sandbox.box_argv(Bare(prlimit="/usr/bin/prlimit"), box, ("/bin/sh", "-c", "true"))
     assert bare == (
         *("/usr/bin/prlimit", "--as=1000", "--cpu=2", "--fsize=3000", "--nofile=4", "--core=0"),
         *("--", "/bin/sh", "-c", "true"),
     )
-    assert sandbox.bare_argv(None, LIMITS, "true") == ("/bin/sh", "-c", "true")
+    assert sandbox.box_argv(Bare(), box, ("true",)) == ("true",)
 
 
 GOOD = (

@@ -14,12 +14,12 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from zeroclaw.errors import Refused
+from zeroclaw.errors import Refused, system_words
 from zeroclaw.value import Value
 
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -82,11 +82,9 @@ def is_here(target: Path, sha256: str) -> bool:
     """
     if not os.path.lexists(target):
         return False
-    try:
+    with _told(target):
         if sha256 and target.is_file() and _hash_of(target) == sha256:
             return True
-    except OSError as error:
-        raise _refused(error, target) from error
     message = f"`{target}` is there already; take it away, or give another name with --name"
     raise ModelNotTaken(message)
 
@@ -104,7 +102,7 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
     Raises:
         ModelNotTaken: It is no GGUF, it has another hash, or the disk refuses.
     """
-    try:
+    with _told(target):
         if not is_gguf(source):
             message = f"`{source}` is not a GGUF model"
             raise ModelNotTaken(message)
@@ -122,8 +120,6 @@ def take(source: Path, target: Path, *, copies: bool, sha256: str, show: Show) -
                 part.write(data)
                 show(part.size_bytes, total)
             part.finish(sha256 or part.sha256)
-    except OSError as error:
-        raise _refused(error, target) from error
 
 
 class Part:
@@ -150,22 +146,20 @@ class Part:
             ModelNotTaken: Another process is at it, or the disk refuses.
         """
         path = target.with_name(f".{target.name}.{tag[:16]}.part")
-        try:
+        with _told(target), ExitStack() as unless_ready:
             target.parent.mkdir(parents=True, exist_ok=True)
             file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
-            part = cls(path, target, file)
-            with ExitStack() as unless_ready:
-                unless_ready.callback(file.close)
+            unless_ready.callback(file.close)
+            try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                while data := file.read(CHUNK_BYTES):
-                    part._take(data)
-                unless_ready.pop_all()
-        except BlockingIOError as error:
-            message = f"`{target.name}` is being fetched by another zeroclaw; wait for it"
-            raise ModelNotTaken(message) from error
-        except OSError as error:
-            raise _refused(error, target) from error
-        return part
+            except BlockingIOError as error:
+                message = f"`{target.name}` is being fetched by another zeroclaw; wait for it"
+                raise ModelNotTaken(message) from error
+            part = cls(path, target, file)
+            while data := file.read(CHUNK_BYTES):
+                part._take(data)
+            unless_ready.pop_all()
+            return part
 
     @property
     def sha256(self) -> str:
@@ -198,11 +192,9 @@ class Part:
         Raises:
             ModelNotTaken: They are no GGUF's, or the disk refuses.
         """
-        try:
+        with _told(self._target):
             self._file.write(data)
             self._file.flush()  # here it can be told that the disk is full
-        except OSError as error:
-            raise _refused(error, self._target) from error
         self._take(data)
         if len(self._begin) == len(MAGIC) and self._begin != MAGIC:
             self._throw_away()
@@ -215,11 +207,9 @@ class Part:
         Raises:
             ModelNotTaken: The disk refuses.
         """
-        try:
+        with _told(self._target):
             self._file.seek(0)
             self._file.truncate()
-        except OSError as error:
-            raise _refused(error, self._target) from error
         self._digest = hashlib.sha256()
         self._begin = b""
         self.size_bytes = 0
@@ -234,12 +224,10 @@ class Part:
         if self._begin != MAGIC or self.sha256 != sha256:
             self._throw_away()
             raise _another_hash(self._target.name, self.sha256)
-        try:
+        with _told(self._target):
             self._file.flush()
             os.fsync(self._file.fileno())
             self._path.replace(self._target)
-        except OSError as error:
-            raise _refused(error, self._target) from error
 
     def _take(self, data: bytes) -> None:
         self._digest.update(data)
@@ -260,12 +248,18 @@ def _another_hash(name: str, found: str = "") -> ModelNotTaken:
     return ModelNotTaken(f"`{name}` has another SHA-256 than you gave{came}; check both")
 
 
-def _refused(error: OSError, target: Path) -> ModelNotTaken:
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        reason = f"no space for `{target.name}` in `{target.parent}`; make room and run this again"
-        return ModelNotTaken(reason)
-    path = error.filename or target
-    return ModelNotTaken(f"`{path}` can't be used: {(error.strerror or 'unreadable').lower()}")
+@contextmanager
+def _told(target: Path) -> Generator[None]:
+    """Tell in a line what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"`{error.filename or target}` can't be used: {system_words(error)}"
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            reason = (
+                f"no space for `{target.name}` in `{target.parent}`; make room and run this again"
+            )
+        raise ModelNotTaken(reason) from error
 
 
 def _megabytes(size: int) -> str:
