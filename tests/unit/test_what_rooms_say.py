@@ -53,7 +53,7 @@ ELSEWHERE = {
     "gate/action.py": "errors of a codec",
     "gate/receipt_screen.py": "a mark that people compare, the same for everybody",
     "inbound/commands/registry.py:COMMANDS": "how a command is typed",
-    "retention/page.py": "the page of an export",
+    "retention/export.py": "the page of an export",
 }
 """Files, or functions and constants of them, whose texts are not the bot's speech in a chat."""
 

@@ -55,8 +55,7 @@ async def _exported(
     from zeroclaw.cli.configuration import load, start_of
     from zeroclaw.daemon.config_check import missing_secrets
     from zeroclaw.retention.collect import collect
-    from zeroclaw.retention.export import lines
-    from zeroclaw.retention.page import page
+    from zeroclaw.retention.export import lines, page
     from zeroclaw.stores.sqlite.reader import open_for_looking
     from zeroclaw.value import replace
 

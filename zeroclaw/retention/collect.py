@@ -2,15 +2,12 @@
 
 from typing import Protocol
 
-from zeroclaw.codec import decode
-from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ConversationId
-from zeroclaw.gate.approval import APPROVALS
-from zeroclaw.inbound.conversations import Conversation
+from zeroclaw.inbound.conversations import CONVERSATIONS
 from zeroclaw.retention.export import Found
-from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all, scan
+from zeroclaw.retention.tables import OF_WRITERS
+from zeroclaw.store import LogKind, Logs, Rows, read_all, scan
 from zeroclaw.turn import entries
-from zeroclaw.turn.attachments import ATTACHMENTS
 from zeroclaw.turn.inbox import INBOX, Item, Opening, item_of
 
 
@@ -27,7 +24,7 @@ async def collect(kept: Kept, whose: str) -> tuple[Found, ...]:
             as `telegram:7`. Of a person: the conversations that they alone read, whole, and of
             all others what they said there and what came of it.
     """
-    if await kept.get(RowKind.CONVERSATION, whose) is not None:
+    if await kept.get(CONVERSATIONS.kind, whose) is not None:
         return (await _found(kept, ConversationId(whose), ""),)
     person = whose if ":" in whose else f"person:{whose}"
     return tuple(
@@ -71,26 +68,20 @@ async def _is_their_own(kept: Kept, item: Item) -> bool:
     """
     if not item.address.direct:
         return False
-    row = await kept.get(RowKind.CONVERSATION, item.conversation)
-    if row is None:
+    held = await CONVERSATIONS.get(kept, item.conversation)
+    if held is None:
         return isinstance(item.content, Opening)
-    return decode(Conversation, row.body).address.key() == item.address.key()
+    return held.address.key() == item.address.key()
 
 
 async def _is_direct(kept: Kept, here: ConversationId) -> bool:
-    row = await kept.get(RowKind.CONVERSATION, here)
-    return row is not None and decode(Conversation, row.body).address.direct
+    held = await CONVERSATIONS.get(kept, here)
+    return held is not None and held.address.direct
 
 
 async def _found(kept: Kept, here: ConversationId, only: str) -> Found:
-    return Found(
-        conversation=here,
-        inbox=tuple([row async for row in scan(kept, INBOX.where(conversation=here))]),
-        outbox=tuple([row async for row in scan(kept, OUTBOX.where(conversation=here))]),
-        approvals=tuple([row async for row in scan(kept, APPROVALS.where(conversation=here))]),
-        files=tuple([row async for row in scan(kept, ATTACHMENTS.where(conversation=here))]),
-        journal=tuple(
-            [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
-        ),
-        only=only,
-    )
+    rows = [
+        row for table, _ in OF_WRITERS async for row in scan(kept, table.where(conversation=here))
+    ]
+    journal = [entries.decode(one.body) async for one in read_all(kept, LogKind.JOURNAL, here)]
+    return Found(conversation=here, rows=tuple(rows), journal=tuple(journal), only=only)

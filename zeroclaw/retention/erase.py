@@ -29,6 +29,7 @@ from zeroclaw.store import (
     DurablePoint,
     LogKind,
     Put,
+    Query,
     Row,
     Store,
     Trim,
@@ -36,7 +37,7 @@ from zeroclaw.store import (
     read_all,
     scan,
 )
-from zeroclaw.table import Declaration, Whose
+from zeroclaw.table import Whose
 from zeroclaw.text import catalogue
 from zeroclaw.tools.notes import owner_of_person
 from zeroclaw.turn import entries
@@ -120,8 +121,7 @@ class Erasure:
     async def _tidy(self) -> None:
         """Remove wishes that nobody repeated in time."""
         now = self._clock.now()
-        rows_ = scan(self._store, WISHES.where(state=ASKED, due_before=now))
-        await self._remove([row async for row in rows_])
+        await self._remove(WISHES.where(state=ASKED, due_before=now))
 
     async def _fulfil(self, row: Row) -> bool:
         wish = WISHES.of(row)
@@ -151,8 +151,7 @@ class Erasure:
             await (self._whole(wish, here) if direct else self._theirs(wish, here))
             for here, direct in await conversations_of(self._store, wish.person)
         ]
-        notes = scan(self._store, NOTES.where(place=owner_of_person(wish.person)))
-        await self._remove([one async for one in notes])
+        await self._remove(NOTES.where(place=owner_of_person(wish.person)))
         return all(done)
 
     # --- a conversation that is theirs alone ---------------------------------------------------
@@ -161,27 +160,22 @@ class Erasure:
         """Remove everything of a conversation but its audit; False if a turn would not end."""
         # Without it a new message begins a new conversation; one that is just being admitted to
         # this one is refused by its expectation, and looks again.
-        pointers = scan(self._store, POINTERS.where(conversation=here))
-        await self._remove([row async for row in pointers])
+        await self._remove(POINTERS.where(conversation=here))
         if not await self._stopped(wish, here, everybodys=True):
             return False
         digests = await self._digests(here)
         for table in OF_CONVERSATIONS:
             if table.kind not in _ERASED_AT:
-                await self._remove_of(table, here)
+                await self._remove(table.where(conversation=here))
         newest = await self._store.last(LogKind.JOURNAL, here)
         if newest is not None:
             before = newest.sequence + 1
             await self._commit(Trim(log=LogKind.JOURNAL, stream=here, before=before))
         await self._drop(digests)
         for table in _LAST:
-            await self._remove_of(table, here)
+            await self._remove(table.where(conversation=here))
         self._leases.lost(here)
         return True
-
-    async def _remove_of(self, table: Declaration, here: ConversationId) -> None:
-        found = scan(self._store, table.where(conversation=here))
-        await self._remove([row async for row in found])
 
     async def _digests(self, here: ConversationId | None = None) -> frozenset[str]:
         """Return the blobs that a conversation may read or has been sent, or anybody."""
@@ -224,10 +218,12 @@ class Erasure:
         )
         digests = await self._digests(here)
         for table, whose in sorted(OF_WRITERS, key=lambda pair: _ERASED_AT.get(pair[0].kind, -1)):
-            found = scan(self._store, table.where(conversation=here))
-            await self._remove(
-                [row async for row in found if _is_of(whose(row), wish.person, turns)]
-            )
+
+            def is_theirs(row: Row, whose: Callable[[Row], Whose] = whose) -> bool:
+                its = whose(row)
+                return its.person == wish.person or its.turn in turns
+
+            await self._remove(table.where(conversation=here), is_theirs)
         await self._drop(digests)
         return True
 
@@ -316,15 +312,11 @@ class Erasure:
         found = await self._store.select(TURNS.where(conversation=here, state="open"))
         return any(turn_of(row).item.principal.id == person for row in found)
 
-    async def _remove(self, found: list[Row]) -> None:
+    async def _remove(self, query: Query, is_meant: Callable[[Row], bool] = lambda _: True) -> None:
+        found = [row async for row in scan(self._store, query) if is_meant(row)]
         for start in range(0, len(found), _BATCH):
             batch = found[start : start + _BATCH]
             await self._commit(*(Delete(kind=row.kind, key=row.key) for row in batch))
 
     async def _commit(self, *writes: Write) -> None:
         await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
-
-
-def _is_of(whose: Whose, person: str, turns: frozenset[str]) -> bool:
-    """Tell whether a row of a shared conversation is a person's, or of a turn that they began."""
-    return whose.person == person or whose.turn in turns

@@ -1,4 +1,4 @@
-"""Makes lines of what is kept: a conversation, or what one person said and was answered.
+"""Makes lines, and a page, of what is kept: a conversation, or what one person said and was answered.
 
     {"kind": "said", "at": "2026-01-01T12:00:00+00:00", "conversation": "01…", "by": "Ada",
      "text": "…"}
@@ -15,18 +15,21 @@ a later millisecond.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from html import escape
+from itertools import groupby
 from typing import Literal
 
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import ApprovalId, ConversationId
-from zeroclaw.gate import approval as approvals
+from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.message import ToolCall
-from zeroclaw.store import Row
+from zeroclaw.store import Row, RowKind
 from zeroclaw.turn import entries
-from zeroclaw.turn.attachments import attached_of, in_words, sent_in_words
-from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, TooOld, UseTool, item_of
-from zeroclaw.value import Value, field
+from zeroclaw.turn.attachments import ATTACHMENTS, Attached, in_words, sent_in_words
+from zeroclaw.turn.inbox import INBOX, Again, Ask, Item, Obeyed, TooOld, UseTool, item_of
+from zeroclaw.value import Value
 
 Kind = Literal["said", "file", "sent", "answer", "note", "call", "result", "approval", "summary"]
 
@@ -64,21 +67,24 @@ class Found(Value):
     """What is kept of one conversation.
 
     Attributes:
-        inbox: Its rows, of any state.
-        outbox: Its rows, of any state.
-        approvals: Its rows, of any state.
-        files: Its rows, of any state.
+        rows: Of every table that holds its people's words, in any state.
         journal: Its entries, in order.
         only: A person's id, where nobody else's is meant; empty for everybody's.
     """
 
     conversation: ConversationId
-    inbox: tuple[Row, ...] = ()
-    outbox: tuple[Row, ...] = ()
-    approvals: tuple[Row, ...] = ()
-    files: tuple[Row, ...] = ()
-    journal: tuple[entries.Entry, ...] = field(default=())
+    rows: tuple[Row, ...] = ()
+    journal: tuple[entries.Entry, ...] = ()
     only: str = ""
+
+
+_READ: Mapping[RowKind, Callable[[Row], object]] = {
+    INBOX.kind: item_of,
+    ATTACHMENTS.kind: ATTACHMENTS.of,
+    OUTBOX.kind: rows.read,
+    APPROVALS.kind: APPROVALS.of,
+}
+"""The rows that tell a reader something; the others hold how it was done."""
 
 
 def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, ...]:
@@ -103,37 +109,34 @@ def lines(found: Iterable[Found], redact: Callable[[str], str]) -> tuple[Line, .
 
 def _of(found: Found) -> Iterator[tuple[Order, Line]]:
     here, only = found.conversation, found.only
-    for item in map(item_of, found.inbox):
-        said = _said(item)
-        if said and only in ("", item.principal.id):
-            name = item.principal.display or item.principal.id
-            line = Line(kind="said", at=item.admitted_at, conversation=here, by=name, text=said)
-            yield (made_at(item.id), item.id, 0), line
-    for file in map(attached_of, found.files):
-        if only in ("", file.principal):
-            order = (max(made_at(file.item), _to_the_millisecond(file.at)), file.item, 0)
-            yield order, Line(kind="file", at=file.at, conversation=here, text=in_words(file))
-    turns = _turns(found)
-    journal = _journal(found)
+    told = [(row.key, _READ[row.kind](row)) for row in found.rows if row.kind in _READ]
+    turns, journal = _turns(found, [value for _, value in told]), _journal(found)
     yield from journal.placed
-    for row in found.outbox:
-        order, told = (made_at(row.key), row.key, 0), rows.read(row)
-        if isinstance(told, rows.Text) and (told.turn in turns if told.turn else not only):
-            kind: Kind = "note" if told.turn is None else "answer"
-            yield order, Line(kind=kind, at=order[0], conversation=here, text=told.text)
-        if isinstance(told, rows.File) and told.turn in turns:
-            text = sent_in_words(told.name, told.size_bytes, told.caption)
-            yield order, Line(kind="sent", at=order[0], conversation=here, text=text)
-    for row in found.approvals:
-        one = approvals.decode(row.body)
-        if one.at is not None and one.turn in turns:
-            text = f"{one.tool}: {one.summary}: {one.state}"
-            why = f" ({one.reason})" if one.reason else ""
-            line = Line(
-                kind="approval", at=one.at, conversation=here, by=one.by, text=f"{text}{why}"
-            )
-            # The journal may have been cut since.
-            yield journal.answers.get(one.id, (_to_the_millisecond(one.at), "", 0)), line
+    for key, value in told:
+        match value:
+            case Item(principal=person, admitted_at=at) if only in ("", person.id):
+                if text := _said(value):
+                    name = person.display or person.id
+                    line = Line(kind="said", at=at, conversation=here, by=name, text=text)
+                    yield (made_at(key), key, 0), line
+            case Attached(item=item, principal=person, at=at) if only in ("", person):
+                order = (max(made_at(item), _to_the_millisecond(at)), item, 0)
+                yield order, Line(kind="file", at=at, conversation=here, text=in_words(value))
+            case rows.Text(turn=turn, text=text) if turn in turns if turn else not only:
+                kind: Kind = "answer" if turn else "note"
+                at = made_at(key)
+                yield (at, key, 0), Line(kind=kind, at=at, conversation=here, text=text)
+            case rows.File(turn=turn) if turn in turns:
+                at, text = made_at(key), sent_in_words(value.name, value.size_bytes, value.caption)
+                yield (at, key, 0), Line(kind="sent", at=at, conversation=here, text=text)
+            case Approval(turn=turn, at=datetime() as at, by=by) if turn in turns:
+                why = f" ({value.reason})" if value.reason else ""
+                text = f"{value.tool}: {value.summary}: {value.state}{why}"
+                line = Line(kind="approval", at=at, conversation=here, by=by, text=text)
+                # The journal may have been cut since.
+                yield journal.answers.get(value.id, (_to_the_millisecond(at), "", 0)), line
+            case _:
+                pass
 
 
 def _to_the_millisecond(at: datetime) -> datetime:
@@ -153,7 +156,7 @@ def _said(item: Item) -> str:
             return ""
 
 
-def _turns(found: Found) -> frozenset[str]:
+def _turns(found: Found, told: Iterable[object]) -> frozenset[str]:
     """Return the turns that are meant; a turn that no journal knows any more is everybody's."""
     if found.only:
         return frozenset(
@@ -161,10 +164,8 @@ def _turns(found: Found) -> frozenset[str]:
             for one in found.journal
             if isinstance(one, entries.TurnOpened) and one.principal.id == found.only
         )
-    told = (rows.read(row) for row in found.outbox)
-    answered = (one.turn for one in told if isinstance(one, rows.Text | rows.File) and one.turn)
-    asked = (approvals.decode(row.body).turn for row in found.approvals)
-    return frozenset((*answered, *asked))
+    caused = (rows.Text, rows.File, Approval)
+    return frozenset(one.turn for one in told if isinstance(one, caused) and one.turn)
 
 
 class _Journal(Value):
@@ -212,3 +213,46 @@ def _lines_of(entry: entries.Entry, here: ConversationId, *, is_of_all: bool) ->
 
 def _call(call: ToolCall, at: datetime, here: ConversationId) -> Line:
     return Line(kind="call", at=at, conversation=here, by=call.name, text=call.arguments)
+
+
+# --- a page --------------------------------------------------------------------------------------
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}"
+    "article{border-left:.25rem solid #ccc;padding:.1rem .8rem;margin:.6rem 0}"
+    "article.said{border-color:#36c}article.answer{border-color:#393}"
+    "article.call,article.result{font-size:.85rem;border-color:#a60}"
+    "header{color:#666;font-size:.8rem}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;"
+    "font:inherit}h2{font-size:1rem;color:#666}"
+)
+# Nothing is loaded and nothing runs, whatever stands in a text.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def page(title: str, lines: Iterable[Line]) -> str:
+    """Return lines as one page, readable in any browser, with nothing from anywhere else in it.
+
+    Everything that came from outside is escaped.
+    """
+    body = "\n".join(
+        f"<section><h2>Conversation {escape(conversation)}</h2>\n"
+        + "\n".join(map(_article, of_one))
+        + "\n</section>"
+        for conversation, of_one in groupby(lines, key=lambda line: line.conversation)
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _article(line: Line) -> str:
+    at = line.at.astimezone(UTC)
+    by = f" {escape(line.by)}" if line.by else ""
+    return (
+        f'<article class="{line.kind}"><header>{line.kind}{by} '
+        f'<time datetime="{at.isoformat()}">{at:%Y-%m-%d %H:%M:%S} UTC</time></header>'
+        f"<pre>{escape(line.text)}</pre></article>"
+    )

@@ -105,20 +105,15 @@ class Sweep:
 
     async def _pass(self, at: Horizons) -> None:
         busy = await self._busy()
-        gone = await self._rows(at, busy)
-        journals = await self._journals(at.messages, busy)
-        blobs = await self._blobs(at.blobs)
-        audits = await self._audits(at.audit, busy)
-        conversations = await self._conversations(at, busy)
-        if gone or journals or blobs or audits or conversations:
-            self._log(
-                "swept",
-                rows=gone,
-                journals=journals,
-                blobs=blobs,
-                audits=audits,
-                conversations=conversations,
-            )
+        gone = {
+            "rows": await self._rows(at, busy),
+            "journals": await self._journals(at.messages, busy),
+            "blobs": await self._blobs(at.blobs),
+            "audits": await self._audits(at.audit, busy),
+            "conversations": await self._conversations(at, busy),
+        }
+        if any(gone.values()):
+            self._log("swept", **gone)
 
     async def _busy(self) -> frozenset[ConversationId]:
         """Return the conversations in which something is under way."""

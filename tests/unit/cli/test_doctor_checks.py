@@ -18,9 +18,9 @@ from zeroclaw.cli.doctor.facts import (
     Verdict,
     Versions,
 )
+from zeroclaw.cli.doctor.health import Failing, Health
 from zeroclaw.envelope import ConversationId
 from zeroclaw.inbound.commands.halt import Halt
-from zeroclaw.retention.health import Failing, Health
 from zeroclaw.value import replace
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -17,8 +17,7 @@ from zeroclaw.host.ids import SystemIds
 from zeroclaw.message import ToolCall, ToolMessage, UserMessage
 from zeroclaw.redact import MARKER, Redactor
 from zeroclaw.retention.collect import collect
-from zeroclaw.retention.export import Found, Line, lines
-from zeroclaw.retention.page import page
+from zeroclaw.retention.export import Found, Line, lines, page
 from zeroclaw.store import Commit, DurablePoint, LogKind, Put, Row, RowKind, Trim
 from zeroclaw.turn import entries
 from zeroclaw.turn.inbox import Again, Ask, Item, Obeyed, item_put
@@ -235,8 +234,7 @@ class Story:
     def found(self) -> Found:
         return Found(
             conversation=HERE,
-            inbox=tuple(self.inbox),
-            outbox=tuple(self.outbox),
+            rows=(*self.inbox, *self.outbox),
             journal=tuple(self.journal),
         )
 

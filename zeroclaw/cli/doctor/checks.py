@@ -16,7 +16,7 @@ from zeroclaw.cli.doctor.facts import (
     ProviderSeen,
     Verdict,
 )
-from zeroclaw.retention.health import AGAIN, Health
+from zeroclaw.cli.doctor.health import AGAIN, Health
 from zeroclaw.value import Value
 
 SCARCE_BYTES = 100_000_000

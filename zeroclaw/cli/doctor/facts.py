@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from zeroclaw.retention.health import Health
+from zeroclaw.cli.doctor.health import Health
 from zeroclaw.value import Value, field
 
 Verdict = Literal["ok", "warn", "fail"]

@@ -27,6 +27,7 @@ from zeroclaw.cli.doctor.facts import (
     Trouble,
     Versions,
 )
+from zeroclaw.cli.doctor.health import Health, health
 from zeroclaw.cli.models.provider import take_model
 from zeroclaw.cli.options import config_place, data_place
 from zeroclaw.config.model import RetentionSettings, ToolsSettings
@@ -46,7 +47,6 @@ from zeroclaw.host.sandbox import Broken, Limits, self_test
 from zeroclaw.providers.local.checks import check_model, check_package
 from zeroclaw.providers.local.provider import SHIPPED_FILE
 from zeroclaw.redact import without_credentials
-from zeroclaw.retention.health import Health, health
 from zeroclaw.stores.sqlite.files import FILE_NAME, has_wal_reset_bug
 from zeroclaw.stores.sqlite.reader import open_for_looking
 from zeroclaw.tools.attachments import try_reader

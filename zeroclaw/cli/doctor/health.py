@@ -5,10 +5,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from zeroclaw.clock import made_at
-from zeroclaw.codec import decode
 from zeroclaw.delivery.rows import OPEN_STATES, OUTBOX
 from zeroclaw.envelope import ConversationId
-from zeroclaw.gate.approval import APPROVALS, Approval
+from zeroclaw.gate.approval import APPROVALS
 from zeroclaw.inbound.commands.halt import Halt, read_halt
 from zeroclaw.store import LogKind, Logs, Query, RowKind, Rows, scan
 from zeroclaw.turn import entries
@@ -84,7 +83,7 @@ async def health(kept: Kept, now: datetime) -> Health:
         StoreUnusable: A row can't be read.
     """
     approvals = [row async for row in scan(kept, APPROVALS.where(state="pending"))]
-    asked = _times(decode(Approval, row.body).action for row in approvals)
+    asked = _times(APPROVALS.of(row).action for row in approvals)
     deadlines = [row.due_at for row in approvals if row.due_at is not None]
     unsent = [row for state in OPEN_STATES async for row in scan(kept, OUTBOX.where(state=state))]
     newest = [await kept.select(Query(kind=kind, newest_first=True, limit=1)) for kind in _TIMED]
@@ -99,7 +98,7 @@ async def health(kept: Kept, now: datetime) -> Health:
         pending=len(approvals),
         oldest_at=min(asked, default=None),
         next_deadline_at=min(deadlines, default=None),
-        queued=len([row.key async for row in scan(kept, INBOX.where(state="queued"))]),
+        queued=await kept.count(INBOX.where(state="queued")),
         stuck=sum(at < now - STUCK for at in _times(row.key for row in unsent)),
         refused=sum(at > now - LATELY for at in _times(row.key for row in refused)),
         failing=await _failing(kept),

@@ -1,16 +1,25 @@
 """What the store tells of trouble, in a house that lived through it."""
 
 from datetime import timedelta
+from pathlib import Path
+
+import pytest
 
 from tests.fakes.house import World
 from tests.fakes.scripted_model import asks_for
+from zeroclaw.cli.doctor.health import AGAIN, LATELY, STUCK, Health, health
 from zeroclaw.clock import made_at
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ProviderRejected
-from zeroclaw.retention.health import AGAIN, LATELY, STUCK, Health, health
 from zeroclaw.store import Commit, DurablePoint, Put, RowKind
 
 HERE = ConversationId("here")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Ada, who is the operator, and Ben, on one platform; nothing has been said yet."""
+    return World(tmp_path)
 
 
 async def rows(world: World, *states: str, kind: RowKind = RowKind.INBOX, key: str = "") -> None:
