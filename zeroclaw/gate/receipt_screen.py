@@ -15,41 +15,16 @@ the text as a person will read it. A true receipt is not in any text by then.
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from datetime import datetime
 from itertools import accumulate
 from urllib.parse import unquote
 
 from zeroclaw.envelope import CheckedReceipt
-from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, Outcome, issued_at
+from zeroclaw.gate.receipt import ANY_DASH, DASHES, PREFIX, PREFIX_PLAIN, issued_at
 from zeroclaw.redact import CHECKED, DOT, MARKER, Redactor, folded, folded_from
 from zeroclaw.value import Value
 
-
-class Valid(Value):
-    """This daemon issued it, under a key that it still has; what it proves."""
-
-    tool: str
-    outcome: Outcome
-    at: datetime
-    summary: str = ""
-
-
-class Earlier(Value):
-    """Issued under the key of an earlier process."""
-
-    tool: str
-    outcome: Outcome
-    at: datetime
-    summary: str = ""
-
-
-class Forged(Value):
-    """Nobody here issued it, or not for this."""
-
-
-Verdict = Valid | Earlier | Forged
-Lookup = Callable[[str], Verdict]
-"""Tell what a well-formed token is."""
+Lookup = Callable[[str], CheckedReceipt | None]
+"""Return what a well-formed token proves; None for one that nobody here issued, or not for this."""
 
 FALSE_MARK = "⚠️ false receipt"
 
@@ -218,18 +193,10 @@ def take_out(text: str, lookup: Lookup, instead: str) -> tuple[str, tuple[Checke
     found: dict[str, CheckedReceipt] = {}
 
     def out(written: re.Match[str]) -> str:
-        token = written[1]
-        true = lookup(token)
-        if isinstance(true, Forged):
+        true = lookup(written[1])
+        if true is None:
             return FALSE_MARK
-        found[token] = CheckedReceipt(
-            token=token,
-            tool=true.tool,
-            summary=true.summary,
-            outcome=true.outcome,
-            at=true.at,
-            earlier=isinstance(true, Earlier),
-        )
+        found[true.token] = true
         return instead
 
     return _TRUE.sub(out, text), tuple(found.values())
@@ -241,7 +208,7 @@ def _marked(found: re.Match[str], lookup: Lookup) -> str:
     if not token:
         return FALSE_MARK
     token = PREFIX_PLAIN + ANY_DASH.sub("-", token[len(PREFIX_PLAIN) :])
-    is_false = issued_at(token) is None or isinstance(lookup(token), Forged)
+    is_false = issued_at(token) is None or lookup(token) is None
     return FALSE_MARK if is_false else f"[receipt: {token}]"
 
 

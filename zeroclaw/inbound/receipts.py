@@ -1,23 +1,13 @@
 """Which receipts in a text are true, over all conversations: for `zeroclaw receipts verify`."""
 
-from dataclasses import dataclass
-
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.gate import receipt
 from zeroclaw.gate.audit import Intact
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.gate.receipt_screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.inbound.anchors import verified
 from zeroclaw.store import LogKind, Store
 from zeroclaw.turn.receipts import recorded_in, signed_results, verdict_of
 from zeroclaw.turn.session import read_history
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """It was given out for a call whose result is kept no longer; the audit says so."""
-
-    recorded: Earlier
 
 
 class Receipts:
@@ -31,12 +21,13 @@ class Receipts:
     async def verify(self, text: str) -> list[dict[str, object]]:
         """Return a verdict for each receipt of a text, in order, as plain JSON."""
         tokens = receipt.find_tokens(text)
-        verdicts = await self._verdicts(frozenset(tokens))
-        removed = await self._removed(frozenset(tokens) - set(verdicts))
-        return [_as_json(token, (verdicts | removed).get(token, Forged())) for token in tokens]
+        issued = await self._issued(frozenset(tokens))
+        removed = await self._removed(frozenset(tokens) - set(issued))
+        return [_as_json(token, issued.get(token), removed.get(token)) for token in tokens]
 
-    async def _verdicts(self, tokens: frozenset[str]) -> dict[str, Verdict]:
-        found: dict[str, Verdict] = {}
+    async def _issued(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt | None]:
+        """Return those that journals hold; None for one whose result is another."""
+        found: dict[str, CheckedReceipt | None] = {}
         for stream in await self._store.streams(LogKind.JOURNAL):
             if len(found) == len(tokens):
                 break
@@ -49,28 +40,24 @@ class Receipts:
                     )
         return found
 
-    async def _removed(self, tokens: frozenset[str]) -> dict[str, Removed]:
+    async def _removed(self, tokens: frozenset[str]) -> dict[str, CheckedReceipt]:
         """Return those whose results are gone, by an audit whose chain is whole."""
-        found: dict[str, Removed] = {}
+        found: dict[str, CheckedReceipt] = {}
         for stream in await self._store.streams(LogKind.AUDIT) if tokens else ():
             known = await recorded_in(self._store, stream)
-            mine = {token: Removed(known[token]) for token in tokens & set(known)}
+            mine = {token: known[token] for token in tokens & set(known)}
             if mine and isinstance(await verified(self._store, stream), Intact):
                 found |= mine
         return found
 
 
-def _as_json(token: str, verdict: Verdict | Removed) -> dict[str, object]:
-    match verdict:
-        case Removed(recorded=Earlier(tool=tool, outcome=outcome, at=at)):
-            return _row(token, "removed", tool, outcome, at.isoformat())
-        case Valid(tool=tool, outcome=outcome, at=at):
-            return _row(token, "valid", tool, outcome, at.isoformat())
-        case Earlier(tool=tool, outcome=outcome, at=at):
-            return _row(token, "earlier", tool, outcome, at.isoformat())
-        case Forged():
-            return _row(token, "false", "", "", "")
-
-
-def _row(token: str, verdict: str, tool: str, outcome: str, at: str) -> dict[str, object]:
-    return {"token": token, "verdict": verdict, "tool": tool, "outcome": outcome, "at": at}
+def _as_json(
+    token: str, issued: CheckedReceipt | None, removed: CheckedReceipt | None
+) -> dict[str, object]:
+    one = issued or removed
+    if one is None:
+        return {"token": token, "verdict": "false", "tool": "", "outcome": "", "at": ""}
+    kept = "earlier" if one.earlier else "valid"
+    verdict = "removed" if issued is None else kept
+    at = one.at.isoformat()
+    return {"token": token, "verdict": verdict, "tool": one.tool, "outcome": one.outcome, "at": at}

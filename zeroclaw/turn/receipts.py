@@ -15,7 +15,6 @@ from zeroclaw.gate import audit, receipt, receipt_screen
 from zeroclaw.gate.action import Action, from_row
 from zeroclaw.gate.receipt import PREFIX_PLAIN
 from zeroclaw.gate.receipt_keys import Keys
-from zeroclaw.gate.receipt_screen import Earlier, Forged, Valid, Verdict
 from zeroclaw.gate.verdict import encodable
 from zeroclaw.message import AssistantMessage, Message, ToolCall, ToolMessage
 from zeroclaw.store import LogKind, Logs, RowKind, Rows, read_all
@@ -43,9 +42,9 @@ class ReceiptLookup:
         self._session = session
         self._known = session.verdicts
 
-    def lookup(self, token: str) -> Verdict:
-        """Return what a token is; one that was never given out here is false."""
-        return self._known.get(token, Forged())
+    def lookup(self, token: str) -> CheckedReceipt | None:
+        """Return what a token proves, None for one that was never given out here."""
+        return self._known.get(token)
 
     async def refresh(self) -> None:
         """Check the receipts that have been given out since the last time."""
@@ -99,8 +98,8 @@ async def verdict_of(
     results: Results,
     *,
     summary: Callable[[Action], str] = lambda _: "",
-) -> Verdict:
-    """Return what a receipt is that a journal shows to have been given out.
+) -> CheckedReceipt | None:
+    """Return what a receipt proves that a journal shows to have been given out.
 
     Args:
         store: Where the call is kept.
@@ -112,7 +111,7 @@ async def verdict_of(
     """
     found = results.get(one.token)
     if found is None:
-        return Forged()
+        return None
     call, text = found
     row = None if one.action is None else await store.get(RowKind.ACTION, one.action)
     action = None if row is None else from_row(row.body).action
@@ -125,15 +124,19 @@ async def verdict_of(
         outcome=one.outcome,
         result=text,
     )
-    line = "" if action is None else summary(action)
-    if receipt.signer((keys.current,), fields, one.token) is not None:
-        return Valid(tool=one.tool, outcome=one.outcome, at=one.at, summary=line)
-    # Signed with a kept key of an earlier process, or with one that is gone: this conversation's
-    # own record says that it was given out, so it is not false.
-    return Earlier(tool=one.tool, outcome=one.outcome, at=one.at, summary=line)
+    return CheckedReceipt(
+        token=one.token,
+        tool=one.tool,
+        summary="" if action is None else summary(action),
+        outcome=one.outcome,
+        at=one.at,
+        # Signed with a kept key of an earlier process, or with one that is gone: this conversation's
+        # own record says that it was given out, so it is not false.
+        earlier=receipt.signer((keys.current,), fields, one.token) is None,
+    )
 
 
-async def recorded_in(logs: Logs, conversation: str) -> dict[str, Earlier]:
+async def recorded_in(logs: Logs, conversation: str) -> dict[str, CheckedReceipt]:
     """Return the receipts that a conversation's audit knows, whether or not their results are kept.
 
     Raises:
@@ -141,7 +144,14 @@ async def recorded_in(logs: Logs, conversation: str) -> dict[str, Earlier]:
     """
     bodies = [one.body async for one in read_all(logs, LogKind.AUDIT, conversation)]
     return {
-        one.receipt: Earlier(tool=one.tool, outcome=OUTCOMES[one.kind], at=one.at)
+        one.receipt: CheckedReceipt(
+            token=one.receipt,
+            tool=one.tool,
+            summary="",
+            outcome=OUTCOMES[one.kind],
+            at=one.at,
+            earlier=True,
+        )
         for one in audit.issued(bodies)
     }
 

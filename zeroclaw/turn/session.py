@@ -9,10 +9,9 @@ from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from zeroclaw.clock import Clock
-from zeroclaw.envelope import ConversationId
+from zeroclaw.envelope import CheckedReceipt, ConversationId
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate import audit
-from zeroclaw.gate.receipt_screen import Verdict
 from zeroclaw.store import (
     Append,
     Commit,
@@ -130,7 +129,7 @@ class ConversationSession:
         self._audit_head = audit_head
         self._first = first
         self.history = history
-        self.verdicts: dict[str, Verdict] = {}
+        self.verdicts: dict[str, CheckedReceipt | None] = {}
         self.audit_is_longer = audit_is_longer
         self.journal_bytes = journal_bytes
 

@@ -24,7 +24,7 @@ from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw import Capabilities, Outgoing, Rendered
 from zeroclaw.delivery.account import Account
-from zeroclaw.gate.receipt_screen import FALSE_MARK, Forged, screen, screen_shown
+from zeroclaw.gate.receipt_screen import FALSE_MARK, screen, screen_shown
 from zeroclaw.redact import MARKER, Redactor, disguise
 
 SECRET = "sk-Live_4fGh8Kq2Zt7Lm0Pw"
@@ -77,7 +77,7 @@ def sent(how: Callable[[str], Rendered], answer: str, *, draft: bool = False) ->
         calls_at_once=1,
         screen=partial(screen_shown, redactor=REDACTOR),
     )
-    said = screen(REDACTOR.redact(answer), lambda _: Forged())
+    said = screen(REDACTOR.redact(answer), lambda _: None)
     return account.outgoing(said, key="k", draft=draft)
 
 
