@@ -88,10 +88,11 @@ class Entry(Value):
     receipt: str = ""
 
 
-class Anchor(Value):
-    """Where a conversation's chain stood, as the daemon's chain remembers it.
+class _Mark(Value):
+    """A place in a chain, as the daemon's chain remembers it.
 
     Attributes:
+        conversation: Whose chain; the daemon's stream for the daemon's own.
         sequence: Of the entry that `head` belongs to; the first has 1.
         head: Its hash.
         at: When it was noted, aware.
@@ -103,20 +104,12 @@ class Anchor(Value):
     at: datetime
 
 
-class Cut(Value):
-    """Where a chain was cut: everything up to and with this entry was removed by its age.
+class Anchor(_Mark):
+    """Where a chain stood."""
 
-    Attributes:
-        conversation: Whose chain; the daemon's stream for the daemon's own.
-        sequence: Of the last entry that was removed.
-        head: Its hash, which the next entry follows.
-        at: When, aware.
-    """
 
-    conversation: ConversationId
-    sequence: int
-    head: str
-    at: datetime
+class Cut(_Mark):
+    """Where a chain was cut: everything up to and with this entry was removed by its age."""
 
 
 Written = Entry | Anchor | Cut
@@ -125,7 +118,7 @@ Written = Entry | Anchor | Cut
 class Linked(Value):
     """An entry as it is stored."""
 
-    entry: Entry | Anchor | Cut
+    entry: Written
     previous: str
     hash: str
 

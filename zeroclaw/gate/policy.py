@@ -271,8 +271,10 @@ class _Compiled(Value):
 class PolicySet:
     """Statements made ready to decide; build it once, it never changes.
 
-    Raises:
-        ConfigError: Two statements share an id, or a condition is unknown or has a wrong value.
+    Args:
+        statements: Shipped ones, whose ids hold a dot, and those of `configured`: no id twice, and
+            conditions that are known and have fitting values.
+        conditions: By name.
     """
 
     __slots__ = ("_compiled", "statements")
@@ -281,14 +283,7 @@ class PolicySet:
         self, statements: Iterable[Statement], conditions: Mapping[str, Condition] = CONDITIONS
     ) -> None:
         self.statements = tuple(sorted(statements, key=lambda statement: statement.id))
-        faults = [
-            f"policy: two statements have the id `{statement.id}`"
-            for statement, after in zip(self.statements, self.statements[1:], strict=False)
-            if statement.id == after.id
-        ]
-        self._compiled = tuple(_compile(one, conditions, faults) for one in self.statements)
-        if faults:
-            raise ConfigError(tuple(faults))
+        self._compiled = tuple(_compile(one, conditions) for one in self.statements)
 
     def decide(self, query: Query) -> Decision:
         """Return what the statements say; the same for any order of them."""
@@ -451,19 +446,7 @@ def _condition_mismatch(compiled: _Compiled, query: Query, assumed: list[str] | 
     return ""
 
 
-def _compile(
-    statement: Statement, conditions: Mapping[str, Condition], faults: list[str]
-) -> _Compiled:
-    tests: list[tuple[str, Test]] = []
-    for name, value in statement.when.items():
-        condition = conditions.get(name)
-        if condition is None:
-            faults.append(f"policy `{statement.id}`: the condition `{name}` is unknown")
-            continue
-        try:
-            tests.append((name, condition(value)))
-        except ValueError as error:
-            faults.append(f"policy `{statement.id}`: the condition `{name}` {error}")
+def _compile(statement: Statement, conditions: Mapping[str, Condition]) -> _Compiled:
     lenient = statement.effect != "allow"
     return _Compiled(
         statement=statement,
@@ -475,7 +458,7 @@ def _compile(
             _wildcard_of_any_case(pattern) if lenient else wildcard(pattern)
             for pattern in statement.resources
         ),
-        conditions=tuple(tests),
+        conditions=tuple((name, conditions[name](value)) for name, value in statement.when.items()),
     )
 
 

@@ -29,32 +29,19 @@ class Protected(Value):
     open: tuple[str, ...] = ()
 
 
-class Blocked(Value):
-    """The call may not run, whatever the policy says; the model reads `reason`."""
-
-    reason: str
-
-
-class Passed(Value):
-    """Protection has nothing against the call."""
-
-
-def protect(
-    facts: ToolFacts, resources: tuple[str, ...] | None, protected: Protected
-) -> Blocked | Passed:
-    """Say whether a call touches what nobody may touch.
+def objection(facts: ToolFacts, resources: tuple[str, ...] | None, protected: Protected) -> str:
+    """Return why a call may not run whatever the policy says; empty for no reason.
 
     A call whose resources couldn't be determined is blocked if it may touch files at all: what
     can't be looked at can't be let through.
     """
     if resources is None:
-        if facts.effects <= {"network"}:
-            return Passed()
-        return Blocked(reason="what it would touch could not be determined")
+        may_touch = not facts.effects <= {"network"}
+        return "what it would touch could not be determined" if may_touch else ""
     closed = _Closed(protected)
     for resource in resources:
         if not is_normal(resource):
-            return Blocked(reason="a resource of it is not in normal form")
+            return "a resource of it is not in normal form"
         if not resource.startswith(_FILE):
             continue
         path = resource.removeprefix(_FILE).casefold()
@@ -63,8 +50,8 @@ def protect(
         if not reason and below(resource) not in resources and closed.is_in(path):
             reason = "holds files of the daemon itself"
         if reason:
-            return Blocked(reason=f"`{_one_line(resource)}` {reason}")
-    return Passed()
+            return f"`{_one_line(resource)}` {reason}"
+    return ""
 
 
 def guard(protected: Protected) -> Callable[[str], bool]:

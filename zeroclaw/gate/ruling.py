@@ -10,7 +10,7 @@ from typing import Literal
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
 from zeroclaw.gate.policy import Decision, PolicySet
-from zeroclaw.gate.protection import Blocked, Protected, guard, protect
+from zeroclaw.gate.protection import Protected, guard, objection
 from zeroclaw.resource import composed
 from zeroclaw.value import Value, replace
 
@@ -51,9 +51,9 @@ def rule(
     if out:
         return Ruling(decision=_denied(out), by="people")
     if query.facts is not None:
-        guarded = protect(query.facts, query.resources, protected)
-        if isinstance(guarded, Blocked):
-            causes = (guarded.reason, unresolved, "no approval can change that")
+        reason = objection(query.facts, query.resources, protected)
+        if reason:
+            causes = (reason, unresolved, "no approval can change that")
             why = "; ".join(cause for cause in causes if cause)
             return Ruling(decision=_denied(why), by="protection")
     decision = policy.decide(query)

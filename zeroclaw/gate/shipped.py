@@ -201,11 +201,7 @@ def assemble(
     *,
     ask_when_untrusted: bool = True,
 ) -> PolicySet:
-    """Return the whole policy in force.
-
-    Raises:
-        ConfigError: As `PolicySet` does.
-    """
+    """Return the whole policy in force."""
     halted = () if halt is None else (halt,)
     out = (revoked_statement(revoked),) if revoked else ()
     of_autonomy = autonomy_statements(autonomy, ask_when_untrusted=ask_when_untrusted)

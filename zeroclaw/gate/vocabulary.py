@@ -54,54 +54,60 @@ class Findings(Value):
     warnings: tuple[str, ...] = ()
 
 
+class _Fault(str):
+    """A line about a name that never comes to mean anything; a plain one is a warning."""
+
+    __slots__ = ()
+
+
 def check_names(statement: Statement, path: str, known: Vocabulary) -> Findings:
     """Return which names of a statement nothing has."""
-    faults: list[str] = []
-    warnings: list[str] = []
-    for action in statement.actions:
-        _check_action(action, f"{path}.actions", known, faults, warnings)
-    _check_principals(statement.principals, f"{path}.principals", known, faults, warnings)
-    if not (faults or warnings) and not any(actions_of(statement, known)):
+    lines = [
+        *(line for one in statement.actions for line in _action(one, f"{path}.actions", known)),
+        *_principals(statement.principals, f"{path}.principals", known),
+    ]
+    if not lines and not any(actions_of(statement, known)):
         kinds = ", ".join(dict.fromkeys(one.partition(":")[0] for one in statement.resources))
-        warnings.append(
+        lines.append(
             f"{path}.resources: the statement never matches, for nothing that it names in "
             f"`actions` touches a resource of the kind {kinds}"
         )
-    warnings += _unknown_arguments(statement, path, known)
-    return Findings(faults=tuple(faults), warnings=tuple(warnings))
+    return _sorted([*lines, *_unknown_arguments(statement, path, known)])
+
+
+def check_approvers(approvers: Iterable[str], path: str, known: Vocabulary) -> Findings:
+    """Return which of those who may answer approvals nobody is."""
+    lines: list[str] = []
+    for one in approvers:
+        kind, _, name = one.partition(":")
+        if name and kind != "channel":
+            lines += _principals((one,), path, known)
+        else:
+            told = "give `role:<name>`, `person:<name>` or `<channel>:<sender id>`"
+            lines.append(_Fault(f"{path}: `{one}` names nobody; {told}"))
+    return _sorted(lines)
+
+
+def _sorted(lines: Iterable[str]) -> Findings:
+    faults = tuple(str(line) for line in lines if isinstance(line, _Fault))
+    return Findings(
+        faults=faults, warnings=tuple(line for line in lines if not isinstance(line, _Fault))
+    )
 
 
 def _unknown_arguments(statement: Statement, path: str, known: Vocabulary) -> Iterator[str]:
     """Yield the arguments that a statement asks about and no tool takes that it names."""
     wanted = statement.when.get("argument_equals")
-    tools = {
-        name for one in actions_of(statement, known) if (name := one.removeprefix("tool:")) != one
-    }
-    if not isinstance(wanted, Mapping) or not tools <= set(known.arguments):
+    kinds = (one.partition(":") for one in actions_of(statement, known))
+    tools = {name for kind, _, name in kinds if kind == "tool"}
+    if not isinstance(wanted, Mapping) or not tools or not tools <= set(known.arguments):
         return
     taken = {argument for tool in tools for argument in known.arguments[tool]}
-    for name in cast("Mapping[str, object]", wanted):
-        if tools and name not in taken:
-            yield (
-                f"{path}.when.argument_equals: the statement never matches, for no tool that it "
-                f"names has an argument `{name}`{_meant(name, taken)}"
-            )
-
-
-def check_approvers(approvers: Iterable[str], path: str, known: Vocabulary) -> Findings:
-    """Return which of those who may answer approvals nobody is."""
-    faults: list[str] = []
-    warnings: list[str] = []
-    for one in approvers:
-        kind, _, name = one.partition(":")
-        if not name or kind == "channel":
-            faults.append(
-                f"{path}: `{one}` names nobody; give `role:<name>`, `person:<name>` or "
-                "`<channel>:<sender id>`"
-            )
-        else:
-            _check_principals((one,), path, known, faults, warnings)
-    return Findings(faults=tuple(faults), warnings=tuple(warnings))
+    for name in set(cast("Mapping[str, object]", wanted)) - taken:
+        yield (
+            f"{path}.when.argument_equals: the statement never matches, for no tool that it "
+            f"names has an argument `{name}`{_meant(name, taken)}"
+        )
 
 
 def actions_of(statement: Statement, known: Vocabulary) -> Iterator[str]:
@@ -169,40 +175,35 @@ def _may_touch(statement: Statement, action: str, known: Vocabulary) -> bool:
     return kinds is None or "*" in named or not kinds.isdisjoint(named)
 
 
-def _check_action(
-    action: str, path: str, known: Vocabulary, faults: list[str], warnings: list[str]
-) -> None:
+def _action(action: str, path: str, known: Vocabulary) -> Iterator[str]:
     kind, _, name = action.partition(":")
     names = known.commands if kind == "command" else known.tools
     what = "command" if kind == "command" else "tool"
     if "*" not in action:
         if name not in names:
-            faults.append(f"{path}: no {what} is called `{name}`{_meant(name, names)}")
+            yield _Fault(f"{path}: no {what} is called `{name}`{_meant(name, names)}")
     elif not any(wildcard(action)(one) for one in _actions(known)):
-        warnings.append(f"{path}: `{action}` matches no {what} that there is")
+        yield f"{path}: `{action}` matches no {what} that there is"
 
 
-def _check_principals(
-    principals: Iterable[str], path: str, known: Vocabulary, faults: list[str], warnings: list[str]
-) -> None:
+def _principals(principals: Iterable[str], path: str, known: Vocabulary) -> Iterator[str]:
     roles = {role for held in known.people.values() for role in held}
+    kinds = {"role", "person", "channel", *known.channels}
     for one in principals:
         kind, _, name = one.partition(":")
         if kind == "role" and name not in roles:
-            warnings.append(f"{path}: nobody has the role `{name}`{_meant(name, roles)}")
+            yield f"{path}: nobody has the role `{name}`{_meant(name, roles)}"
         elif kind == "person" and name not in known.people:
-            warnings.append(f"{path}: nobody is called `{name}`{_meant(name, known.people)}")
+            yield f"{path}: nobody is called `{name}`{_meant(name, known.people)}"
         elif kind == "channel" and name not in known.channels:
             meant = _meant(name, known.channels)
-            faults.append(f"{path}: there is no channel `{name}`{meant}")
+            yield _Fault(f"{path}: there is no channel `{name}`{meant}")
         elif one in known.ids:
             person = f"person:{known.ids[one]}"
-            warnings.append(
-                f"{path}: `{one}` is `{person}`, and is known by that name alone; write it so"
-            )
-        elif name and kind not in {"role", "person", "channel", *known.channels}:
-            meant = _meant(kind, {"role", "person", "channel", *known.channels})
-            faults.append(f"{path}: `{one}` names no channel of the configuration{meant}")
+            yield f"{path}: `{one}` is `{person}`, and is known by that name alone; write it so"
+        elif name and kind not in kinds:
+            meant = _meant(kind, kinds)
+            yield _Fault(f"{path}: `{one}` names no channel of the configuration{meant}")
 
 
 def _meant(name: str, names: Iterable[str]) -> str:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.unit.gate.policy_questions import ANN, BOB, query, statement
 from zeroclaw.envelope import Principal
-from zeroclaw.errors import ConfigError
 from zeroclaw.gate.conditions import Condition, Query
 from zeroclaw.gate.policy import (
     Considered,
@@ -274,21 +273,4 @@ def test_an_explanation_says_what_was_assumed() -> None:
     assert policy.explain(query())[1:] == (
         Considered(statement=named, matched=False, why="it names resources and the call has none"),
         Considered(statement=allow, matched=False, why=unknown),
-    )
-
-
-def test_a_policy_that_cannot_be_understood_is_not_built() -> None:
-    """Every fault at once: ids used twice, unknown conditions, wrong values."""
-    with pytest.raises(ConfigError) as refused:
-        PolicySet(
-            [
-                statement("a", "allow", when={"moon": "full"}),
-                statement("a", "deny", when={"hour_between": 3}),
-            ]
-        )
-    assert refused.value.faults == (
-        "policy: two statements have the id `a`",
-        "policy `a`: the condition `moon` is unknown",
-        "policy `a`: the condition `hour_between` must be two different hours, "
-        "such as [9, 17] or [22, 6]",
     )
