@@ -11,11 +11,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import cast
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import certifi
 from telegram.error import NetworkError, TelegramError, TimedOut
 from telegram.request import BaseRequest, RequestData
+from yarl import URL
 
 from channels.telegram.fields import Json, as_object, inner, number, text
 
@@ -61,6 +63,7 @@ class Connection(BaseRequest):
         self._most, self._connect_s, self._read_s = most, connect_s, read_s
         self._trusted = trust()  # here, so that no call has to wait while they are read
         self._session: aiohttp.ClientSession | None = None
+        self._proxy_headers: dict[str, str] = {}
 
     @property
     def read_timeout(self) -> float:
@@ -76,15 +79,18 @@ class Connection(BaseRequest):
         if session is not None:
             await session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _opened(self, url: str) -> aiohttp.ClientSession:
+        """Return the session; every call of a connection goes to one server."""
         if self._session is None:
+            proxy, self._proxy_headers = _proxy(URL(url))
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._most, ssl=self._trusted),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Packed, a small body could unpack to any size at once.
                 headers={"User-Agent": self.USER_AGENT, "Accept-Encoding": "identity"},
                 auto_decompress=False,
-                trust_env=True,
+                # Not `trust_env`: the library would look for both anew, in a thread, at each call.
+                proxy=proxy,
             )
         return self._session
 
@@ -144,8 +150,14 @@ class Connection(BaseRequest):
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         times = aiohttp.ClientTimeout(total=None, connect=self._connect_s, sock_read=read_s)
         try:
-            async with self._opened().request(
-                method, url, data=data, timeout=times, allow_redirects=False
+            session = self._opened(url)
+            async with session.request(
+                method,
+                url,
+                data=data,
+                timeout=times,
+                allow_redirects=False,
+                proxy_headers=self._proxy_headers,
             ) as answer:
                 yield answer
         except _BEFORE_SENDING as error:
@@ -154,6 +166,18 @@ class Connection(BaseRequest):
             raise TimedOut from error
         except aiohttp.ClientError as error:
             raise NetworkError(type(error).__name__) from error
+
+
+def _proxy(url: URL) -> tuple[URL | None, dict[str, str]]:
+    """Return the proxy that the environment names for a server, and the headers that it asks for."""
+    found = getproxies().get(url.scheme)
+    if not found or proxy_bypass(url.host or ""):
+        return None, {}
+    proxy = URL(found)
+    if proxy.user is None:
+        return proxy, {}
+    secret = aiohttp.encode_basic_auth(proxy.user, proxy.password or "")
+    return proxy.with_user(None), {"Proxy-Authorization": secret}
 
 
 _BEFORE_SENDING: tuple[type[Exception], ...] = (

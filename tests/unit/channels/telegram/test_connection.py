@@ -95,6 +95,29 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
         await calls.aclose()
 
 
+async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name and password stand in the address, and go to nobody else."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        said = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
+        writer.write(b"HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\n" + said)
+        writer.close()
+
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("HTTP_PROXY", f"http://ann:s3cret@127.0.0.1:{port}")
+        calls = made("http://telegram.test")
+        with pytest.raises(ChannelRejected, match="by the proxy"):
+            await calls.send(HERE, Styled(text="hi"))
+        await calls.aclose()
+    assert b"Proxy-Authorization: Basic YW5uOnMzY3JldA==\r\n" in heads[0]
+    assert b"s3cret" not in heads[0]
+
+
 def contexts() -> int:
     return sum(isinstance(one, ssl.SSLContext) for one in gc.get_objects())
 
