@@ -82,12 +82,19 @@ class Connection(BaseRequest):
     def _opened(self, url: str) -> aiohttp.ClientSession:
         """Return the session; every call of a connection goes to one server."""
         if self._session is None:
-            proxy, self._proxy_headers = _proxy(URL(url))
+            server = URL(url)
+            proxy, self._proxy_headers = _proxy(server)
+            # To one that opens a tunnel they are said before, to one that passes calls on in them.
+            passed_on = {} if server.scheme == "https" else self._proxy_headers
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._most, ssl=self._trusted),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Packed, a small body could unpack to any size at once.
-                headers={"User-Agent": self.USER_AGENT, "Accept-Encoding": "identity"},
+                headers={
+                    "User-Agent": self.USER_AGENT,
+                    "Accept-Encoding": "identity",
+                    **passed_on,
+                },
                 auto_decompress=False,
                 # Not `trust_env`: the library would look for both anew, in a thread, at each call.
                 proxy=proxy,
