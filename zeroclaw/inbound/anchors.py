@@ -7,6 +7,7 @@ retention cut is noted in the same commit, so that the rest still verifies.
 import asyncio
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import ConversationId
@@ -24,6 +25,8 @@ from zeroclaw.store import (
     Write,
     read_all,
 )
+
+N = TypeVar("N", audit.Anchor, audit.Cut)
 
 STREAM = "daemon"
 EVERY_S = 300.0
@@ -53,13 +56,26 @@ class Anchors:
         """Note every head that moved since the last time; one commit."""
         # Two at once would both go on from the same head.
         async with self._one_at_a_time:
-            await self._anchor()
+            notes: list[audit.Anchor] = []
+            streams = await self._store.streams(LogKind.AUDIT)
+            noted = await self._noted() if self._known is None else self._known
+            # What retention took away whole is not remembered either.
+            self._known = known = {one: noted[one] for one in streams if one in noted}
+            for stream in streams:
+                last = await self._store.last(LogKind.AUDIT, stream)
+                if stream == STREAM or last is None or known.get(stream) == last.sequence:
+                    continue
+                notes.append(self._note(audit.Anchor, stream, last))
+            if notes:
+                writes = _linked(await self._head(), tuple(notes))
+                await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
+                known.update({note.conversation: note.sequence for note in notes})
 
     async def cut(self, stream: str, last: LogEntry, writes: tuple[Write, ...] = ()) -> None:
         """Remove a conversation's audit up to and with an entry; `writes` join the commit."""
         async with self._one_at_a_time:
             gone = Trim(log=LogKind.AUDIT, stream=stream, before=last.sequence + 1)
-            note = self._cut_note(stream, last)
+            note = self._note(audit.Cut, stream, last)
             await self._store.commit(
                 Commit(
                     point=DurablePoint.HOUSEKEEPING,
@@ -82,7 +98,7 @@ class Anchors:
                 [entry.body for entry in chain if entry.sequence > last.sequence],
                 frozenset(await self._store.streams(LogKind.AUDIT)) - {STREAM},
             )
-            notes = (*needed, self._cut_note(STREAM, last))
+            notes = (*needed, self._note(audit.Cut, STREAM, last))
             gone = Trim(log=LogKind.AUDIT, stream=STREAM, before=last.sequence + 1)
             head = audit.head_of(chain[-1].body)
             await self._store.commit(
@@ -90,8 +106,8 @@ class Anchors:
             )
             return True
 
-    def _cut_note(self, stream: str, last: LogEntry) -> audit.Cut:
-        return audit.Cut(
+    def _note(self, kind: type[N], stream: str, last: LogEntry) -> N:
+        return kind(
             conversation=ConversationId(stream),
             sequence=last.sequence,
             head=audit.head_of(last.body),
@@ -101,29 +117,6 @@ class Anchors:
     async def _head(self) -> str:
         newest = await self._store.last(LogKind.AUDIT, STREAM)
         return audit.GENESIS if newest is None else audit.head_of(newest.body)
-
-    async def _anchor(self) -> None:
-        notes: list[audit.Anchor] = []
-        streams = await self._store.streams(LogKind.AUDIT)
-        noted = await self._noted() if self._known is None else self._known
-        # What retention took away whole is not remembered either.
-        self._known = known = {one: noted[one] for one in streams if one in noted}
-        for stream in streams:
-            last = await self._store.last(LogKind.AUDIT, stream)
-            if stream == STREAM or last is None or known.get(stream) == last.sequence:
-                continue
-            notes.append(
-                audit.Anchor(
-                    conversation=ConversationId(stream),
-                    sequence=last.sequence,
-                    head=audit.head_of(last.body),
-                    at=self._clock.now(),
-                )
-            )
-        if notes:
-            writes = _linked(await self._head(), tuple(notes))
-            await self._store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=writes))
-            known.update({note.conversation: note.sequence for note in notes})
 
     async def _noted(self) -> dict[str, int]:
         """Return what earlier processes noted, so that a start does not note all of it again."""

@@ -9,7 +9,6 @@ card is shown as it ended.
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Generic
 
 from zeroclaw.delivery.rows import settle_rows
 from zeroclaw.envelope import (
@@ -22,7 +21,7 @@ from zeroclaw.envelope import (
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import wording
 from zeroclaw.gate.action import from_row
-from zeroclaw.gate.approval import APPROVALS, Answered, Approval, Late, R, ReasonWanted, Verdict
+from zeroclaw.gate.approval import APPROVALS, Answered, Approval, Late, ReasonWanted, Verdict
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.ruling import rule_answer
@@ -34,10 +33,10 @@ from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Put, Row, RowKind, Rows, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible
+from zeroclaw.text.language import Sentence
 from zeroclaw.turn.approvals import on_cards
 from zeroclaw.turn.inbox import Answer, item_put
 from zeroclaw.turn.numbers import Numbers, last_put
-from zeroclaw.value import Value
 
 GRANTS = "grants"
 """Where grants are numbered, as calls are in an approver's chat; no chat's key is this word."""
@@ -45,13 +44,6 @@ LOOK_BACK = 200
 """Ended approvals of a chat that numbers are still understood for."""
 
 Request = Approval | Stranger
-
-
-class Read(Value, Generic[R]):
-    """A request and the version it was read at."""
-
-    request: R
-    version: int
 
 
 async def request_row(rows: Rows, key: str) -> Row | None:
@@ -114,9 +106,9 @@ class Approvals:
         """
         principal, language, at = given.principal, given.language, self._context.clock.now()
         place = given.address.key()
-        every = {read.request.id: read for read in await self._in_chat(given)}
+        every = {one.id: (one, version) for one, version in await self._in_chat(given)}
         numbers = wording.parse_numbers(given.command.rest)
-        picked = wording.pick((one.request for one in every.values()), place, numbers.numbers)
+        picked = wording.pick((one for one, _ in every.values()), place, numbers.numbers)
         told = [catalogue.NO_SUCH_CALL.to(language, number=number) for number in picked.unknown]
         told += [
             f"`{approvals.number_of(one, place)}`: {wording.ended(one, language)}."
@@ -126,18 +118,17 @@ class Approvals:
             told.append(catalogue.TOO_MANY_NUMBERS.to(language, most=wording.MOST_NUMBERS))
         elif not numbers.numbers:
             told.append(catalogue.SAY_WHICH_CALL.to(language, command=given.command.name))
-        asked = [every[one.id].request for one in picked.open]
-        scope = next((one.conversation for one in asked if isinstance(one, Approval)), None)
+        asked = [every[one.id] for one in picked.open]
+        scope = next((one.conversation for one, _ in asked if isinstance(one, Approval)), None)
         choice: Choice = "once" if given.command.name == "approve" else "deny"
         writes: list[Write] = []
         left: list[str] = []
-        for one in asked:
+        for one, version in asked:
             number = str(approvals.number_of(one, place))
             if isinstance(one, Approval) and one.conversation != scope:
                 left.append(number)
                 continue
             result, toast = self._verdict(one, principal, choice, at, numbers.rest)
-            version = every[one.id].version
             writes += await self._ending(version, result, principal, at, given.address)
             told.append(f"`{number}`: {toast}.")
         return Reply(
@@ -175,7 +166,7 @@ class Approvals:
             # In a group only those whose card stands there: others read along.
             lines += [
                 f"- {pairing.line(one, language, place)}"
-                for one in (read.request for read in await strangers_of(self._context.store))
+                for one, _ in await strangers_of(self._context.store)
                 if pairing.is_open(one, at) and (address.direct or approvals.number_of(one, place))
             ]
         return Reply(text="\n".join(lines) or catalogue.NOTHING_WAITS.to(language))
@@ -191,12 +182,12 @@ class Approvals:
     # --- what an answer comes to ---------------------------------------------------------------
 
     async def answer_about_stranger(
-        self, read: Read[Stranger], choice: Choice, principal: Principal
+        self, one: Stranger, version: int, choice: Choice, principal: Principal
     ) -> Reply:
         """Return what an answer comes to of somebody who may give it: that was checked."""
         at = self._context.clock.now()
-        result, toast = self._verdict(read.request, principal, choice, at)
-        writes = await self._ending(read.version, result, principal, at, None)
+        result, toast = self._verdict(one, principal, choice, at)
+        writes = await self._ending(version, result, principal, at, None)
         return Reply(text=toast, writes=writes)
 
     def _verdict(
@@ -240,8 +231,18 @@ class Approvals:
         ended = result.approval
         put = request_put(ended, expect=version)
         if isinstance(ended, Stranger):
-            admitted = await self._let_in(ended, at) if ended.state == "approved" else ()
-            return (put, *admitted, *await self.settled(ended, ended.refs))
+            settles = await self.settled(ended, ended.refs)
+            if ended.state != "approved":
+                return (put, *settles)
+            admitted = await let_in(
+                self._context,
+                ended.identity,
+                ended.address,
+                catalogue.YOU_ARE_LET_IN,
+                display=ended.display,
+                by=ended.by,
+            )
+            return (put, *admitted, *settles)
         # The deadline's answer came from nowhere.
         nowhere = Address(channel="", account="", chat=ended.conversation)
         item = self._context.item(
@@ -272,21 +273,6 @@ class Approvals:
             at=at,
         )
         return (to_put(grant), last_put(GRANTS, grant.id, number))
-
-    async def _let_in(self, one: Stranger, at: datetime) -> tuple[Write, ...]:
-        before, version = await PEOPLE.read(self._context.store, one.identity)
-        known = Known(
-            id=one.identity,
-            display=one.display,
-            state="admitted",
-            by=one.by,
-            at=at,
-            # Who sent the printed code meanwhile stays the operator that it made them.
-            roles=before.roles if before and before.state == "admitted" else (),
-        )
-        put = known_put(known, expect=version)
-        text = catalogue.YOU_ARE_LET_IN.to(self._context.people.language_of(one.identity))
-        return (put, self._context.note(text, one.address))
 
     # --- cards ---------------------------------------------------------------------------------
 
@@ -328,20 +314,49 @@ class Approvals:
         rows = [await request_row(self._context.store, key) for key in keys]
         return [(request_of(row), row.version) for row in rows if row is not None]
 
-    async def _in_chat(self, given: Invocation) -> tuple[Read[Approval] | Read[Stranger], ...]:
+    async def _in_chat(self, given: Invocation) -> tuple[tuple[Request, int], ...]:
         """Return what numbers of a chat can mean: all that is open, and what ended there lately."""
         store, place = self._context.store, given.address.key()
         still_open = scan(store, APPROVALS.where(state="pending"))
         rows = {row.key: row async for row in still_open}
         ended = await store.select(APPROVALS.where(place=place, newest_first=True, limit=LOOK_BACK))
         rows.update({row.key: row for row in ended})
-        calls = [Read(request=APPROVALS.of(row), version=row.version) for row in rows.values()]
+        calls = [(APPROVALS.of(row), row.version) for row in rows.values()]
         strangers = await strangers_of(store) if self.may_pair(given.principal) else ()
         return (*strangers, *calls)
 
 
-async def strangers_of(rows: Rows) -> tuple[Read[Stranger], ...]:
-    """Return every request about a stranger that is remembered, oldest first."""
-    found = scan(rows, STRANGERS.where())
-    read = [Read(request=STRANGERS.of(row), version=row.version) async for row in found]
-    return tuple(sorted(read, key=lambda one: one.request.asked_at))
+async def let_in(
+    context: InboundContext,
+    identity: str,
+    address: Address,
+    says: Sentence,
+    *,
+    display: str,
+    by: str,
+    roles: tuple[str, ...] = (),
+) -> tuple[Write, ...]:
+    """Return the writes that let somebody in, and tell them.
+
+    Without new roles they keep those that they have: whoever sent the printed code meanwhile stays
+    the operator that it made them.
+    """
+    before, version = await PEOPLE.read(context.store, identity)
+    if before is not None and before.state == "admitted":
+        roles = roles or before.roles
+    known = Known(
+        id=identity,
+        display=display,
+        state="admitted",
+        by=by,
+        at=context.clock.now(),
+        roles=roles,
+    )
+    text = says.to(context.people.language_of(identity))
+    return (known_put(known, expect=version), context.note(text, address))
+
+
+async def strangers_of(rows: Rows) -> list[tuple[Stranger, int]]:
+    """Return every request about a stranger that is remembered and its version, oldest first."""
+    found = [(STRANGERS.of(row), row.version) async for row in scan(rows, STRANGERS.where())]
+    return sorted(found, key=lambda one: one[0].asked_at)

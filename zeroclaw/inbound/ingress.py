@@ -163,10 +163,10 @@ class Ingress:
             if isinstance(envelope.body, Moved):
                 # Whoever owns a group need not be known, and its people go with it.
                 return await self._conversations.move(envelope.address, envelope.body.to)
-            return await self._strangers.plan(envelope)
+            return await self._strangers.plan(envelope, is_known=False)
         principal, passage.joined = passage.principal, False
         if self._strangers.claim is not None:
-            plan = await self._strangers.claimed(envelope)
+            plan = await self._strangers.plan(envelope, is_known=True)
             if plan is not None:
                 return plan
         # Before the limits: the rest of a message was counted with its beginning.

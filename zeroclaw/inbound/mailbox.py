@@ -8,7 +8,6 @@ Nothing is kept in memory that the inbox does not say, so a mailbox may end at a
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from zeroclaw.channel import ChannelLog
 from zeroclaw.clock import Clock
@@ -18,49 +17,11 @@ from zeroclaw.inbound.reassembly import Debounce
 from zeroclaw.inbound.supervisor import contain, fault_line, pause
 from zeroclaw.store import Store
 from zeroclaw.turn.inbox import Item
-from zeroclaw.turn.session import ConversationSession, Leases, SessionCache
+from zeroclaw.turn.runner import TurnRunner
+from zeroclaw.turn.session import Leases, SessionCache
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
-
-
-class Turns(Protocol):
-    """What a mailbox does with its items; the turn's runner."""
-
-    async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
-        """Take up the open turn of this conversation and bring it to its end."""
-        ...
-
-    async def caught_up(self, conversation: ConversationId) -> None:
-        """Wait until the answers are delivered that a restart cut off on their way."""
-        ...
-
-    async def prepare(
-        self,
-        session: ConversationSession,
-        items: tuple[Item, ...],
-        news: asyncio.Event,
-        is_wanted: Callable[[], bool],
-    ) -> None:
-        """Have at hand what a turn of these items needs; may take a while, and do nothing twice.
-
-        Returns soon when `is_wanted` no longer holds, which the event tells.
-        """
-        ...
-
-    async def run(
-        self, session: ConversationSession, items: tuple[Item, ...], news: asyncio.Event
-    ) -> None:
-        """Run the turn that items start together, until its answer is delivered or refused."""
-        ...
-
-    async def between(self, session: ConversationSession) -> None:
-        """Serve the control lane while no turn runs."""
-        ...
-
-    def parked(self) -> frozenset[ConversationId]:
-        """Return the conversations whose turns wait for a person, and for nothing else."""
-        ...
 
 
 class Mailboxes:
@@ -71,7 +32,7 @@ class Mailboxes:
         *,
         store: Store,
         leases: Leases,
-        turns: Turns,
+        turns: TurnRunner,
         group: asyncio.TaskGroup,
         clock: Clock,
         log: ChannelLog,

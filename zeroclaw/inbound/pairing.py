@@ -277,18 +277,13 @@ def told_code(code: str, holds_s: float, language: Language) -> str:
     return catalogue.YOUR_CODE.to(language, code=code, span=_span(holds_s))
 
 
-def told_the_operator(one: Stranger, language: Language) -> str:
-    """Return what an operator reads who has answered."""
-    if one.state == "approved":
-        return catalogue.STRANGER_APPROVED.to(language, name=one.label)
-    return catalogue.STRANGER_DENIED.to(language, name=one.label)
-
-
 def said(result: Verdict[Stranger], language: Language) -> str:
     """Return what an operator reads who has answered; one line."""
     match result:
+        case Answered(approval=one) if one.state == "approved":
+            return catalogue.STRANGER_APPROVED.to(language, name=one.label)
         case Answered(approval=one):
-            return told_the_operator(one, language)
+            return catalogue.STRANGER_DENIED.to(language, name=one.label)
         case Late(approval=one) | AlreadyEnded(approval=one) | ReasonWanted(approval=one):
             return ended(one, language)
         case NotAllowed(why=why):

@@ -4,8 +4,6 @@ A message that its writer edits or withdraws is changed in its place while it wa
 taken gets a control item.
 """
 
-from typing import Protocol
-
 from zeroclaw.envelope import (
     Command,
     Deleted,
@@ -33,7 +31,6 @@ from zeroclaw.turn.inbox import (
     INBOX,
     Amend,
     Ask,
-    Item,
     Obeyed,
     Opening,
     Piece,
@@ -44,20 +41,13 @@ from zeroclaw.turn.inbox import (
     item_of,
     item_put,
 )
+from zeroclaw.turn.runner import TurnRunner
 from zeroclaw.value import replace
 
 LOOK_BACK = 200
 """Messages of a chat among which an edit finds its original."""
 LONGEST_NAME = 255
 """Characters of a file's name that are kept; as long as most disks take."""
-
-
-class Turns(Protocol):
-    """Knows the turns that run; the turn's runner."""
-
-    def waits_for(self, item: Item) -> tuple[str, ...]:
-        """Return the tools whose calls wait for an answer, and a message for them."""
-        ...
 
 
 class Planner:
@@ -72,7 +62,7 @@ class Planner:
         reassembly: Reassembly,
         commands: Commands,
         requests: Approvals,
-        turns: Turns,
+        turns: TurnRunner,
     ) -> None:
         """Hold what carries events out."""
         self._context = context

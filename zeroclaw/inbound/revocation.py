@@ -15,7 +15,7 @@ from zeroclaw.envelope import Address, ConversationId, Principal
 from zeroclaw.errors import Conflict, StoreUnusable
 from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS
-from zeroclaw.inbound.commands.grants import Held, ending
+from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
 from zeroclaw.inbound.identity import OPERATOR
 from zeroclaw.inbound.plan import InboundContext, Plan
@@ -55,12 +55,12 @@ class Revocation:
 
     async def _end_grants(self) -> None:
         found = [row async for row in scan(self._store, GRANTS.where())]
-        for one in _readable(found, _held):
-            grant, out_by = one.grant, self._people.id_put_out_by
-            if by := out_by(grant.holder) or out_by(grant.granter):
-                writes = ending(self._context, one, AT_CONSOLE, _operator(AT_CONSOLE, by))
+        out_by = self._people.id_put_out_by
+        for one, version in _readable(found, lambda row: (grants.decode(row.body), row.version)):
+            if by := out_by(one.holder) or out_by(one.granter):
+                writes = ending(self._context, one, version, AT_CONSOLE, _operator(AT_CONSOLE, by))
                 with suppress(Conflict):  # somebody else has just ended it
-                    await self._commit(grant.conversation, *writes)
+                    await self._commit(one.conversation, *writes)
 
     async def _withdraw(self) -> bool:
         """End what waits for its turn; false when something was taken meanwhile."""
@@ -88,10 +88,6 @@ class Revocation:
         point = DurablePoint.ADMITTED
         await self._store.commit(Commit(point=point, conversation=here, writes=writes))
         self._context.announce(Plan(conversation=here, wake=(here,)))
-
-
-def _held(row: Row) -> Held:
-    return Held(grant=grants.decode(row.body), version=row.version)
 
 
 def _readable(rows: Iterable[Row], read: Callable[[Row], T]) -> Iterator[T]:

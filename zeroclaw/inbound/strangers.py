@@ -1,6 +1,6 @@
 """Strangers: met with silence, or given a code and put to the operators (P4).
 
-What is decided is `pairing.py`'s and `claim.py`'s; this room reads the rows and makes the writes.
+What is decided is `pairing.py`'s; this file reads the rows and makes the writes.
 Who passes holds a lock from reading to committing, so that a crowd is counted.
 """
 
@@ -23,7 +23,8 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.identity import OPERATOR, PEOPLE, Known, known_put
+from zeroclaw.inbound.approvals import let_in
+from zeroclaw.inbound.identity import OPERATOR, PEOPLE
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
 from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Put, RowKind, Write
@@ -109,25 +110,17 @@ class Strangers:
         async with self._lock:
             yield
 
-    async def plan(self, envelope: Envelope) -> Plan | None:
-        """Return what an event of somebody unknown comes to, None for silence."""
+    async def plan(self, envelope: Envelope, *, is_known: bool) -> Plan | None:
+        """Return what an event comes to, None for silence; of somebody known, the code's alone."""
         if not self.hears(envelope):
             return None
         match self._guess(envelope):
             case "right":
                 return await self._first_operator(envelope)
-            case "wrong":
-                return None
-            case "none":
+            case "none" if not is_known:
                 return await self._question(envelope)
-
-    # --- somebody who is known -----------------------------------------------------------------
-
-    async def claimed(self, envelope: Envelope) -> Plan | None:
-        """Return what the printed code comes to that somebody known sends, None for all else."""
-        if self.claim is None or not self.hears(envelope):
-            return None
-        return await self._first_operator(envelope) if self._guess(envelope) == "right" else None
+            case _:
+                return None
 
     def _guess(self, envelope: Envelope) -> pairing.Guess:
         """Compare a message with the printed code; wrong ones are counted."""
@@ -146,33 +139,28 @@ class Strangers:
         return found
 
     async def _first_operator(self, envelope: Envelope) -> Plan:
-        identity = f"{envelope.address.channel}:{envelope.sender.id}"
-        _, version = await PEOPLE.read(self._context.store, identity)
-        known = Known(
-            id=identity,
+        writes = await let_in(
+            self._context,
+            f"{envelope.address.channel}:{envelope.sender.id}",
+            envelope.address,
+            catalogue.YOU_ARE_AN_OPERATOR,
             display=chosen_name(envelope.sender.display),
-            state="admitted",
             by=catalogue.BY_PRINTED_CODE.en,
-            at=self._context.clock.now(),
             roles=(OPERATOR,),
         )
-        put = known_put(known, expect=version)
-        text = catalogue.YOU_ARE_AN_OPERATOR.to(self._people.language_of(identity))
-        return Plan(conversation=None, writes=(put, self._context.note(text, envelope.address)))
+        return Plan(conversation=None, writes=writes)
 
     async def _question(self, envelope: Envelope) -> Plan | None:
         now, address, sender = self._context.clock.now(), envelope.address, envelope.sender
-        asked = STRANGERS.all(self._context.store, place=address.channel)
-        known = [one async for one in asked]
+        known = [one async for one in STRANGERS.all(self._context.store, place=address.channel)]
         holds_s = self._holds_s(address.channel)
         may = pairing.may_ask(known, channel=address.channel, sender=sender.id, now=now)
         if holds_s is None or not may:
             return None
         code, salt = self._code(), self._context.ids.token()
         readers = self._operators()
-        places = [one.address for one in readers]
-        numbers = [await self._numbers.take(place.key(), 1) for place in places]
-        keys = tuple(self._context.ids.ulid() for _ in (address, *places))
+        numbers = tuple([await self._numbered(reader) for reader in readers])
+        keys = tuple(self._context.ids.ulid() for _ in (address, *readers))
         one = Stranger(
             id=ApprovalId(self._context.ids.token()),
             channel=address.channel,
@@ -183,10 +171,7 @@ class Strangers:
             code_hash=pairing.hash_of(code, salt),
             asked_at=now,
             deadline_at=now + timedelta(seconds=holds_s),
-            numbers=tuple(
-                Numbered(place=one.address.key(), number=number, language=one.language)
-                for one, number in zip(readers, numbers, strict=True)
-            ),
+            numbers=numbers,
             messages=keys,
         )
         # Nobody knows yet what they read.
@@ -196,13 +181,18 @@ class Strangers:
             # Quiet, because a stranger who can't be answered is nobody's trouble.
             note_row(key=keys[0], address=address, text=told, quiet=True),
         ]
-        for key, place, number in zip(keys[1:], places, numbers, strict=True):
-            card = pairing.card_of(one, place.key(), code)
+        for key, reader, given in zip(keys[1:], readers, numbers, strict=True):
+            place, card = reader.address, pairing.card_of(one, given.place, code)
             writes += (
                 ask_row(key=key, conversation=None, address=place, card=card, approvals=(one.id,)),
-                last_put(place.key(), COUNTS_FOR, number),
+                last_put(given.place, COUNTS_FOR, given.number),
             )
         return Plan(conversation=None, writes=tuple(writes))
+
+    async def _numbered(self, reader: Reader) -> Numbered:
+        place = reader.address.key()
+        number = await self._numbers.take(place, 1)
+        return Numbered(place=place, number=number, language=reader.language)
 
     def _holds_s(self, channel: str) -> float | None:
         """Return for how long a code of a channel holds, None where strangers get none by now."""

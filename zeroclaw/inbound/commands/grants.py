@@ -17,16 +17,8 @@ from zeroclaw.inbound.plan import InboundContext
 from zeroclaw.store import Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.inbox import Revoked, item_put
-from zeroclaw.value import Value
 
 USAGE = "Use `grants list`, or `grants revoke ID`; the list shows the ids."
-
-
-class Held(Value):
-    """A grant that holds, and the version it was read at."""
-
-    grant: Grant
-    version: int
 
 
 class GrantCommands:
@@ -47,14 +39,14 @@ class GrantCommands:
         """Return what holds now, a line each, as far as it concerns this person."""
         lines: list[str] = []
         language = given.language
-        for held in await self._held():
-            if self._sees(held.grant, given):
-                name = grants.name_of(held.grant)
+        for one, _ in await self._held():
+            if self._sees(one, given):
+                name = grants.name_of(one)
                 line = catalogue.GRANT_HELD_BY.to(
                     language,
-                    grant=self._redact(grants.describe(held.grant, language)),
-                    holder=self._redact(held.grant.holder),
-                    where=await self._where(held.grant.conversation, given),
+                    grant=self._redact(grants.describe(one, language)),
+                    holder=self._redact(one.holder),
+                    where=await self._where(one.conversation, given),
                 )
                 lines.append(f"- `{name}` {line}")
         return Reply(text="\n".join(lines) or catalogue.NOTHING_GRANTED.to(language))
@@ -68,26 +60,29 @@ class GrantCommands:
         if len(words) > MOST_NUMBERS:
             return Reply(text=catalogue.TOO_MANY_NUMBERS.to(language, most=MOST_NUMBERS))
         lists = "zeroclaw grants list" if given.address == AT_CONSOLE else "/grants"
-        seen = [one for one in await self._held() if self._sees(one.grant, given)]
-        ends: dict[str, Held] = {}
+        seen = {
+            one.id: (one, version) for one, version in await self._held() if self._sees(one, given)
+        }
+        ends: list[str] = []
         scope: ConversationId | None = None
         told: list[str] = []
         left: list[str] = []
         for word in words:
-            meant = _meant(word, seen)
+            meant = _meant(word, (one for one, _ in seen.values()))
             shown = chosen_name(word)
             if meant is None:
                 told.append(catalogue.NO_SUCH_GRANT.to(language, name=shown, lists=lists))
-            elif not self._may_end(meant.grant, given):
+            elif not self._may_end(meant, given):
                 told.append(catalogue.GRANT_IS_NOT_YOURS.to(language, name=shown))
-            elif scope not in (None, meant.grant.conversation):
+            elif scope not in (None, meant.conversation):
                 left.append(word)
             else:
-                scope = meant.grant.conversation
-                ends[meant.grant.id] = meant
-                told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.grant.tool))
+                scope = meant.conversation
+                ends.append(meant.id)
+                told.append(catalogue.GRANT_REVOKED.to(language, name=shown, tool=meant.tool))
         endings = (
-            ending(self._context, one, given.address, given.principal) for one in ends.values()
+            ending(self._context, *seen[id_], given.address, given.principal)
+            for id_ in dict.fromkeys(ends)
         )
         return Reply(
             text="\n".join(told) or catalogue.SAY_WHICH_GRANT.to(language),
@@ -105,14 +100,14 @@ class GrantCommands:
             return await at_console(self._context, self.revoke, "revoke", {"words": rest})
         if word not in ("", "list") or rest.strip():
             return {"text": USAGE, "changed": False}
-        every = [self._as_json(held.grant) for held in await self._held()]
+        every = [self._as_json(one) for one, _ in await self._held()]
         return {**await at_console(self._context, self.listed, "grants", {}), "grants": every}
 
-    async def _held(self) -> tuple[Held, ...]:
+    async def _held(self) -> list[tuple[Grant, int]]:
         now = self._context.clock.now()
         rows = scan(self._store, GRANTS.where())
-        held = [Held(grant=grants.decode(row.body), version=row.version) async for row in rows]
-        return tuple(one for one in held if now < one.grant.until)
+        held = [(grants.decode(row.body), row.version) async for row in rows]
+        return [(one, version) for one, version in held if now < one.until]
 
     async def _where(self, conversation: ConversationId, given: Invocation) -> str:
         language = given.language
@@ -153,16 +148,15 @@ class GrantCommands:
 
 
 def ending(
-    context: InboundContext, held: Held, address: Address, by: Principal
+    context: InboundContext, one: Grant, version: int, address: Address, by: Principal
 ) -> tuple[Write, ...]:
     """Return the writes that revoke a grant and let its conversation's holder audit it.
 
     Of two who revoke it one does, and the other meets a conflict.
     """
-    one = held.grant
     control = context.item(Revoked(grant=one.id, tool=one.tool), one.conversation, address, by)
     return (
-        GRANTS.expect(one.id, held.version),
+        GRANTS.expect(one.id, version),
         grants.to_delete(one),
         item_put(control, "control", expect=0),
     )
@@ -174,7 +168,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _meant(word: str, seen: Iterable[Held]) -> Held | None:
+def _meant(word: str, seen: Iterable[Grant]) -> Grant | None:
     """Return the one grant that a word names, None for none and for several."""
-    named = [one for one in seen if grants.is_called(one.grant, word)]
+    named = [one for one in seen if grants.is_called(one, word)]
     return named[0] if len(named) == 1 else None

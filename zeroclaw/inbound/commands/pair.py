@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from zeroclaw.card_words import by_whom
 from zeroclaw.envelope import Choice, Principal, chosen_name, labelled
 from zeroclaw.inbound import pairing
-from zeroclaw.inbound.approvals import Approvals, Read, strangers_of
+from zeroclaw.inbound.approvals import Approvals, strangers_of
 from zeroclaw.inbound.commands.invocation import Invocation, Reply, at_console
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import Stranger
@@ -65,10 +65,9 @@ class PairCommand:
     # --- what is done --------------------------------------------------------------------------
 
     async def _answer(self, what: str, principal: Principal, *, yes: bool) -> Reply:
-        read = await self._meant(what)
-        if read is not None:
+        if (meant := await self._meant(what)) is not None:
             choice: Choice = "once" if yes else "deny"
-            return await self._requests.answer_about_stranger(read, choice, principal)
+            return await self._requests.answer_about_stranger(*meant, choice, principal)
         shown, language = chosen_name(what), principal.language
         if pairing.read_code(what):
             return Reply(text=catalogue.PAIR_NO_SUCH_CODE.to(language, code=shown))
@@ -76,7 +75,7 @@ class PairCommand:
             return await self._take_back(what, principal)
         return Reply(text=catalogue.PAIR_NOBODY_WAITS_SO.to(language, name=shown))
 
-    async def _meant(self, what: str) -> Read[Stranger] | None:
+    async def _meant(self, what: str) -> tuple[Stranger, int] | None:
         """Return the question that a code or an id names; of several the newest open one."""
         code = pairing.read_code(what)
 
@@ -85,7 +84,7 @@ class PairCommand:
                 return True
             return one.identity == what and (bool(code) or one.is_open)
 
-        named = [read for read in await strangers_of(self._store) if is_meant(read.request)]
+        named = [read for read in await strangers_of(self._store) if is_meant(read[0])]
         return named[-1] if named else None
 
     async def _revoke(self, what: str, principal: Principal) -> Reply:
@@ -114,9 +113,9 @@ class PairCommand:
         # What is still asked about them ends too, so that no older card lets them in again.
         asked = await strangers_of(self._store)
         ended = [
-            await self._requests.answer_about_stranger(read, "deny", principal)
-            for read in asked
-            if self._people.named(read.request.identity) == name
+            await self._requests.answer_about_stranger(one, at_version, "deny", principal)
+            for one, at_version in asked
+            if self._people.named(one.identity) == name
         ]
         return Reply(text=text, writes=(put, *(write for one in ended for write in one.writes)))
 
@@ -138,9 +137,9 @@ class PairCommand:
 async def listed(rows: Rows, now: datetime, language: Language) -> str:
     """List who waits for an answer, and what was decided about people."""
     waiting = [
-        f"- {pairing.line(one.request, language)}"
-        for one in await strangers_of(rows)
-        if pairing.is_open(one.request, now)
+        f"- {pairing.line(one, language)}"
+        for one, _ in await strangers_of(rows)
+        if pairing.is_open(one, now)
     ]
     known = [f"- {_line(one, language)}" async for one in PEOPLE.all(rows)]
     return "\n".join((*waiting, *known)) or catalogue.PAIR_NOBODY.to(language)
