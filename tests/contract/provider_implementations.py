@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.emulators.model_server import ModelServer
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.host.http_clients import http_client
 from zeroclaw.message import UserMessage
 from zeroclaw.provider import Endpoint, ModelRequest, Provider, StreamEvent, TextDelta
@@ -64,6 +65,7 @@ def over(endpoint: Endpoint) -> OpenAIProvider:
         jitter=lambda: 0.0,
         log=lambda event, **fields: None,
         redact=str,
+        settings=ProviderSettings(),
     )
 
 

@@ -103,7 +103,7 @@ def _unknown_arguments(statement: Statement, path: str, known: Vocabulary) -> It
     if not isinstance(wanted, Mapping) or not tools or not tools <= set(known.arguments):
         return
     taken = {argument for tool in tools for argument in known.arguments[tool]}
-    for name in set(cast("Mapping[str, object]", wanted)) - taken:
+    for name in sorted(set(cast("Mapping[str, object]", wanted)) - taken):
         yield (
             f"{path}.when.argument_equals: the statement never matches, for no tool that it "
             f"names has an argument `{name}`{_meant(name, taken)}"

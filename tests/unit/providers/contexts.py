@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.fake_http import FakeHttp
+from zeroclaw.config.model import ProviderSettings
 from zeroclaw.provider import Endpoint, Provider, ProviderContext
 from zeroclaw.providers.openai import OpenAIProvider
 
@@ -20,6 +21,7 @@ def context(models: Path = Path(), **secrets: str) -> ProviderContext:
             jitter=lambda: 0.5,
             log=lambda event, **fields: None,
             redact=str,
+            settings=ProviderSettings(),
         )
 
     return ProviderContext(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zeroclaw.message import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from zeroclaw.providers.openai.alternating import BETWEEN, alternating
+from zeroclaw.providers.openai.request import BETWEEN, alternating
 
 SYSTEM = SystemMessage(content="be kind")
 ASKED = AssistantMessage(content="looking")

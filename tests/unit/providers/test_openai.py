@@ -35,7 +35,6 @@ from zeroclaw.provider import (
     TextDelta,
 )
 from zeroclaw.providers.openai import OpenAIProvider, open_provider
-from zeroclaw.providers.openai.provider import AskingRules
 
 KEY = "sk-" + "k" * 20
 TEXT = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'
@@ -59,7 +58,7 @@ def provider(
         jitter=lambda: 0.5,
         log=lambda event, **fields: None,
         redact=lambda text: text.replace("hunter2", "***"),
-        rules=AskingRules(stall_s=10.0, attempts=attempts),
+        settings=ProviderSettings(stall_s=10.0, attempts=attempts),
     )
 
 

@@ -8,7 +8,7 @@ pure files beside this one.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from urllib.parse import urlsplit
 
@@ -47,7 +47,6 @@ from zeroclaw.providers.openai.body import Body
 from zeroclaw.providers.openai.refusal import means, read_body, retry_after
 from zeroclaw.providers.openai.request import encode_request
 from zeroclaw.redact import without_credentials
-from zeroclaw.value import Value, field
 
 OK = 200
 FIRST_WAIT_S = 0.5
@@ -60,22 +59,6 @@ GRACE_S = 2.0
 DRAIN_S = 0.2
 REFUSAL_BYTES = 64 * 1024
 REFUSAL_S = 5.0
-
-
-class AskingRules(Value):
-    """How an endpoint is asked.
-
-    Attributes:
-        stall_s: Longest wait for the next event that holds data; pings don't count.
-        attempts: POSTs for one request, while nothing has come.
-        max_output_tokens: None leaves it to the endpoint.
-        options: More fields of the request's body; see `encode_request`.
-    """
-
-    stall_s: float = 120.0
-    attempts: int = 4
-    max_output_tokens: int | None = None
-    options: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 class _Silent(ProviderUnreachable):
@@ -94,7 +77,7 @@ class OpenAIProvider:
         jitter: Callable[[], float],
         log: ProviderLog,
         redact: Callable[[str], str],
-        rules: AskingRules | None = None,
+        settings: ProviderSettings,
     ) -> None:
         _check(endpoint)
         self._endpoint = endpoint
@@ -103,7 +86,7 @@ class OpenAIProvider:
         self._jitter = jitter
         self._log = log
         self._redact_known = redact
-        self._rules = rules or AskingRules()
+        self._settings = settings
         self._name = urlsplit(without_credentials(endpoint.base_url)).netloc.removeprefix("…@")
 
     @property
@@ -161,8 +144,8 @@ class OpenAIProvider:
             body=encode_request(
                 request,
                 model=self._endpoint.model,
-                options=self._rules.options,
-                max_output_tokens=self._rules.max_output_tokens,
+                options=self._settings.options,
+                max_output_tokens=self._settings.max_output_tokens,
             ),
         )
 
@@ -174,7 +157,7 @@ class OpenAIProvider:
 
     def _next_attempt(self, attempt: int, wait_s: float, error: ZeroclawError) -> int:
         """Count one attempt more, or give up by raising `error`."""
-        is_final = attempt >= self._rules.attempts or wait_s > LONGEST_RETRY_AFTER_S
+        is_final = attempt >= self._settings.attempts or wait_s > LONGEST_RETRY_AFTER_S
         if is_final or not isinstance(error, TryAgain) or isinstance(error, _Silent):
             raise error
         self._log("provider_retried", endpoint=self._name, attempt=attempt, wait_s=wait_s)
@@ -238,7 +221,7 @@ class OpenAIProvider:
     async def _read(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[StreamEvent, None]:
         """Turn a 200's body into events, watching that it moves on."""
         body = Body(endpoint=self._name, redact=self._redact)
-        left_s = self._rules.stall_s
+        left_s = self._settings.stall_s
         while not body.is_done:
             try:
                 chunk, left_s = await self._next(chunks, left_s)
@@ -251,7 +234,7 @@ class OpenAIProvider:
             for event in body.feed(chunk):
                 yield event
             if body.has_progressed:
-                left_s = GRACE_S if body.has_finish else self._rules.stall_s
+                left_s = GRACE_S if body.has_finish else self._settings.stall_s
         for event in body.end():
             yield event
         if body.is_done:
@@ -272,7 +255,7 @@ class OpenAIProvider:
             async with asyncio.timeout(left_s):
                 chunk = await anext(chunks, None)
         except (TimeoutError, HttpTimedOut) as error:
-            message = f"`{self._name}` sent nothing for {self._rules.stall_s:g} s"
+            message = f"`{self._name}` sent nothing for {self._settings.stall_s:g} s"
             raise StreamBroken(message) from error
         except HttpFailed as error:
             message = f"the stream of `{self._name}` was cut: {error}"
@@ -302,12 +285,7 @@ def open_endpoint(
         jitter=context.jitter,
         log=context.log,
         redact=context.redact,
-        rules=AskingRules(
-            stall_s=settings.stall_s,
-            attempts=settings.attempts,
-            max_output_tokens=settings.max_output_tokens,
-            options=settings.options,
-        ),
+        settings=settings,
     )
 
 

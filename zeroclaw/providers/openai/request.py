@@ -2,10 +2,17 @@
 
 Pure. What is local to us stays here (S1-07, S1-14, S1-16); raw texts of the model, its call
 arguments and its structured reasoning, go back byte for byte (S1-10, S1-28).
+
+Messages go in an order that every chat template takes. Mistral's endpoint answers 400 to a user's
+message right after a tool's result ("unexpected role"), and the chat templates of Mistral's and
+Google's models, which llama.cpp and vLLM run as they are, raise an error unless user and assistant
+alternate. Both orders come up here: an edit or a steering message follows the results of a batch,
+the next message follows a `/tool` call, and a turn that failed or was stopped leaves no answer
+between two messages.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from zeroclaw.message import (
@@ -17,10 +24,11 @@ from zeroclaw.message import (
     UserMessage,
 )
 from zeroclaw.provider import ModelRequest
-from zeroclaw.providers.openai.alternating import alternating
 
 # What an operator's `options` may not set, because the rest of the program relies on it.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
+BETWEEN = "(I have the results.)"
+"""What the assistant says between results and a message of a person."""
 
 
 def encode_request(
@@ -55,6 +63,26 @@ def encode_request(
 def encode_messages(messages: tuple[Message, ...]) -> str:
     """Write the array of messages as JSON, in an order that every endpoint takes."""
     return f"[{','.join(_message(message) for message in alternating(messages))}]"
+
+
+def alternating(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the same messages, users' neighbours joined, none of them right after a result."""
+    last: Message | None = None
+    for message in messages:
+        match last, message:
+            case UserMessage(content=before), UserMessage(content=after):
+                last = UserMessage(content=f"{before}\n\n{after}")
+                continue
+            case ToolMessage(), UserMessage():
+                yield last
+                yield AssistantMessage(content=BETWEEN)
+            case None, _:
+                pass
+            case _:
+                yield last
+        last = message
+    if last is not None:
+        yield last
 
 
 def _message(message: Message) -> str:

@@ -18,9 +18,8 @@ from zeroclaw.host.http import (
 )
 from zeroclaw.host.resolver import NameUnknown
 from zeroclaw.tools import quoted
-from zeroclaw.tools.fetch.addresses import judge, opened
 from zeroclaw.tools.fetch.body import ContentType, Unpacked, content_type
-from zeroclaw.tools.fetch.target import Target, TargetRefused, redirected
+from zeroclaw.tools.fetch.target import Target, TargetRefused, judge, opened, redirected
 from zeroclaw.value import Value
 
 Resolve = Callable[[str], Awaitable[tuple[str, ...]]]

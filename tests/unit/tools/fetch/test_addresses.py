@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.tools.fetch.addresses import Opened, carried, judge, opened
+from zeroclaw.tools.fetch.target import Opened, carried, judge, opened
 
 NOTHING = Opened()
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.tools.fetch.markup import End, Start, Words, pieces
-from zeroclaw.tools.fetch.page import Page, readable_page
+from zeroclaw.tools.fetch.page import End, Page, Start, Words, pieces, readable_page
 
 
 @pytest.mark.parametrize(
