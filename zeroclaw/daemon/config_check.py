@@ -294,9 +294,7 @@ def _secrets(
         into = needed if config.channels[name].enabled else spare
         into |= _references(found, _key_path(name))
     resolved = resolve(needed, environment=environment)
-    absent = (key for key in needed if key not in resolved.secrets)
-    missing = dict(zip(absent, resolved.faults, strict=True))
-    return {**resolve(spare, environment=environment).secrets, **resolved.secrets}, missing
+    return {**resolve(spare, environment=environment).secrets, **resolved.secrets}, resolved.faults
 
 
 def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:
@@ -316,7 +314,7 @@ def _references(settings: BaseModel, path: str) -> dict[str, SecretReference]:
 def _below(path: str, secrets: Mapping[str, Secret]) -> dict[str, str]:
     """Return the secrets of one table, by the rest of their key paths."""
     return {
-        key.removeprefix(f"{path}."): secret.reveal()
+        key.removeprefix(f"{path}."): secret.value
         for key, secret in secrets.items()
         if key.startswith(f"{path}.")
     }

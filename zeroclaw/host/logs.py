@@ -151,31 +151,34 @@ class _Handler(logging.Handler):
                 return  # stderr is gone, and with it everybody who could be told
 
 
-def _clean(text: str, redact: Redact) -> str:
-    clean = redact(text[:_LONGEST_SCANNED_CHARS])
-    if len(clean) <= _LONGEST_VALUE_CHARS:
-        return clean
-    return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
-
-
-class _JsonLine(logging.Formatter):
-    """One JSON object: `at`, `level`, `room`, `event`, then the fields."""
+class _Line(logging.Formatter):
+    """What both forms of a line are made with."""
 
     def __init__(self, redact: Redact) -> None:
         super().__init__()
         self._redact = redact
+
+    def _clean(self, text: str) -> str:
+        clean = self._redact(text[:_LONGEST_SCANNED_CHARS])
+        if len(clean) <= _LONGEST_VALUE_CHARS:
+            return clean
+        return f"{clean[:_LONGEST_VALUE_CHARS]}… ({len(text)} characters)"
+
+
+class _JsonLine(_Line):
+    """One JSON object: `at`, `level`, `room`, `event`, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
             "at": _at(record),
             "level": record.levelname.lower(),
             "room": record.name,
-            "event": _clean(record.getMessage(), self._redact),
+            "event": self._clean(record.getMessage()),
         }
         for name, value in _fields(record).items():
             line.setdefault(name, self._value(value))
         if record.exc_info:
-            line["trace"] = _clean(self.formatException(record.exc_info), self._redact)
+            line["trace"] = self._clean(self.formatException(record.exc_info))
         text = json.dumps(line, ensure_ascii=False)
         if len(text) <= _LONGEST_LINE_CHARS:
             return text
@@ -185,25 +188,21 @@ class _JsonLine(logging.Formatter):
     def _value(self, value: object) -> object:
         if value is None or isinstance(value, bool | int | float):
             return value
-        return _clean(str(value), self._redact)
+        return self._clean(str(value))
 
 
-class _ReadableLine(logging.Formatter):
+class _ReadableLine(_Line):
     """`2026-01-01T12:00:00.000Z warning zeroclaw.stores event field=value …`."""
-
-    def __init__(self, redact: Redact) -> None:
-        super().__init__()
-        self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
         words = [_at(record), record.levelname.lower(), record.name]
-        words.append(_clean(record.getMessage(), self._redact))
+        words.append(self._clean(record.getMessage()))
         for name, value in _fields(record).items():
-            text = _clean(str(value), self._redact)
+            text = self._clean(str(value))
             plain = text and text.isprintable() and " " not in text and '"' not in text
             words.append(f"{name}={text if plain else json.dumps(text, ensure_ascii=False)}")
         if record.exc_info:
-            trace = _clean(self.formatException(record.exc_info), self._redact)
+            trace = self._clean(self.formatException(record.exc_info))
             words.append(f"trace={json.dumps(trace, ensure_ascii=False)}")
         return " ".join(" ".join(words).splitlines())[:_LONGEST_LINE_CHARS]
 

@@ -14,7 +14,8 @@ import os
 import platform
 import select
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -281,13 +282,9 @@ def living(pgid: int) -> tuple[int, ...]:
     """
     try:
         os.killpg(pgid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):
         return ()
-    except PermissionError:
-        return ()
-    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
-    found = [(pid, seen) for pid in pids if (seen := _look(pid)) is not None]
-    return tuple(pid for pid, seen in found if seen.pgid == pgid and seen.state not in "ZX")
+    return tuple(pid for pid, seen in _all() if seen.pgid == pgid and seen.state not in "ZX")
 
 
 def tree(pid: int) -> tuple[int, ...]:
@@ -296,9 +293,8 @@ def tree(pid: int) -> tuple[int, ...]:
     In a sandbox nobody gets out of the tree: who loses a parent gets the sandbox's first process.
     """
     children: dict[int, list[int]] = {}
-    for entry in PROC.iterdir():
-        if entry.name.isdigit() and (seen := _look(int(entry.name))) is not None:
-            children.setdefault(seen.parent, []).append(int(entry.name))
+    for child, seen in _all():
+        children.setdefault(seen.parent, []).append(child)
     found = [pid]
     for one in found:  # which grows as it goes
         found += children.get(one, ())
@@ -391,12 +387,9 @@ def _open_gate(transport: asyncio.SubprocessTransport, given: bytes) -> None:
 
 
 def _kill(pgid: int) -> None:
-    try:
+    # It ended by itself, or is somebody else's, so it is not ours any more.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pgid, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # it ended by itself
-    except PermissionError:
-        return  # it is somebody else's, so it is not ours any more
 
 
 class _Process(Value):
@@ -404,6 +397,12 @@ class _Process(Value):
     parent: int
     pgid: int
     start_ticks: int
+
+
+def _all() -> Iterator[tuple[int, _Process]]:
+    for entry in PROC.iterdir():
+        if entry.name.isdigit() and (seen := _look(int(entry.name))) is not None:
+            yield int(entry.name), seen
 
 
 def _look(pid: int) -> _Process | None:

@@ -14,39 +14,21 @@ from pathlib import Path
 from zeroclaw.config.references import SecretReference
 from zeroclaw.foreign import Raised, call_now
 from zeroclaw.redact import secret_environment
-from zeroclaw.value import Value
+from zeroclaw.value import Hidden, Value
 
 _LARGEST_BYTES = 64 * 1024  # a certificate chain with its key fits
 _SHIELDED = Path("/run/secrets")  # Docker's; the files are 0444 behind a mount of their own
 
 
-class Secret:
-    """A value that shows itself only when asked.
+class Secret(Value):
+    """A value that its representation leaves out; hand it on, never print it.
 
     Attributes:
         reference: Where it comes from, as the configuration writes it.
     """
 
-    __slots__ = ("_value", "reference")
-
-    def __init__(self, value: str, reference: str = "") -> None:
-        self._value = value
-        self.reference = reference
-
-    def reveal(self) -> str:
-        """Return the value; hand it on, never print it."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "***"
-
-    __str__ = __repr__
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash((Secret, self._value))
+    value: Hidden[str]
+    reference: str = ""
 
 
 class Resolved(Value):
@@ -54,11 +36,11 @@ class Resolved(Value):
 
     Attributes:
         secrets: By key path; those without a fault.
-        faults: One line each, `key.path: what is wrong, what to do`, in order of the references.
+        faults: Of the others, by key path: `key.path: what is wrong, what to do`.
     """
 
     secrets: Mapping[str, Secret]
-    faults: tuple[str, ...]
+    faults: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +58,14 @@ def resolve(
         environment: `os.environ`; also tells where systemd put credentials.
     """
     secrets: dict[str, Secret] = {}
-    faults: list[str] = []
+    faults: dict[str, str] = {}
     for key, reference in references.items():
         match _value(reference, environment):
             case _Fault(line):
-                faults.append(f"{key}: {line}")
+                faults[key] = f"{key}: {line}"
             case str() as value:
-                secrets[key] = Secret(value, str(reference))
-    return Resolved(secrets=secrets, faults=tuple(faults))
+                secrets[key] = Secret(value=value, reference=str(reference))
+    return Resolved(secrets=secrets, faults=faults)
 
 
 def values_to_redact(
@@ -95,7 +77,7 @@ def values_to_redact(
     """
     found: dict[str, str] = {}
     for secret in secrets:
-        found.setdefault(secret.reveal(), secret.reference)
+        found.setdefault(secret.value, secret.reference)
     for name, value in secret_environment(environment).items():
         found.setdefault(value, str(SecretReference(env=name)))
     return found

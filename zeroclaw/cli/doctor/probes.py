@@ -151,7 +151,7 @@ def _secrets_faults(config: Path | None, environment: Mapping[str, str]) -> tupl
         table = cast("object", tomllib.loads(read_config(config_place(config))))
     except (ConfigError, tomllib.TOMLDecodeError):
         return ()  # told as a fault of the configuration
-    return resolve(dict(_files_named(table, "")), environment=environment).faults
+    return tuple(resolve(dict(_files_named(table, "")), environment=environment).faults.values())
 
 
 def _files_named(value: object, path: str) -> Iterator[tuple[str, SecretReference]]:

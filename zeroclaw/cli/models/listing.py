@@ -160,5 +160,5 @@ def _key_of(settings: ProviderSettings, environment: Mapping[str, str], silent: 
     if settings.api_key is None:
         return ""
     resolved = resolve({"provider.api_key": settings.api_key}, environment=environment)
-    silent += resolved.faults
-    return next((secret.reveal().strip() for secret in resolved.secrets.values()), "")
+    silent += resolved.faults.values()
+    return next((secret.value.strip() for secret in resolved.secrets.values()), "")
