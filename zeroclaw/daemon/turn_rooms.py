@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from zeroclaw.config.model import ApprovalSettings, RuntimeSettings
+from zeroclaw.config.model import RuntimeSettings
 from zeroclaw.daemon.channel_host import ChannelHost
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.daemon.live_config import LivePolicy
@@ -14,7 +14,7 @@ from zeroclaw.delivery.outbox import Outbox
 from zeroclaw.envelope import ConversationId
 from zeroclaw.events import Publish
 from zeroclaw.gate.decide import Gate
-from zeroclaw.gate.verdict import GateSettings, Refusals
+from zeroclaw.gate.verdict import Refusals
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.deadlines import CardHooks, Deadlines
@@ -62,7 +62,7 @@ def turn_rooms(
         refusals=refusals,
         clock=foundation.clock,
         ids=foundation.ids,
-        settings=lambda: gate_settings(settings.config.approvals),
+        settings=lambda: settings.config.approvals,
     )
     outbox = Outbox(
         store=foundation.store,
@@ -126,16 +126,6 @@ def turn_rooms(
         max_output_tokens=config.provider.max_output_tokens,
     )
     return rooms
-
-
-def gate_settings(approvals: ApprovalSettings) -> GateSettings:
-    """Return how the gate asks."""
-    return GateSettings(
-        approval_timeout_s=approvals.timeout_s,
-        approvers=approvals.approvers,
-        requester_may_answer=approvals.requester_may_answer,
-        grant_s=approvals.grant_s,
-    )
 
 
 def limits_of(runtime: RuntimeSettings) -> Limits:

@@ -13,10 +13,12 @@ to be durable is returned, and the caller writes it in the one commit `gated`.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar, assert_never
 
 from zeroclaw.clock import Clock, Ids
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.envelope import ActionId, ApprovalId, Principal
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate.action import (
@@ -37,7 +39,7 @@ from zeroclaw.gate.card_arguments import (
     Unshowable,
     card_arguments,
 )
-from zeroclaw.gate.conditions import Query, facts_of
+from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.grant import Grant, covers, is_granted_by
 from zeroclaw.gate.policy import Decision, PolicySet, reasons_of, why_denied
 from zeroclaw.gate.protection import Protected
@@ -51,7 +53,6 @@ from zeroclaw.gate.verdict import (
     Cleared,
     Denied,
     GatedBatch,
-    GateSettings,
     Refusals,
     Setting,
     Stopped,
@@ -110,53 +111,48 @@ class _Ready(Value):
     written: str
     unresolved: str = ""
 
+    @property
+    def facts(self) -> ToolFacts:
+        """What the tool declares."""
+        return facts_of(self.tool.spec)
 
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Gate:
-    """Decides about tool calls; holds no state of its own."""
+    """Decides about tool calls; holds no state of its own.
 
-    def __init__(
-        self,
-        *,
-        tools: Mapping[str, Tool],
-        policy: Callable[[], PolicySet],
-        protected: Protected,
-        redactor: Redactor,
-        refusals: Refusals,
-        clock: Clock,
-        ids: Ids,
-        settings: Callable[[], GateSettings],
-    ) -> None:
-        """Hold what decisions are made of.
+    Attributes:
+        tools: By name.
+        policy: The set in force now; asked again for every decision, so that a halt counts.
+        protected: What nobody may touch.
+        redactor: Stands before cards.
+        refusals: Words what does not run.
+        clock: Dates decisions and deadlines.
+        ids: Makes ids of actions, cards and approvals.
+        settings: Deadlines and approvers, by now.
+        resolve_timeout_s: Seconds that a tool may take to say what it would touch.
+    """
 
-        Args:
-            tools: By name.
-            policy: The set in force now; asked again for every decision, so that a halt counts.
-            protected: What nobody may touch.
-            redactor: Stands before cards.
-            refusals: Words what does not run.
-            clock: Dates decisions and deadlines.
-            ids: Makes ids of actions, cards and approvals.
-            settings: Deadlines and approvers, by now.
-        """
-        self._tools = tools
-        self._policy = policy
-        self._protected = protected
-        self._redactor = redactor
-        self._refusals = refusals
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
+    tools: Mapping[str, Tool]
+    policy: Callable[[], PolicySet]
+    protected: Protected
+    redactor: Redactor
+    refusals: Refusals
+    clock: Clock
+    ids: Ids
+    settings: Callable[[], ApprovalSettings]
+    resolve_timeout_s: float = 10.0
 
     async def gate_batch(self, calls: Iterable[ToolCall], setting: Setting) -> GatedBatch:
         """Decide about every call of a batch, before any of them runs (S1-19, K3)."""
-        card = self._ids.ulid()
+        card = self.ids.ulid()
         verdicts: list[Verdict] = []
         audited: list[Entry] = []
         room = MOST_CARD_CHARS
         for order, one in enumerate(calls):
             if order >= MOST_CALLS:
                 await asyncio.sleep(0)  # a hostile model may send thousands
-            name = ActionId(self._ids.ulid())
+            name = ActionId(self.ids.ulid())
             case = _Case(call=one, id=name, setting=setting, card=card, order=order, room=room)
             verdict, entries = await self._gate(case)
             if isinstance(verdict, Asked):
@@ -188,10 +184,12 @@ class Gate:
         action = frozen.action
         if action_hash(action) != frozen.hash or not _is_bound(frozen, setting, approval):
             return Stopped(reason="it is not the call that was decided about", by="integrity")
-        tool = self._tools.get(action.tool)
+        tool = self.tools.get(action.tool)
         if tool is None:
             return Stopped(reason="its tool is no longer there", by="integrity")
-        resources, unresolved = await self._resolve(tool, action.arguments, setting.context)
+        resources, unresolved = await resolve_resources(
+            tool, action.arguments, setting.context, timeout_s=self.resolve_timeout_s
+        )
         if resources != action.resources:
             return Stopped(reason="what it would touch has changed since", by="resources")
         ready = _Ready(
@@ -200,7 +198,7 @@ class Gate:
             written=action.canonical_arguments if written is None else written,
             unresolved=unresolved,
         )
-        at = self._clock.now()
+        at = self.clock.now()
         if len(ready.written) > AT_ONCE_CHARS:
             return await asyncio.to_thread(self._rechecked, ready, setting, approval, at)
         return self._rechecked(ready, setting, approval, at)
@@ -213,14 +211,14 @@ class Gate:
         approved = approval is not None and approval.state == "approved"
         effect, why = ruled.decision.effect, ruled.decision.why
         if effect == "allow" or (effect == "ask" and approved):
-            may = permits(query, ruled, policy=self._policy(), protected=self._protected)
+            may = permits(query, ruled, policy=self.policy(), protected=self.protected)
             return Cleared(tool=ready.tool, permits=may, in_message=query.in_message is True)
         reason = f"it needs approval by now: {why}" if effect == "ask" else why
         return Stopped(reason=reason, by=ruled.by)
 
     async def _gate(self, case: _Case) -> tuple[Verdict, tuple[Entry, ...]]:
         ready = await self._prepare(case)
-        at = self._clock.now()
+        at = self.clock.now()
         if isinstance(ready, str):
             denied = self._denied(case, case.call.arguments, ready, "failed", at)
             return denied, _malformed(case, denied, at)
@@ -238,7 +236,7 @@ class Gate:
             case "allow":
                 verdict = Allowed(frozen=frozen, spec=ready.tool.spec)
             case "ask":
-                shown = card_arguments(ready.action.arguments, self._redactor, case.room)
+                shown = card_arguments(ready.action.arguments, self.redactor, case.room)
                 if isinstance(shown, Unshowable):
                     decision = replace(ruled.decision, effect="deny", why=shown.why)
                     ruled = Ruling(decision=decision, by="card", detail=shown.why)
@@ -265,9 +263,9 @@ class Gate:
         parsed = await _done(lambda: parse_arguments(case.call.arguments), in_thread=is_long)
         if isinstance(parsed, Raised):
             return invalid_arguments(name, parsed)
-        tool = self._tools.get(name)
+        tool = self.tools.get(name)
         if tool is None:
-            return unknown_tool(name, self._tools)
+            return unknown_tool(name, self.tools)
         action = await _done(
             lambda: propose(
                 id=case.id,
@@ -282,18 +280,14 @@ class Gate:
         )
         if isinstance(action, Raised):
             return invalid_arguments(name, action)
-        resources, unresolved = await self._resolve(tool, action.arguments, context)
+        resources, unresolved = await resolve_resources(
+            tool, action.arguments, context, timeout_s=self.resolve_timeout_s
+        )
         action = replace(action, resources=resources)
         return _Ready(tool=tool, action=action, written=case.call.arguments, unresolved=unresolved)
 
-    async def _resolve(
-        self, tool: Tool, arguments: Arguments, context: ToolContext
-    ) -> tuple[tuple[str, ...] | None, str]:
-        timeout_s = self._settings().resolve_timeout_s
-        return await resolve_resources(tool, arguments, context, timeout_s=timeout_s)
-
     def _query(self, ready: _Ready, setting: Setting, at: datetime) -> Query:
-        action, facts = ready.action, facts_of(ready.tool.spec)
+        action, facts = ready.action, ready.facts
         return Query(
             principal=setting.known or setting.context.principal,
             action=f"tool:{action.tool}",
@@ -307,12 +301,12 @@ class Gate:
         )
 
     def _rule(self, ready: _Ready, setting: Setting, query: Query) -> Ruling:
-        facts, may_answer = facts_of(ready.tool.spec), self._settings().requester_may_answer
+        facts, may_answer = ready.facts, self.settings().requester_may_answer
         out = f"whoever set it off may no longer talk to this bot, by {setting.out}"
         return rule(
             query,
-            policy=self._policy(),
-            protected=self._protected,
+            policy=self.policy(),
+            protected=self.protected,
             out=out if setting.out else "",
             unresolved=ready.unresolved,
             grants=(
@@ -333,13 +327,13 @@ class Gate:
         shown: CardArguments,
         at: datetime,
     ) -> Approval:
-        action, settings, facts = ready.action, self._settings(), facts_of(ready.tool.spec)
+        action, settings, facts = ready.action, self.settings(), ready.facts
         workspace = str(case.setting.context.workspace)
         scope = scope_of(action, facts, settings.grant_s, workspace)
         # What can't be named can't be granted for a time.
         choices = ("once", "deny", "deny_with_reason") if scope is None else ALL_CHOICES
         return Approval(
-            id=ApprovalId(self._ids.token()),
+            id=ApprovalId(self.ids.token()),
             action=action.id,
             action_hash=frozen.hash,
             tool=action.tool,
@@ -357,21 +351,21 @@ class Gate:
             scope=scope,
             why=decision.why,
             reasons=reasons_of(
-                self._policy(),
+                self.policy(),
                 decision,
                 case.setting.taint.sources_for(facts),
             ),
             card=case.card,
             order=case.order,
             choices=choices,
-            deadline_at=at + timedelta(seconds=settings.approval_timeout_s),
+            deadline_at=at + timedelta(seconds=settings.timeout_s),
         )
 
     def _summary(self, ready: _Ready, language: Language) -> str:
         """Return the tool's line about the call; the tool's name alone where it says a secret."""
         line = call_now(lambda: line_of(ready.tool, ready.action.arguments, language))
         said = "" if isinstance(line, Raised) else line
-        if not said or self._redactor.finds(said, known_only=True):
+        if not said or self.redactor.finds(said, known_only=True):
             return catalogue.WOULD_RUN_TOOL.to(language, tool=ready.action.tool)
         return said if len(said) <= SUMMARY_CHARS else f"{said[:SUMMARY_CHARS]} …"
 
@@ -379,7 +373,7 @@ class Gate:
         action, decision = frozen.action, ruled.decision
         why, told, language = decision.why, decision.why, action.principal.language
         if ruled.by == "policy":
-            told = why_denied(self._policy(), decision, query, language)
+            told = why_denied(self.policy(), decision, query, language)
         denied = self._denied(
             case,
             action.canonical_arguments,
@@ -400,7 +394,7 @@ class Gate:
         *,
         for_people: str = "",
     ) -> Denied:
-        refusal = self._refusals.refuse(
+        refusal = self.refusals.refuse(
             case.call,
             why,
             conversation=case.setting.context.conversation,
@@ -440,9 +434,9 @@ async def _done(work: Callable[[], _Done], *, in_thread: bool) -> _Done | Raised
 
 
 def _is_in_message(ready: _Ready, taint: Taint) -> bool:
-    written, spec = call_now(lambda: parse_arguments(ready.written)), ready.tool.spec
+    written = call_now(lambda: parse_arguments(ready.written))
     return not isinstance(written, Raised) and taint.is_in_message(
-        written, spec.parameters, facts_of(spec)
+        written, ready.tool.spec.parameters, ready.facts
     )
 
 

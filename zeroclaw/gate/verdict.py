@@ -23,24 +23,6 @@ from zeroclaw.tool import Tool, ToolContext, ToolSpec
 from zeroclaw.value import Value
 
 
-class GateSettings(Value):
-    """How the gate asks, and how long it waits for a tool.
-
-    Attributes:
-        approval_timeout_s: Seconds until silence is a denial.
-        approvers: Whom a card names; whether an answer counts is the policy's.
-        requester_may_answer: Whether the requester may be the approver.
-        grant_s: Seconds that an approval "for a time" holds.
-        resolve_timeout_s: Seconds that a tool may take to say what it would touch.
-    """
-
-    approval_timeout_s: float
-    approvers: tuple[str, ...] = ("role:operator",)
-    requester_may_answer: bool = True
-    grant_s: float = 3600.0
-    resolve_timeout_s: float = 10.0
-
-
 class Setting(Value):
     """Where and for whom a batch is gated.
 

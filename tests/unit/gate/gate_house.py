@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.envelope import Address, ConversationId, Principal, TurnId
 from zeroclaw.errors import ResourcesUnresolved
 from zeroclaw.gate import receipt
@@ -14,7 +15,7 @@ from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.receipt import Key
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.verdict import Denied, GatedBatch, GateSettings, Refusals, Setting
+from zeroclaw.gate.verdict import Denied, GatedBatch, Refusals, Setting
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor
 from zeroclaw.tool import Arguments, Effect, Risk, Spawned, Tool, ToolContext, ToolOutput, ToolSpec
@@ -105,12 +106,10 @@ class House:
             refusals=Refusals(redactor, KEY),
             clock=self.clock,
             ids=CountingIds(),
-            settings=lambda: GateSettings(
-                approval_timeout_s=900,
-                approvers=("person:ann",),
-                requester_may_answer=False,
-                resolve_timeout_s=self.resolve_timeout_s,
+            settings=lambda: ApprovalSettings(
+                timeout_s=900, approvers=("person:ann",), requester_may_answer=False
             ),
+            resolve_timeout_s=self.resolve_timeout_s,
         )
 
     async def decide(self, *calls: ToolCall, setting: Setting = SETTING) -> GatedBatch:

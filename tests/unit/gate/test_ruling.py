@@ -1,5 +1,6 @@
 """What a walk may touch is what the gate ruled: with the real file tools, on real files."""
 
+import dataclasses
 import json
 import unicodedata
 from pathlib import Path
@@ -11,13 +12,14 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING, call
 from tests.unit.gate.policy_questions import query, statement
+from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.gate.approval import Approval
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import PolicySet, Statement, configured
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import rule, rule_answer
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, GateSettings, Refusals
+from zeroclaw.gate.verdict import Allowed, Asked, Cleared, Denied, Refusals
 from zeroclaw.redact import Redactor
 from zeroclaw.tools.files import FilesSettings, tools
 from zeroclaw.value import replace
@@ -50,7 +52,7 @@ def gate(workspace: Path, *statements: Statement) -> Gate:
         refusals=Refusals(redactor, KEY),
         clock=ManualClock(),
         ids=CountingIds(),
-        settings=lambda: GateSettings(approval_timeout_s=900),
+        settings=lambda: ApprovalSettings(timeout_s=900),
     )
 
 
@@ -127,8 +129,7 @@ async def test_an_allow_has_to_cover_all_below(workspace: Path) -> None:
     """One that covers a part allows a walk of that part, and no larger one."""
     part = f"file:{workspace}/plans"
     policy = PolicySet([statement("part", "allow", resources=(part, f"{part}/*"))])
-    house = gate(workspace)
-    house._policy = lambda: policy  # pyright: ignore[reportPrivateUsage]  # without the shipped ones
+    house = dataclasses.replace(gate(workspace), policy=lambda: policy)  # without the shipped ones
     setting = replace(SETTING, context=replace(CONTEXT, workspace=workspace))
     calls = [call("list_files", '{"path": "plans"}'), call("list_files", '{"path": "."}')]
     within, beyond = (await house.gate_batch(calls, setting)).verdicts

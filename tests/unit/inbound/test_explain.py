@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.unit.gate.gate_house import CONTEXT, KEY, SETTING
-from zeroclaw.config.model import Config
+from zeroclaw.config.model import ApprovalSettings, Config
 from zeroclaw.config.validate import parse
 from zeroclaw.envelope import Address, ConversationId, Principal, Sender
 from zeroclaw.errors import ConfigError
@@ -21,7 +21,7 @@ from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import EFFECTS, PolicySet, Statement, StatementEffect
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.shipped import assemble
-from zeroclaw.gate.verdict import GateSettings, Refusals
+from zeroclaw.gate.verdict import Refusals
 from zeroclaw.inbound.commands.explain import EXAMPLE, Explained, Explainer, asker_of
 from zeroclaw.inbound.identity import Known, People
 from zeroclaw.message import ToolCall
@@ -149,7 +149,7 @@ async def through_the_gate(
         refusals=Refusals(redactor, KEY),
         clock=CLOCK,
         ids=CountingIds(),
-        settings=lambda: GateSettings(approval_timeout_s=900),
+        settings=lambda: ApprovalSettings(timeout_s=900),
     )
     asked = ToolCall(id="1", name=call[0], arguments=call[1])
     out = people().put_out_by(principal)
