@@ -121,7 +121,7 @@ class Services:
             debounce=Debounce(context, self.reassembly.left_s),
         )
         self.requests = Approvals(context, rooms.numbers)
-        self.deadlines = Deadlines(context, group, requests=self.requests, operators=self.operators)
+        self.deadlines = Deadlines(context, group, requests=self.requests)
         self.strangers = Strangers(context, rooms.numbers, self.operators.readers)
         self.pair = PairCommand(context, self.requests)
         self.grants = GrantCommands(context)

@@ -19,7 +19,6 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals
-from zeroclaw.inbound.operators import Operators
 from zeroclaw.inbound.pairing import STRANGERS
 from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write, scan
@@ -43,13 +42,11 @@ class Deadlines:
         group: asyncio.TaskGroup,
         *,
         requests: Approvals,
-        operators: Operators,
     ) -> None:
         """Hold what is needed; `group` owns what waits."""
         self._context = context
         self._group = group
         self._requests = requests
-        self._operators = operators
         self._watched: set[str] = set()
 
     async def resume(self) -> None:
@@ -152,7 +149,7 @@ class Deadlines:
         return tuple(
             self._context.note(
                 catalogue.ABOUT_TO_EXPIRE.to(
-                    self._operators.language_at(address, open_[0].approvers),
+                    approvals.language_in(open_[0], place),
                     calls=", ".join(_named(one, place) for one in open_),
                     left=span(left_s),
                 ),

@@ -230,7 +230,7 @@ class People:
         by = self.revoked_by(id)
         if by or id == f"person:{OPERATOR}":
             return by
-        seats = map(_parts, self.ids_of(id) if id.startswith("person:") else (id,))
+        seats = map(identity_parts, self.ids_of(id) if id.startswith("person:") else (id,))
         may = any(
             channel not in self._allowed
             or channel in self._local
@@ -271,7 +271,7 @@ class People:
     def is_configured(self, id: str) -> bool:  # noqa: A002  as `Principal.id`
         """Whether the configuration lets this person in without anything that is stored."""
         identities = self.ids_of(id) or (id,)
-        return any(self._is_allowed(*_parts(identity)) for identity in identities)
+        return any(self._is_allowed(*identity_parts(identity)) for identity in identities)
 
     @property
     def local(self) -> tuple[str, ...]:
@@ -324,13 +324,13 @@ class People:
         met = (one for one in self.stored if one.state == "admitted" and is_wanted("", one.roles))
         identities = (
             *(id_ for person in people for id_ in person.ids),
-            *(id_ for id_ in nameless if _parts(id_)[0] in self._allowed),
+            *(id_ for id_ in nameless if identity_parts(id_)[0] in self._allowed),
             *(one.id for one in met),
         )
         seats: dict[tuple[str, str], Seat] = {}
         for identity in identities:
-            if not self.is_revoked(*_parts(identity)):
-                seat = self._seat(self._principal_id(identity), *_parts(identity))
+            if not self.is_revoked(*identity_parts(identity)):
+                seat = self._seat(self._principal_id(identity), *identity_parts(identity))
                 seats.setdefault((seat.channel, seat.sender), seat)
         if not wanted.isdisjoint(_LOCAL):
             for channel in self._local:
@@ -369,6 +369,7 @@ class People:
         return identity if person is None else f"person:{person.name}"
 
 
-def _parts(identity: str) -> tuple[str, str]:
+def identity_parts(identity: str) -> tuple[str, str]:
+    """Return the channel and the sender id of `<channel>:<sender id>`."""
     channel, _, sender = identity.partition(":")
     return channel, sender

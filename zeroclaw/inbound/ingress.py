@@ -175,10 +175,11 @@ class Ingress:
             return self._planner.join(envelope, principal, found)
         if envelope.overheard:
             return None
-        if not passage.pressing and (plan := await self._rate_limiter.refusal(passage)) is not None:
+        is_answer = passage.lane == "answers"
+        if not is_answer and (plan := await self._rate_limiter.refusal(passage)) is not None:
             return plan
         plan = await self._planner.plan(envelope, principal)
-        if passage.pressing and (plan is None or plan.idle):
+        if is_answer and (plan is None or plan.idle):
             return await self._rate_limiter.refusal(passage) or plan
         return plan
 

@@ -80,8 +80,8 @@ class Passage:
     """One event of somebody who is known, on its way past the limits.
 
     Attributes:
-        lane: What it is counted as; None for an event that is not counted.
-        pressing: It passes when it changes something, and counts only when it does not.
+        lane: What it is counted as; None for an event that is not counted. Answers pass when they
+            change something, and count only when they do not.
         conversation: What names its conversation here; `/new` does not change it.
         fills: The buckets as the event leaves them, by key, and when they have drained.
         writes: What a day holds now; committed with it, whatever becomes of it.
@@ -94,7 +94,6 @@ class Passage:
     principal: Principal
     lane: Lane | None
     conversation: str
-    pressing: bool = False
     fills: dict[str, tuple[Bucket, datetime]] = field(
         default_factory=dict[str, tuple[Bucket, datetime]]
     )
@@ -139,7 +138,6 @@ class RateLimiter:
             envelope=envelope,
             principal=principal,
             lane=_lane(envelope, principal),
-            pressing=_is_pressing(envelope),
             conversation=self._conversations.key_of(envelope.address, principal),
         )
         if passage.lane is None:
@@ -304,14 +302,6 @@ def _lane(envelope: Envelope, principal: Principal) -> Lane | None:
             return "answers"
         case _:
             return None
-
-
-def _is_pressing(envelope: Envelope) -> bool:
-    match envelope.body:
-        case Command(name=name):
-            return name in ALWAYS
-        case body:
-            return isinstance(body, Pressed)
 
 
 def _said(envelope: Envelope) -> str:

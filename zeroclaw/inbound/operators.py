@@ -23,7 +23,7 @@ from zeroclaw.inbound.identity import People, Seat
 from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language, Localized
+from zeroclaw.text.language import Localized
 from zeroclaw.turn.context import Failure
 from zeroclaw.turn.message_text import span
 from zeroclaw.value import replace
@@ -79,14 +79,6 @@ class Operators:
         seats = (seat for seat in self._people.operators() if seat.channel != but_channel)
         reached = self._reached(seats)
         return self._best(tuple(one for one in reached if one.address.key() != but))
-
-    def language_at(self, address: Address, approvers: Iterable[str]) -> Language:
-        """Return what is read in the chat of one of these, as a policy names them."""
-        reached = self._reached(self._people.seats(approvers))
-        for one in reached:
-            if one.address.key() == address.key():
-                return one.language
-        return self._people.language
 
     def _routed(self, reached: tuple[Reader, ...]) -> tuple[Reader, ...]:
         """Return the chat that is configured, where an approver is on its channel to answer there."""

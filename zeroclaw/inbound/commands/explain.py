@@ -21,7 +21,7 @@ from zeroclaw.gate.decide import resolve_resources
 from zeroclaw.gate.policy import Considered, PolicySet
 from zeroclaw.gate.protection import Protected
 from zeroclaw.gate.ruling import Ruling, refused, rule, rule_answer
-from zeroclaw.inbound.identity import OPERATOR, People
+from zeroclaw.inbound.identity import OPERATOR, People, identity_parts
 from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
 from zeroclaw.tools import files
@@ -114,7 +114,7 @@ class Explainer(Value):
                 if action.startswith(_COMMAND)
                 else rule_answer(query, policy=policy, approvers=approvers, out=asker.out)
             )
-            return Explained(query=query, ruling=ruling, considered=policy.explain(query))
+            return self._explained(query, ruling)
         name = action.removeprefix(_TOOL)
         tool = self.tools.get(name)
         query = Query(
@@ -131,7 +131,7 @@ class Explainer(Value):
         if tool is None:
             known = ", ".join(f"`{other}`" for other in self.tools) or "none"
             ruling = refused(f"no tool is called `{name}` here; known are {known}")
-            return Explained(query=query, ruling=ruling, considered=policy.explain(query))
+            return self._explained(query, ruling)
         return await self._explain_call(tool, query, arguments, asker)
 
     async def _explain_call(
@@ -160,9 +160,11 @@ class Explainer(Value):
         decision = policy.decide(replace(query, untrusted=True))
         if ruling.decision.effect == "allow" and decision.effect != "allow":
             notes.append(f"in a turn that holds untrusted text: {decision.effect}, {decision.why}")
-        return Explained(
-            query=query, ruling=ruling, considered=policy.explain(query), notes=tuple(notes)
-        )
+        return self._explained(query, ruling, *notes)
+
+    def _explained(self, query: Query, ruling: Ruling, *notes: str) -> Explained:
+        considered = self.policy().explain(query)
+        return Explained(query=query, ruling=ruling, considered=considered, notes=notes)
 
     def _beyond(self, tool: Tool, resources: tuple[str, ...]) -> str:
         """Return why a tool can't touch resources that it was not asked about, empty if it may."""
@@ -206,7 +208,7 @@ def asker_of(config: Config, people: People, who: str) -> Asker:
     person = next((one for one in config.people if f"person:{one.name}" == who), None)
     if person is not None:
         return _best(
-            [_sender(config, people, *_parts(identity)) for identity in person.ids],
+            [_sender(config, people, *identity_parts(identity)) for identity in person.ids],
             Principal(
                 id=who,
                 roles=frozenset(person.roles),
@@ -273,11 +275,6 @@ def _sender(config: Config, people: People, channel: str, sender: str) -> Asker:
             "in by pairing"
         )
     return Asker(principal=stranger, out=why)
-
-
-def _parts(identity: str) -> tuple[str, str]:
-    channel, _, sender = identity.partition(":")
-    return channel, sender
 
 
 def _normal(resources: tuple[str, ...]) -> tuple[str, ...]:
