@@ -83,7 +83,7 @@ def test_an_import_contract_goes_red_when_it_is_broken(
 @pytest.mark.parametrize(
     ("contract", "file", "line"),
     [
-        ("rooms import downward", "zeroclaw/inbound/plan.py", "import zeroclaw.console.pulse"),
+        ("rooms import downward", "zeroclaw/inbound/context.py", "import zeroclaw.console.pulse"),
         ("rooms import downward", "zeroclaw/console/pulse.py", "import zeroclaw.daemon"),
         ("pure rooms decide", "zeroclaw/console/markup.py", "import asyncio"),
         ("pure rooms open no files", "zeroclaw/console/markup.py", "import pathlib"),

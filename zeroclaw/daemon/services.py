@@ -22,6 +22,7 @@ from zeroclaw.inbound.commands.halt import HALTS, Halt, read_halt
 from zeroclaw.inbound.commands.pair import PairCommand
 from zeroclaw.inbound.commands.registry import Commands, menu_of
 from zeroclaw.inbound.commands.status import Report, StatusOf
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.deadlines import Deadlines
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, PEOPLE
@@ -29,7 +30,6 @@ from zeroclaw.inbound.ingress import Ingress
 from zeroclaw.inbound.limiter import RateLimiter
 from zeroclaw.inbound.mailbox import Mailboxes
 from zeroclaw.inbound.operators import Notices, Operators
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Debounce, Reassembly
 from zeroclaw.inbound.receipts import Receipts

@@ -27,9 +27,9 @@ from zeroclaw.gate.grant import grant_for, to_put
 from zeroclaw.gate.ruling import rule_answer
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import STRANGERS, Stranger
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Put, Row, RowKind, Rows, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_invisible

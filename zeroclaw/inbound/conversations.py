@@ -5,7 +5,7 @@ from datetime import datetime
 
 from zeroclaw.config.model import ChannelSettings, WhileBusy
 from zeroclaw.envelope import Address, ConversationId, Principal
-from zeroclaw.inbound.plan import Found, InboundContext, Plan
+from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.store import Put, Query, RowKind, Write
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.value import Value, replace

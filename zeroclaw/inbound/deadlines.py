@@ -19,8 +19,8 @@ from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.approval import APPROVALS, Approval
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.pairing import STRANGERS
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Claim, DurablePoint, Put, Reads, Row, RowKind, Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.deliveries import Deliveries

@@ -24,9 +24,9 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import AlreadyClaimed, ShuttingDown
 from zeroclaw.inbound.commands.registry import Commands
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.limiter import Passage, RateLimiter
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.planner import Planner
 from zeroclaw.inbound.reassembly import Reassembly
 from zeroclaw.inbound.revocation import Revocation

@@ -25,9 +25,9 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from zeroclaw.envelope import Command, Edited, Envelope, Pressed, Principal, Said
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.rate_limits import (
     Bucket,
     Day,

@@ -19,8 +19,8 @@ from zeroclaw.config.model import ApprovalSettings
 from zeroclaw.delivery.rows import quiet_notes
 from zeroclaw.envelope import Address, Principal, Reader
 from zeroclaw.foreign import call_now
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import People, Seat
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import DurablePoint, Put, Reads
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized

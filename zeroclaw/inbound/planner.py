@@ -20,10 +20,10 @@ from zeroclaw.gate.approval import who
 from zeroclaw.gate.wording import by_whom
 from zeroclaw.inbound.approvals import Approvals
 from zeroclaw.inbound.commands.registry import Commands
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.fragments import own_words, words
 from zeroclaw.inbound.limiter import RateLimiter
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.inbound.reassembly import Continuation, Reassembly
 from zeroclaw.store import Put, Row
 from zeroclaw.text import catalogue

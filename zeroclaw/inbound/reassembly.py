@@ -24,8 +24,8 @@ from zeroclaw.envelope import (
     Said,
 )
 from zeroclaw.errors import StoreUnusable
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.fragments import MOST_PIECES, Run, extended, piece_of, takes
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Expect, Row, RowKind, scan
 from zeroclaw.turn.inbox import INBOX, Ask, Item, Piece, item_of
 from zeroclaw.turn.message_text import piece_of as piece_in

@@ -17,8 +17,8 @@ from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS
 from zeroclaw.inbound.commands.grants import ending
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Commit, DurablePoint, Row, Write, scan
 from zeroclaw.turn.inbox import INBOX, Stop, item_of, item_put
 from zeroclaw.turn.turn_row import TURNS, turn_of

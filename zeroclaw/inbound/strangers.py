@@ -24,9 +24,9 @@ from zeroclaw.envelope import (
 from zeroclaw.gate.approval import Numbered
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import let_in
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.identity import OPERATOR, PEOPLE
 from zeroclaw.inbound.pairing import STRANGERS, Claim, Stranger
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.store import Put, RowKind, Write
 from zeroclaw.text import catalogue
 from zeroclaw.turn.numbers import Numbers, last_put

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from zeroclaw.envelope import Address, Principal
 from zeroclaw.inbound.commands.invocation import Invocation, Reply
-from zeroclaw.inbound.plan import InboundContext
+from zeroclaw.inbound.context import InboundContext
 from zeroclaw.store import RowKind
 from zeroclaw.table import Column, Stays, Table, Words, json_codec
 from zeroclaw.text import catalogue

@@ -12,8 +12,8 @@ from zeroclaw.gate import grant as grants
 from zeroclaw.gate.grant import GRANTS, Grant
 from zeroclaw.gate.wording import MOST_NUMBERS
 from zeroclaw.inbound.commands.invocation import AT_CONSOLE, Invocation, Reply, at_console
+from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.conversations import CONVERSATIONS
-from zeroclaw.inbound.plan import InboundContext
 from zeroclaw.store import Write, scan
 from zeroclaw.text import catalogue
 from zeroclaw.turn.inbox import Revoked, item_put

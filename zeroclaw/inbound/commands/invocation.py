@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from zeroclaw.envelope import Address, Command, ConversationId, Principal
+from zeroclaw.inbound.context import Found, InboundContext, Plan
 from zeroclaw.inbound.pairing import CONSOLE
-from zeroclaw.inbound.plan import Found, InboundContext, Plan
 from zeroclaw.store import DurablePoint, Reads, Write
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value

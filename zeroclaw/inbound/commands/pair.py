@@ -17,9 +17,9 @@ from zeroclaw.envelope import Choice, Principal, chosen_name, labelled
 from zeroclaw.inbound import pairing
 from zeroclaw.inbound.approvals import Approvals, strangers_of
 from zeroclaw.inbound.commands.invocation import Invocation, Reply, at_console
+from zeroclaw.inbound.context import InboundContext
 from zeroclaw.inbound.identity import PEOPLE, Known, known_put
 from zeroclaw.inbound.pairing import Stranger
-from zeroclaw.inbound.plan import InboundContext
 from zeroclaw.store import Rows
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language

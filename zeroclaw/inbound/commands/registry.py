@@ -19,9 +19,9 @@ from zeroclaw.inbound.commands.grants import GrantCommands
 from zeroclaw.inbound.commands.halt import Halt, halt_put
 from zeroclaw.inbound.commands.invocation import Handler, Invocation, Reply
 from zeroclaw.inbound.commands.pair import PairCommand
+from zeroclaw.inbound.context import InboundContext, Plan
 from zeroclaw.inbound.conversations import Conversations
 from zeroclaw.inbound.identity import LANGUAGE_CHOICES, OPERATOR, Chosen, Seat
-from zeroclaw.inbound.plan import InboundContext, Plan
 from zeroclaw.menu import Menu, MenuEntry
 from zeroclaw.store import Write
 from zeroclaw.text import catalogue
