@@ -184,18 +184,24 @@ def open_for_writing(
     )
 
 
-def open_for_reading(directory: Path) -> sqlite3.Connection:
-    """Open the reader's connection; it never writes and never checkpoints.
+def open_for_reading(directory: Path, *, waits: bool = True) -> sqlite3.Connection:
+    """Open a reading connection; it never writes and never checkpoints.
+
+    Args:
+        directory: Where the database is.
+        waits: It belongs to this thread, and waits for locks; else any thread may use it, one at a
+            time, and a lock is an error at once.
 
     Raises:
         StoreUnusable: With one line that says what to do.
     """
     path = directory / FILE_NAME
     try:
-        connection = sqlite3.connect(path, isolation_level=None)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=waits)
         connection.executescript(
-            f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}; PRAGMA wal_autocheckpoint = 0;"
-            "PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY; PRAGMA query_only = ON;"
+            f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS if waits else 0};"
+            "PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF;"
+            "PRAGMA temp_store = MEMORY; PRAGMA query_only = ON;"
         )
     except sqlite3.Error as error:
         raise unusable(error, path) from error

@@ -28,11 +28,13 @@ from zeroclaw.store import (
     DurablePoint,
     LogKind,
     Query,
+    Row,
     RowKind,
     Write,
 )
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME
+from zeroclaw.stores.sqlite.reader import READS_IN_A_ROW
 
 # --- what a caller can get wrong ------------------------------------------------------------------
 
@@ -64,6 +66,47 @@ async def test_a_query_for_what_can_not_be_stored_refuses_only_itself(tmp_path: 
             await store.get(RowKind.COUNTER, "\ud800")
 
         assert await store.get(RowKind.COUNTER, "a") is None
+
+
+async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop asks for it once, and waits for no lock (P9)."""
+    get, asked = statements.get, list[str]()
+
+    def locked_at_first(connection: sqlite3.Connection, kind: RowKind, key: str) -> Row | None:
+        asked.append(threading.current_thread().name)
+        if len(asked) == 1:
+            message = "database is locked"
+            raise sqlite3.OperationalError(message)
+        return get(connection, kind, key)
+
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(counter("a")))
+        monkeypatch.setattr(statements, "get", locked_at_first)
+        assert await store.get(RowKind.COUNTER, "a") is not None
+    assert asked == ["MainThread", "zeroclaw-store-reader"]
+
+
+async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
+    """P9."""
+    rounds = 0
+
+    async def others() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    async with (
+        aclosing(await open_store(tmp_path, clock=ManualClock())) as store,
+        asyncio.TaskGroup() as group,
+    ):
+        beside = group.create_task(others())
+        for number in range(10 * READS_IN_A_ROW):
+            await store.get(RowKind.COUNTER, str(number))
+        beside.cancel()
+        assert rounds >= 10
 
 
 # --- disks ----------------------------------------------------------------------------------------
