@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal, assert_never
+from typing import Literal
 
-from zeroclaw.gate.policy import PolicySet, Statement
+from zeroclaw.gate.policy import PolicySet, Statement, StatementEffect
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Sentence
+from zeroclaw.value import replace
 
 Autonomy = Literal["readonly", "supervised", "full"]
 
@@ -83,102 +85,77 @@ def autonomy_statements(
 
     (S2-08, S2-12, K26)
     """
-    match autonomy:
-        case "readonly":
-            return (_reads("readonly"), _to_groups("readonly"))
-        case "supervised":
-            return (
-                _reads("supervised"),
-                _to_groups("supervised"),
-                Statement(
-                    id="supervised.effects",
-                    effect="ask",
-                    principals=_ANYONE,
-                    actions=_ALL_TOOLS,
-                    when={"effects_any_of": ["write", "network", "exec"]},
-                    note=catalogue.IT_DOES_MORE_THAN_READ.en,
-                ),
-                Statement(
-                    id="supervised.risk",
-                    effect="ask",
-                    principals=_ANYONE,
-                    actions=_ALL_TOOLS,
-                    when={"risk_at_least": "medium"},
-                    note=catalogue.ITS_RISK_IS_NOT_LOW.en,
-                ),
-                _undeclared("supervised"),
-            )
-        case "full":
-            return (
-                Statement(
-                    id="full.declared",
-                    effect="allow",
-                    principals=_ANYONE,
-                    actions=_ALL_TOOLS,
-                    when={"declared": True},
-                    note="every tool that declares what it does may run",
-                ),
-                _undeclared("full"),
-                *((_UNTRUSTED,) if ask_when_untrusted else ()),
-            )
-        case _:
-            assert_never(autonomy)
-
-
-def _reads(autonomy: Autonomy) -> Statement:
-    return Statement(
-        id=f"{autonomy}.reads",
-        effect="allow",
-        principals=_ANYONE,
-        actions=_ALL_TOOLS,
-        when={"effects_within": ["read"], "risk_at_most": "low"},
-        note="it only reads, at low risk",
+    undeclared = _of_tools(
+        f"{autonomy}.undeclared", "ask", catalogue.IT_IS_UNDECLARED, declared=False
+    )
+    if autonomy == "full":
+        every = "every tool that declares what it does may run"
+        untrusted = _of_tools(
+            "full.untrusted",
+            "ask",
+            catalogue.IT_IS_UNTRUSTED,
+            effects_any_of=["network", "exec"],
+            untrusted=True,
+            in_message=False,
+        )
+        return (
+            _of_tools("full.declared", "allow", every, declared=True),
+            undeclared,
+            *((untrusted,) if ask_when_untrusted else ()),
+        )
+    read = (
+        _of_tools(
+            f"{autonomy}.reads",
+            "allow",
+            "it only reads, at low risk",
+            effects_within=["read"],
+            risk_at_most="low",
+        ),
+        # Of a file everybody gets every byte, and what is packed in it was looked at by nobody.
+        replace(
+            _of_tools(
+                f"{autonomy}.files_to_groups",
+                "ask",
+                catalogue.EVERYBODY_HERE_GETS_IT,
+                channel_is_direct=False,
+            ),
+            actions=("tool:send_file",),
+        ),
+    )
+    if autonomy == "readonly":
+        return read
+    return (
+        *read,
+        _of_tools(
+            "supervised.effects",
+            "ask",
+            catalogue.IT_DOES_MORE_THAN_READ,
+            effects_any_of=["write", "network", "exec"],
+        ),
+        _of_tools("supervised.risk", "ask", catalogue.ITS_RISK_IS_NOT_LOW, risk_at_least="medium"),
+        undeclared,
     )
 
 
-def _to_groups(autonomy: Autonomy) -> Statement:
-    # Of a file everybody gets every byte, and what is packed in it was looked at by nobody.
+def _of_tools(
+    name: str, effect: StatementEffect, note: str | Sentence, **when: object
+) -> Statement:
+    """Return a statement about every tool, whoever asks."""
     return Statement(
-        id=f"{autonomy}.files_to_groups",
-        effect="ask",
-        principals=_ANYONE,
-        actions=("tool:send_file",),
-        when={"channel_is_direct": False},
-        note=catalogue.EVERYBODY_HERE_GETS_IT.en,
-    )
-
-
-_UNTRUSTED = Statement(
-    id="full.untrusted",
-    effect="ask",
-    principals=_ANYONE,
-    actions=_ALL_TOOLS,
-    when={"effects_any_of": ["network", "exec"], "untrusted": True, "in_message": False},
-    note=catalogue.IT_IS_UNTRUSTED.en,
-)
-
-
-def _undeclared(autonomy: Autonomy) -> Statement:
-    return Statement(
-        id=f"{autonomy}.undeclared",
-        effect="ask",
+        id=name,
+        effect=effect,
         principals=_ANYONE,
         actions=_ALL_TOOLS,
-        when={"declared": False},
-        note=catalogue.IT_IS_UNDECLARED.en,
+        when=when,
+        note=note if isinstance(note, str) else note.en,
     )
 
 
 def halt_statement(by: str, at: datetime) -> Statement:
     """Return the deny on every tool that `/halt` puts in force until `/resume`."""
     since = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-    return Statement(
-        id="halt.active",
-        effect="deny",
-        principals=_ANYONE,
-        actions=_ALL_TOOLS,
-        note=f"`{by}` halted everything at {since} UTC, until `/resume`",
-    )
+    note = f"`{by}` halted everything at {since} UTC, until `/resume`"
+    return _of_tools("halt.active", "deny", note)
 
 
 def revoked_statement(people: frozenset[str]) -> Statement:

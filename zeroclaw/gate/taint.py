@@ -209,7 +209,8 @@ def _set_off(text: str) -> Iterator[str]:
     yield text.strip()
     for block in _BLOCK.finditer(text):
         yield block[1].strip()
-    for line in _BLOCK.sub("\n", text).splitlines():
+    # Only what everybody sees as the end of a line: `splitlines` knows nine others.
+    for line in _BLOCK.sub("\n", text).split("\n"):
         said = _LIST_SIGN.sub("", line, count=1).strip()
         code = said.strip("`")
         ticks = "`" * ((len(said) - len(code)) // 2)

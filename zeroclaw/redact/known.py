@@ -95,10 +95,8 @@ def forms(values: Iterable[str]) -> frozenset[str]:
 
 def automaton(needles: frozenset[str]) -> Automaton | None:
     """Return what finds every one of some forms, None when there is nothing to look for."""
-    return _built(needles) if needles else None
-
-
-def _built(needles: Iterable[str]) -> Automaton:
+    if not needles:
+        return None
     children: list[dict[str, int]] = [{}]
     fallback, depth, matched = [0], [0], [0]
     seconds: dict[str, set[str]] = {}
