@@ -9,7 +9,7 @@ from tests.emulators.model_server import ModelServer
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
 from zeroclaw.config.model import ProviderSettings
-from zeroclaw.host.http_clients import http_client
+from zeroclaw.host.http import http_client
 from zeroclaw.message import UserMessage
 from zeroclaw.provider import Endpoint, ModelRequest, Provider, StreamEvent, TextDelta
 from zeroclaw.providers.local import LocalProvider, LocalRules

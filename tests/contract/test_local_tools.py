@@ -21,8 +21,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import LoopClock
 from tests.unit.providers.contexts import context
 from zeroclaw.config.model import ProviderSettings
-from zeroclaw.host.http import HttpRequest
-from zeroclaw.host.http_clients import http_client
+from zeroclaw.host.http import HttpRequest, http_client
 from zeroclaw.message import ToolCall, ToolDefinition, Usage, UserMessage
 from zeroclaw.provider import (
     Endpoint,

@@ -5,7 +5,7 @@ whose operator never looks pays for it neither at its start nor in memory.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import cast
 
 from zeroclaw.console.pulse import Pulse
@@ -52,22 +52,18 @@ class OperatorPage:
                 self._group.create_task(self._keep(keep_chains), name="console")
         await self._application(scope, receive, send)
 
-    async def _keep(self, keep_chains: Callable[[], Awaitable[None]]) -> None:
+    async def _keep(self, keep_chains: Callable[[], Coroutine[None, None, None]]) -> None:
         """Look through the audit, and have open pages tried, until cancelled."""
-
-        async def look_through() -> None:
-            await keep_chains()
-
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(look_through(), name="chains")
+                group.create_task(keep_chains(), name="chains")
                 while True:
                     await self._services.foundation.clock.sleep(PING_S)
                     self.pulse.ping()
         finally:
             self.pulse.close()
 
-    def _load(self, root: str) -> tuple[ASGIApp, Callable[[], Awaitable[None]]]:
+    def _load(self, root: str) -> tuple[ASGIApp, Callable[[], Coroutine[None, None, None]]]:
         """Load the web stack and the files of the page; blocks.
 
         Args:

@@ -8,7 +8,7 @@ from zeroclaw.config.model import Config, FetchSettings
 from zeroclaw.context.notes import Notes
 from zeroclaw.host import plugins, sandbox
 from zeroclaw.host.cgroups import Subtree
-from zeroclaw.host.http_clients import guarded_client
+from zeroclaw.host.http import guarded_client
 from zeroclaw.host.protected import Protected
 from zeroclaw.host.usage import Quota
 from zeroclaw.store import Store

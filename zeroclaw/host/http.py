@@ -1,14 +1,15 @@
 """Speaks HTTP: one request out, a status, headers and the body's bytes as they come.
 
 Two libraries carry the bytes, each known to one file: aiohttp for models (`aiohttp_client.py`), and
-httpx for what is fetched on a model's word and for downloads (`guarded_client.py`);
-`http_clients.py` opens them.
+httpx for what is fetched on a model's word and for downloads (`guarded_client.py`). Loading one takes
+up to a tenth of a second of processor time, so it is done with the first request, in a thread.
 """
 
+import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from typing import Protocol
 
@@ -125,6 +126,54 @@ class HttpClient(Protocol):
     async def aclose(self) -> None:
         """Close every connection; safe twice, and the client may be used again."""
         ...
+
+
+class _Lazy:
+    """An `HttpClient` that loads its library when it is first used."""
+
+    def __init__(
+        self, load: Callable[[], Callable[[HttpLimits], HttpClient]], limits: HttpLimits | None
+    ) -> None:
+        self._load = load
+        self._limits = limits or HttpLimits()
+        self._client: HttpClient | None = None
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncGenerator[HttpAnswer]:
+        async with self._opening:
+            if (client := self._client) is None:
+                await asyncio.to_thread(trust)
+                client = self._client = (await asyncio.to_thread(self._load))(self._limits)
+        async with client.open(request) as answer:
+            yield answer
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+def http_client(limits: HttpLimits | None = None) -> HttpClient:
+    """Return a client for endpoints that the operator chose."""
+
+    def load() -> Callable[[HttpLimits], HttpClient]:
+        from zeroclaw.host.aiohttp_client import AiohttpClient
+
+        return AiohttpClient
+
+    return _Lazy(load, limits)
+
+
+def guarded_client(limits: HttpLimits | None = None) -> HttpClient:
+    """Return a client for addresses that a model or an answer names; takes `GuardedRequest`s."""
+
+    def load() -> Callable[[HttpLimits], HttpClient]:
+        from zeroclaw.host.guarded_client import GuardedClient
+
+        return GuardedClient
+
+    return _Lazy(load, limits)
 
 
 @cache

@@ -24,8 +24,9 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
+    guarded_client,
+    http_client,
 )
-from zeroclaw.host.http_clients import guarded_client, http_client
 
 BODY = b"{}"
 Opener = Callable[[HttpLimits | None], HttpClient]
@@ -215,7 +216,7 @@ async def test_cancelling_twice_loses_no_connection(opener: Opener, ticks: int) 
 def test_no_library_is_loaded_before_it_is_used() -> None:
     """Loading one costs a start up to a tenth of a second."""
     program = (
-        "import sys, zeroclaw.host.http_clients as http; http.http_client(), http.guarded_client();"
+        "import sys, zeroclaw.host.http as http; http.http_client(), http.guarded_client();"
         "sys.exit(bool({'aiohttp', 'httpx', 'certifi'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulators.gguf_files import CALLS, CHATS, gguf
 from tests.emulators.pages import Page, Pages
-from zeroclaw.host.http_clients import guarded_client
+from zeroclaw.host.http import guarded_client
 from zeroclaw.host.models.downloads import fetch
 from zeroclaw.host.models.files import (
     ModelFile,

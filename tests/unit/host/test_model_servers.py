@@ -7,7 +7,7 @@ import pytest
 
 from tests.emulators.model_server import ModelServer
 from tests.emulators.pages import Page, Pages
-from zeroclaw.host.http_clients import http_client
+from zeroclaw.host.http import http_client
 from zeroclaw.host.models.listing import Server, models_in
 from zeroclaw.host.models.servers import NoOffer, offers_of, on_loopback, probing_client
 

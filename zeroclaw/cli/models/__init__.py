@@ -112,8 +112,7 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
 
 
 async def _fetch(url: str, target: Path, sha256: str) -> None:
-    from zeroclaw.host.http import HttpLimits
-    from zeroclaw.host.http_clients import guarded_client
+    from zeroclaw.host.http import HttpLimits, guarded_client
     from zeroclaw.host.models.downloads import fetch
 
     http = guarded_client(HttpLimits(connect_s=20.0, read_s=60.0))

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from zeroclaw.errors import ZeroclawError
-from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest
-from zeroclaw.host.http_clients import http_client
+from zeroclaw.host.http import HttpClient, HttpFailed, HttpLimits, HttpRequest, http_client
 from zeroclaw.host.models.listing import USUAL, Server, models_in
 from zeroclaw.redact import without_credentials
 

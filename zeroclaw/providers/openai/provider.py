@@ -33,8 +33,8 @@ from zeroclaw.host.http import (
     HttpPoolExhausted,
     HttpRequest,
     HttpTimedOut,
+    http_client,
 )
-from zeroclaw.host.http_clients import http_client
 from zeroclaw.provider import (
     Endpoint,
     ModelRequest,

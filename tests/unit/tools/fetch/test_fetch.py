@@ -13,7 +13,7 @@ from tests.unit.tools.fetch.fetching import OPEN, fetch, opened
 from tests.unit.tools.fetch.pages import Names, Pages, answer, without_end
 from zeroclaw.errors import ResourcesUnresolved, ToolArgumentsInvalid, ToolFailed
 from zeroclaw.host.executors import Done, FairShare
-from zeroclaw.host.http_clients import guarded_client
+from zeroclaw.host.http import guarded_client
 from zeroclaw.tools.fetch import FetchSettings, tools
 from zeroclaw.value import replace
 
