@@ -371,7 +371,9 @@ class Gate:
 
     def _ruled_out(self, case: _Case, frozen: Frozen, ruled: Ruling, query: Query) -> Denied:
         action, decision = frozen.action, ruled.decision
-        why, told, language = decision.why, decision.why, action.principal.language
+        why, told = decision.why, decision.why
+        # An action's principal reads no language: that would enter its hash.
+        language = case.setting.context.principal.language
         if ruled.by == "policy":
             told = why_denied(self.policy(), decision, query, language)
         denied = self._denied(

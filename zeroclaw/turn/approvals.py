@@ -17,6 +17,7 @@ from zeroclaw.gate.verdict import Asked, Denied
 from zeroclaw.message import ToolCall
 from zeroclaw.store import DurablePoint, Put, RowKind, Rows, Write, scan
 from zeroclaw.text import catalogue
+from zeroclaw.text.language import Language
 from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.inbox import Item, item_put
@@ -127,21 +128,26 @@ class ApprovalRequests:
         row = await self._services.store.get(RowKind.APPROVAL, approval)
         return None if row is None else (approvals.decode(row.body), row.version)
 
-    async def taken(self, approval: ApprovalId, call: ToolCall, item: Item | None) -> Transition:
+    async def taken(
+        self, approval: ApprovalId, call: ToolCall, item: Item, language: Language
+    ) -> Transition:
         """Return what an answer that is on record means to its turn.
 
         Args:
             approval: Which; it has ended.
             call: The call that it is about, as the model wrote it.
-            item: The control item that told of it, None when the turn found it by itself.
+            item: The control item that told of it.
+            language: What the turn's person reads.
         """
         found = await self.read(approval)
         if found is None or found[0].state == "pending":
-            done = (item_put(item, "answered"),) if item else ()
+            done = (item_put(item, "answered"),)
             return Transition(point=DurablePoint.HOUSEKEEPING, writes=done)
-        return await self._ended(found[0], call, item, ())
+        return await self._ended(found[0], call, item, (), language)
 
-    async def expired(self, approval: ApprovalId, call: ToolCall) -> Transition | None:
+    async def expired(
+        self, approval: ApprovalId, call: ToolCall, language: Language
+    ) -> Transition | None:
         """Return the end that the deadline makes, None when somebody was first."""
         found = await self.read(approval)
         if found is None or found[0].state != "pending":
@@ -149,10 +155,15 @@ class ApprovalRequests:
         one, version = found
         ended = approvals.expire(one, max(self._services.clock.now(), one.deadline_at))
         put = approvals.to_put(ended, expect=version)
-        return replace(await self._ended(ended, call, None, (put,)), optional=True)
+        return replace(await self._ended(ended, call, None, (put,), language), optional=True)
 
     async def _ended(
-        self, one: Approval, call: ToolCall, item: Item | None, writes: tuple[Write, ...]
+        self,
+        one: Approval,
+        call: ToolCall,
+        item: Item | None,
+        writes: tuple[Write, ...],
+        language: Language,
     ) -> Transition:
         now = self._services.clock.now()
         by = item.principal.id if item and one.by else "deadline"
@@ -176,7 +187,7 @@ class ApprovalRequests:
             arguments=await self._arguments(one),
             outcome="denied",
             at=now,
-            for_people=wording.told_people(one, one.requester.language),
+            for_people=wording.told_people(one, language),
         )
         denied = audit.Entry(
             kind=audit.Kind.DENIED,
@@ -292,7 +303,9 @@ def answered_entry(one: Approval, *, by: str, at: datetime, detail: str = "") ->
     )
 
 
-def unreachable(services: TurnServices, one: Asked, call: ToolCall) -> tuple[Denied, audit.Entry]:
+def unreachable(
+    services: TurnServices, one: Asked, call: ToolCall, language: Language
+) -> tuple[Denied, audit.Entry]:
     """Return the denial of a call whose question nobody could be asked."""
     action = one.frozen.action
     now = services.clock.now()
@@ -304,7 +317,7 @@ def unreachable(services: TurnServices, one: Asked, call: ToolCall) -> tuple[Den
         arguments=action.canonical_arguments,
         outcome="denied",
         at=now,
-        for_people=catalogue.CALL_UNREACHABLE.to(action.principal.language, tool=action.tool),
+        for_people=catalogue.CALL_UNREACHABLE.to(language, tool=action.tool),
     )
     entry = audit.Entry(
         kind=audit.Kind.DENIED,

@@ -172,7 +172,7 @@ class ControlLane:
                 if call is None:
                     await tell(await self._afterwards(item))
                 else:
-                    await tell(await self._asks.taken(approval, call, item))
+                    await tell(await self._asks.taken(approval, call, item, owner.language))
             case Revoked():
                 await tell(await self._afterwards(item))
             case Amend() | Withdraw():

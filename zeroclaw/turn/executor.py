@@ -177,7 +177,7 @@ class EffectExecutor:
         audited: list[audit.Entry] = []
         for call, verdict in zip(calls, verdicts, strict=True):
             if isinstance(verdict, gate.Asked):
-                denied, entry = unreachable(self._services, verdict, call)
+                denied, entry = unreachable(self._services, verdict, call, self._language)
                 changed.append(denied)
                 audited.append(entry)
             else:
@@ -192,7 +192,7 @@ class EffectExecutor:
         now = self._services.clock.now()
         await self._services.clock.sleep((found[0].deadline_at - now).total_seconds())
         # Its row may have changed just then, because a card became known: then it is ended anew.
-        while (ended := await self._asks.expired(approval, call)) is not None:
+        while (ended := await self._asks.expired(approval, call, self._language)) is not None:
             await self._tell(ended)
             await self._services.clock.sleep(EXPIRE_AGAIN_S)
 

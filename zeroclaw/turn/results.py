@@ -25,6 +25,7 @@ from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.store import PutBlob
 from zeroclaw.text import catalogue
 from zeroclaw.text.escape import escape_for_model
+from zeroclaw.text.language import ENGLISH, Language
 from zeroclaw.tool import ToolFile, ToolOutput
 from zeroclaw.turn.batch import Outcome
 from zeroclaw.turn.kept_results import id_of
@@ -101,9 +102,14 @@ class Results:
         self._reading = f"; read on with `{reader}` and this id" if reader else ""
 
     async def of_run(
-        self, action: Action, returned: ToolOutput | Raised | TimedOut, at: datetime
+        self,
+        action: Action,
+        returned: ToolOutput | Raised | TimedOut,
+        at: datetime,
+        *,
+        language: Language = ENGLISH,
     ) -> Settled:
-        """Return what a run came to."""
+        """Return what a run came to; `language` is its person's."""
         match returned:
             case ToolOutput(text=text, is_error=is_error, files=files):
                 outcome: Outcome = "failed" if is_error else "ok"
@@ -121,9 +127,7 @@ class Results:
                 text = f"`{action.tool}` was stopped: it took longer than {after_s:g} s"
                 settled = self._signed(action, "failed", text, at, detail="timeout")
                 took = catalogue.SECONDS.about(number=f"{after_s:g}")
-                told = catalogue.CALL_TOOK_TOO_LONG.to(
-                    action.principal.language, tool=action.tool, time=took
-                )
+                told = catalogue.CALL_TOOK_TOO_LONG.to(language, tool=action.tool, time=took)
                 return replace(settled, result=replace(settled.result, for_people=told))
 
     def _signed(

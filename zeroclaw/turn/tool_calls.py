@@ -184,7 +184,10 @@ class ToolCalls:
         except TimeoutError:
             returned = TimedOut(after_s=tool.spec.timeout_s)
         settled = await self._services.results.of_run(
-            frozen.action, returned, self._services.clock.now()
+            frozen.action,
+            returned,
+            self._services.clock.now(),
+            language=self._opened.principal.language,
         )
         del self._cleared[action]
         if isinstance(returned, TimedOut):
