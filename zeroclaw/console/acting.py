@@ -6,7 +6,7 @@ pair`. What each comes to is one line for whoever sent the form.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import cast
+from typing import cast, get_args
 
 from zeroclaw.clock import Ids
 from zeroclaw.envelope import (
@@ -23,12 +23,7 @@ from zeroclaw.inbound.identity import OPERATOR
 
 Fields = Mapping[str, str]
 Asked = Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
-CHOICES: Mapping[str, Choice] = {
-    "once": "once",
-    "for_a_time": "for_a_time",
-    "deny": "deny",
-    "deny_with_reason": "deny_with_reason",
-}
+CHOICES: Mapping[str, Choice] = {one: one for one in get_args(Choice)}
 DOINGS = frozenset({"approve", "deny", "revoke"})
 MOST_REASON = 2_000
 UNREADABLE = "this form is not one of this page's; reload it and try again"

@@ -10,7 +10,8 @@ from typing import assert_never
 from zeroclaw.codec import to_json
 from zeroclaw.console.frame import Place, button
 from zeroclaw.console.markup import Html, Node, coded, joined, panel, pill, table, tag
-from zeroclaw.gate.policy import Considered, Decision, Statement, StatementEffect
+from zeroclaw.gate.policy import Considered, Statement, StatementEffect
+from zeroclaw.gate.ruling import Explained
 from zeroclaw.value import Value
 
 _LOOKS: dict[StatementEffect, str] = {"allow": "good", "ask": "ask", "deny": "bad"}
@@ -44,27 +45,6 @@ class Known(Value):
 
     people: Sequence[str]
     actions: Sequence[str]
-
-
-class Explained(Value):
-    """The policy's answer.
-
-    Attributes:
-        who: Whom it is about, by their id.
-        action: As policies write it.
-        by: Who decided: the people who are let in, protection, the policy.
-        touched: What the call would touch; None when that can't be told.
-        notes: What the reader should know besides.
-        considered: How each statement stood to the question.
-    """
-
-    who: str
-    action: str
-    decision: Decision
-    by: str
-    touched: tuple[str, ...] | None
-    notes: tuple[str, ...]
-    considered: tuple[Considered, ...]
 
 
 class Misasked(Value):
@@ -162,14 +142,14 @@ def _area(name: str, label: str, value: str, *, hint: str) -> Html:
 
 
 def _explained(one: Explained) -> Html:
-    effect = one.decision.effect
+    decision, resources = one.ruling.decision, one.query.resources
+    effect = decision.effect
     touched: Node = "what it would touch can't be told"
-    if one.touched is not None:
-        codes = [node for each in one.touched for node in (tag("code", each), " ")]
-        touched = joined(codes) if codes else "nothing that has a name"
+    if resources is not None:
+        touched = joined(_codes(resources)) if resources else "nothing that has a name"
     notes = (tag("p", coded(each), class_="note") for each in one.notes)
     ordered = sorted(one.considered, key=lambda each: not each.matched)
-    made = frozenset(one.decision.statements)
+    made = frozenset(decision.statements)
     rows = (_considered(each, is_made=each.statement.id in made) for each in ordered)
     return panel(
         "The answer",
@@ -179,11 +159,11 @@ def _explained(one: Explained) -> Html:
             " ",
             tag("code", one.who),
             f" {_SAID[effect]}: ",
-            tag("code", one.action),
+            tag("code", one.query.action),
             class_="answer",
         ),
-        tag("p", coded(one.decision.why)),
-        tag("p", "Decided by: ", one.by, class_="aside"),
+        tag("p", coded(decision.why)),
+        tag("p", "Decided by: ", one.ruling.by, class_="aside"),
         tag("p", "Touches: ", touched, class_="aside"),
         *notes,
         table(

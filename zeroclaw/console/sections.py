@@ -172,7 +172,7 @@ class Sections:
     async def _explain(self, typed: policy.Typed) -> policy.Answer:
         given = (one.strip() for one in typed.resources.splitlines())
         try:
-            found = await self._explainer.explain(
+            return await self._explainer.explain(
                 who=typed.who.strip(),
                 action=typed.action.strip(),
                 arguments=typed.arguments,
@@ -180,16 +180,6 @@ class Sections:
             )
         except (ConfigError, ToolArgumentsInvalid) as error:
             return policy.Misasked(why=str(error))
-        principal = found.query.principal
-        return policy.Explained(
-            who=principal.id or ", ".join(f"role:{role}" for role in principal.roles),
-            action=found.query.action,
-            decision=found.ruling.decision,
-            by=found.ruling.by,
-            touched=found.query.resources,
-            notes=found.notes,
-            considered=found.considered,
-        )
 
 
 def _number(text: str, otherwise: int) -> int:

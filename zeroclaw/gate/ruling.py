@@ -9,7 +9,7 @@ from typing import Literal
 
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.grant import Grant
-from zeroclaw.gate.policy import Decision, PolicySet
+from zeroclaw.gate.policy import Considered, Decision, PolicySet
 from zeroclaw.gate.protection import Protected, guard, objection
 from zeroclaw.resource import composed
 from zeroclaw.value import Value, replace
@@ -27,6 +27,28 @@ class Ruling(Value):
     decision: Decision
     by: Literal["schema", "people", "protection", "policy", "approvers", "grant", "card"]
     detail: str = ""
+
+
+class Explained(Value):
+    """What would be decided, and why.
+
+    Attributes:
+        query: What the policy was asked.
+        ruling: What the gate would say.
+        considered: How each statement stood to the question.
+        notes: What the reader should know besides, one line each.
+    """
+
+    query: Query
+    ruling: Ruling
+    considered: tuple[Considered, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def who(self) -> str:
+        """Whom it is about: an id, or roles."""
+        person = self.query.principal
+        return person.id or ", ".join(f"role:{role}" for role in person.roles)
 
 
 def rule(

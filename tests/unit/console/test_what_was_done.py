@@ -18,12 +18,13 @@ from zeroclaw.console.conversations import (
     where,
 )
 from zeroclaw.console.markup import joined
-from zeroclaw.console.policy import Explained, Known, Misasked, Typed, policy
+from zeroclaw.console.policy import Known, Misasked, Typed, policy
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate.audit import Anchor, Broken, Cut, Entry, Intact, Kind
 from zeroclaw.gate.conditions import Query
 from zeroclaw.gate.policy import PolicySet, Statement
+from zeroclaw.gate.ruling import Explained, Ruling
 from zeroclaw.value import replace
 
 TOLD = Told(
@@ -246,11 +247,8 @@ def explained(action: str, touched: tuple[str, ...] | None = ()) -> Explained:
     asked = PolicySet(STATEMENTS)
     query = Query(principal=ANN, action=action, now=AT, resources=touched)
     return Explained(
-        who=ANN.id,
-        action=action,
-        decision=asked.decide(query),
-        by="policy",
-        touched=touched,
+        query=query,
+        ruling=Ruling(decision=asked.decide(query), by="policy"),
         notes=("no tool is called `x`",),
         considered=asked.explain(query),
     )

@@ -20,9 +20,10 @@ from zeroclaw.gate.audit import Kind
 from zeroclaw.gate.decide import Gate
 from zeroclaw.gate.policy import EFFECTS, PolicySet, Statement, StatementEffect
 from zeroclaw.gate.protection import Protected
+from zeroclaw.gate.ruling import Explained
 from zeroclaw.gate.shipped import assemble
 from zeroclaw.gate.verdict import Refusals
-from zeroclaw.inbound.commands.explain import EXAMPLE, Explained, Explainer, asker_of
+from zeroclaw.inbound.commands.explain import EXAMPLE, Explainer, asker_of
 from zeroclaw.inbound.identity import Known, People
 from zeroclaw.message import ToolCall
 from zeroclaw.redact import Redactor

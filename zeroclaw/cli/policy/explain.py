@@ -13,12 +13,13 @@ from zeroclaw.daemon.tools import Kept, open_tools
 from zeroclaw.envelope import ConversationId
 from zeroclaw.errors import ConfigError
 from zeroclaw.gate.policy import PolicySet, configured
+from zeroclaw.gate.ruling import Explained
 from zeroclaw.gate.shipped import assemble, halt_statement
 from zeroclaw.host import plugins
 from zeroclaw.host.clock import SystemClock
 from zeroclaw.host.places import Places
 from zeroclaw.host.protected import Protected
-from zeroclaw.inbound.commands.explain import Explained, Explainer
+from zeroclaw.inbound.commands.explain import Explainer
 from zeroclaw.inbound.commands.halt import read_halt
 from zeroclaw.inbound.identity import People
 from zeroclaw.stores.sqlite.files import FILE_NAME

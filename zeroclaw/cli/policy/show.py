@@ -11,6 +11,7 @@ from zeroclaw.config.model import Config
 from zeroclaw.daemon.config_check import vocabulary_of
 from zeroclaw.gate.conditions import Query, ToolFacts, facts_of
 from zeroclaw.gate.policy import Statement, configured
+from zeroclaw.gate.ruling import Explained
 from zeroclaw.gate.shipped import (
     BASE,
     Autonomy,
@@ -18,7 +19,6 @@ from zeroclaw.gate.shipped import (
     autonomy_statements,
 )
 from zeroclaw.gate.vocabulary import Vocabulary, actions_today, people_today
-from zeroclaw.inbound.commands.explain import Explained
 from zeroclaw.value import Value
 
 
@@ -145,8 +145,7 @@ def explanation(one: Explained) -> Iterator[str]:
     """Return a decision and how every statement stood to it."""
     query, decision = one.query, one.ruling.decision
     verb = {"allow": "may", "ask": "may, if an approver says yes,", "deny": "may not"}
-    who = query.principal.id or ", ".join(f"role:{role}" for role in query.principal.roles)
-    yield f"{who} {verb[decision.effect]} use `{query.action}`: {decision.effect}"
+    yield f"{one.who} {verb[decision.effect]} use `{query.action}`: {decision.effect}"
     yield f"decided by: {one.ruling.by}"
     yield f"why: {decision.why}"
     yield f"touches: {_touched(query)}"

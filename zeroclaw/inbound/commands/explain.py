@@ -18,9 +18,9 @@ from zeroclaw.foreign import Raised, call_now
 from zeroclaw.gate.action import parse_arguments
 from zeroclaw.gate.conditions import EFFECTS, Query, ToolFacts, facts_of
 from zeroclaw.gate.decide import resolve_resources
-from zeroclaw.gate.policy import Considered, PolicySet
+from zeroclaw.gate.policy import PolicySet
 from zeroclaw.gate.protection import Protected
-from zeroclaw.gate.ruling import Ruling, refused, rule, rule_answer
+from zeroclaw.gate.ruling import Explained, Ruling, refused, rule, rule_answer
 from zeroclaw.inbound.identity import OPERATOR, People, identity_parts
 from zeroclaw.resource import resource_form
 from zeroclaw.tool import Arguments, Spawned, Tool, ToolContext
@@ -45,22 +45,6 @@ class Asker(Value):
 
     principal: Principal
     out: str = ""
-
-
-class Explained(Value):
-    """What would be decided, and why.
-
-    Attributes:
-        query: What the policy was asked.
-        ruling: What the gate would say.
-        considered: How each statement stood to the question.
-        notes: What the reader should know besides, one line each.
-    """
-
-    query: Query
-    ruling: Ruling
-    considered: tuple[Considered, ...]
-    notes: tuple[str, ...] = ()
 
 
 class Explainer(Value):
