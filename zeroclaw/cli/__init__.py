@@ -14,53 +14,46 @@ import click
 
 from zeroclaw.cli.invocation import copyable
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
-from zeroclaw.value import Value
 
 _STDERR = 2
 
 
-class Listed(Value):
-    """A command in the list: its line of help, and the file that holds it under a name."""
-
-    module: str
-    does: str
-    name: str = "command"
-
-
-COMMANDS: dict[str, Listed] = {
-    "init": Listed(module="init", does="Write a first configuration, after a few questions."),
-    "run": Listed(module="run", does="Run the daemon until it is told to stop."),
-    "chat": Listed(module="chat", does="Talk with the bot in this terminal."),
-    "demo": Listed(module="demo", does="See a draft, an approval and a receipt in half a minute."),
-    "try": Listed(module="emulator", does="Try a channel without its platform."),
-    "status": Listed(module="status", does="Show how the running daemon is."),
-    "logout": Listed(module="logout", does="Log every browser out of the web page."),
-    "doctor": Listed(module="doctor", does="Find out why the bot is silent, and what to do."),
-    "halt": Listed(module="halt", does="Stop everything that runs, until `zeroclaw resume`."),
-    "reload": Listed(module="reload", does="Let the running daemon read its configuration again."),
-    "resume": Listed(module="halt", name="resume", does="Go on after `zeroclaw halt`."),
-    "pair": Listed(
-        module="pair", does="Show who wants to talk to the bot, and let them in or not."
-    ),
-    "grants": Listed(module="grants", does="Show what runs without asking, and end it."),
-    "check-config": Listed(module="check_config", does="Find every fault of the configuration."),
-    "config": Listed(module="config", does="Read, change and describe the configuration's keys."),
-    "models": Listed(module="models", does="List, get and test models."),
-    "policy": Listed(module="policy", does="Show what may run, and explain why."),
-    "receipts": Listed(module="receipts", does="Tell true receipts from false ones."),
-    "export": Listed(
-        module="export",
-        does="Write out one conversation, or all of one person, as JSON lines or as a page.",
-    ),
-    "backup": Listed(
-        module="backup", does="Copy all data to a new directory, while the daemon runs or not."
-    ),
-    "restore": Listed(
-        module="backup",
-        name="restore",
-        does="Put a backup in the place of the data, while no daemon runs.",
-    ),
+COMMANDS = {
+    "init": "Write a first configuration, after a few questions.",
+    "run": "Run the daemon until it is told to stop.",
+    "chat": "Talk with the bot in this terminal.",
+    "demo": "See a draft, an approval and a receipt in half a minute.",
+    "try": "Try a channel without its platform.",
+    "status": "Show how the running daemon is.",
+    "logout": "Log every browser out of the web page.",
+    "doctor": "Find out why the bot is silent, and what to do.",
+    "halt": "Stop everything that runs, until `zeroclaw resume`.",
+    "reload": "Let the running daemon read its configuration again.",
+    "resume": "Go on after `zeroclaw halt`.",
+    "pair": "Show who wants to talk to the bot, and let them in or not.",
+    "grants": "Show what runs without asking, and end it.",
+    "check-config": "Find every fault of the configuration.",
+    "config": "Read, change and describe the configuration's keys.",
+    "models": "List, get and test models.",
+    "policy": "Show what may run, and explain why.",
+    "receipts": "Tell true receipts from false ones.",
+    "export": "Write out one conversation, or all of one person, as JSON lines or as a page.",
+    "backup": "Copy all data to a new directory, while the daemon runs or not.",
+    "restore": "Put a backup in the place of the data, while no daemon runs.",
 }
+"""Each with its line of help, in the order in which they are listed."""
+_ELSEWHERE = {"try": "emulator:command", "resume": "halt:resume", "restore": "backup:restore"}
+"""Where a command is found that is no `command` in a file of its name."""
+
+
+def load_command(name: str) -> click.Command:
+    """Load the file of a command, and return it."""
+    file, _, attribute = _ELSEWHERE.get(name, f"{name.replace('-', '_')}:command").partition(":")
+    command = getattr(import_module(f"zeroclaw.cli.{file}"), attribute)
+    if not isinstance(command, click.Command):
+        message = f"`zeroclaw.cli.{file}.{attribute}` is no command"
+        raise TypeError(message)
+    return command
 
 
 class Told(click.ClickException):
@@ -125,18 +118,11 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
-        listed = COMMANDS.get(cmd_name)
-        if listed is None:
-            return None
-        command = getattr(import_module(f"zeroclaw.cli.{listed.module}"), listed.name)
-        if not isinstance(command, click.Command):
-            message = f"`zeroclaw.cli.{listed.module}.{listed.name}` is no command"
-            raise TypeError(message)
-        return command
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
         with formatter.section("Commands"):
-            formatter.write_dl([(name, listed.does) for name, listed in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

@@ -10,13 +10,12 @@ id where an earlier release made it, and `revoke` takes both. A grant ends with 
 """
 
 import asyncio
-import json
 from pathlib import Path
 
 import click
 
 from zeroclaw.cli.client import answer, change
-from zeroclaw.cli.options import as_json, data_place, with_places
+from zeroclaw.cli.options import as_json, data_place, print_found, with_places
 
 
 @click.group("grants")
@@ -33,10 +32,7 @@ def command() -> None:
 def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
     """Show every grant that holds: its id, tool, resources, end, and by and for whom."""
     told = asyncio.run(answer(data_place(config, data_dir), {"call": "grants", "words": "list"}))
-    if as_json:
-        click.echo(json.dumps(told.get("grants", []), indent=2, ensure_ascii=False))
-    else:
-        click.echo(str(told.get("text", "")))
+    print_found(told.get("grants", []), (str(told.get("text", "")),), as_json=as_json)
 
 
 @command.command("revoke")

@@ -1,13 +1,14 @@
 """The options that commands share, and the places that they lead to."""
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from zeroclaw.cli.invocation import note_option
+from zeroclaw.cli.invocation import note_option, say
 from zeroclaw.host import places
 
 C = TypeVar("C", bound=Callable[..., object])
@@ -40,6 +41,14 @@ def with_places(function: C) -> C:
 def as_json(function: C) -> C:
     """Add `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="For machines.")(function)
+
+
+def print_found(told: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print what a command found: whole for machines, or the lines for people."""
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(lines))
 
 
 def data_place(config: Path | None, data_dir: Path | None) -> Path:

@@ -11,7 +11,6 @@ A key that an older daemon doesn't send is left out of what is shown.
 """
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +18,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.client import answer, table, texts, time
-from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import as_json, data_place, with_places
+from zeroclaw.cli.options import as_json, data_place, print_found, with_places
 
 _KIB = 1024
 
@@ -35,10 +33,7 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     that logs one browser in. Exits with 3 when no daemon runs.
     """
     told = asyncio.run(answer(data_place(config, data_dir), {"call": "status"}))
-    if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
-    else:
-        say("\n".join(lines(told)))
+    print_found(told, lines(told), as_json=as_json)
 
 
 def lines(told: Mapping[str, object]) -> Iterator[str]:

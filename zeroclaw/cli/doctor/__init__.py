@@ -1,14 +1,14 @@
 """`zeroclaw doctor`: why is this silent?"""
 
-import json
 import os
 import sys
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
-from zeroclaw.cli.invocation import copyable, say
-from zeroclaw.cli.options import as_json, with_places
+from zeroclaw.cli.invocation import copyable
+from zeroclaw.cli.options import as_json, print_found, with_places
 
 
 @click.command("doctor")
@@ -26,18 +26,7 @@ def command(config: Path | None, data_dir: Path | None, *, as_json: bool) -> Non
     from zeroclaw.cli.doctor.probes import probe
 
     lines = run_checks(probe(config, data_dir, os.environ))
-    if as_json:
-        checks = [
-            {
-                "check": one.check,
-                "verdict": one.verdict,
-                "text": one.text,
-                "remedy": copyable(one.remedy),
-            }
-            for one in lines
-        ]
-        told = {"healthy": exit_code(lines) == 0, "checks": checks}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
-    else:
-        say("\n".join(in_words(line) for line in lines))
+    checks = [{**asdict(one), "remedy": copyable(one.remedy)} for one in lines]
+    told = {"healthy": exit_code(lines) == 0, "checks": checks}
+    print_found(told, map(in_words, lines), as_json=as_json)
     sys.exit(exit_code(lines))

@@ -3,19 +3,13 @@
 import os
 import sys
 from pathlib import Path
-from typing import Literal
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from zeroclaw.cli.invocation import command as command_line
 from zeroclaw.cli.options import with_config
-
-_WITHOUT_QUESTIONS = (
-    *("url", "model", "key_env", "key_file", "model_file", "channels", "operators"),
-    *("autonomy", "name", "language", "more", "unchecked"),
-)
-"""Options that answer what would be asked."""
 
 
 @click.command("init")
@@ -59,18 +53,8 @@ def command(
     config: Path | None,
     force: bool,
     yes: bool,
-    url: str,
-    model: str,
-    key_env: str,
-    key_file: str,
-    model_file: str,
-    channels: tuple[str, ...],
-    operators: tuple[str, ...],
-    autonomy: Literal["readonly", "supervised", "full"],
-    name: str,
-    language: Literal["en", "de"],
-    more: tuple[str, ...],
     unchecked: bool,
+    **given: object,
 ) -> None:
     """Write a first configuration, after a few questions.
 
@@ -91,22 +75,11 @@ def command(
     if path.exists() and not force:
         fault = f"`{path}` is there already; change it with `zeroclaw config set`, or give --force"
         raise ConfigError((fault,))
-    _refuse_idle_options(click.get_current_context(), is_asked=not yes)
+    answers = (*flow.Given.__struct_fields__, "unchecked")
+    _refuse_idle_options(click.get_current_context(), () if yes else answers)
     if yes:
-        given = flow.Given(
-            url=url,
-            model=model,
-            key_env=key_env,
-            key_file=key_file,
-            model_file=model_file,
-            channels=channels,
-            operators=operators,
-            autonomy=autonomy,
-            name=name,
-            language=language,
-            more=more,
-        )
-        text = flow.without_asking(given, os.environ, is_tried=not unchecked)
+        options = msgspec.convert(given, flow.Given)
+        text = flow.without_asking(options, os.environ, is_tried=not unchecked)
     elif sys.stdin.isatty() and sys.stdout.isatty():
         click.echo(f"This writes `{path}`. Return takes what stands in brackets.\n")
         text = flow.by_asking(path.parent, os.environ)
@@ -119,8 +92,8 @@ def command(
     click.echo("\n".join(flow.next_steps(path, text, os.environ, command=command_line)))
 
 
-def _refuse_idle_options(ctx: click.Context, *, is_asked: bool) -> None:
-    """Refuse what would be left out without a word: an answer beside the questions, a lone name.
+def _refuse_idle_options(ctx: click.Context, asked: tuple[str, ...]) -> None:
+    """Refuse what would be left out without a word: an answer to what is asked, a lone name.
 
     Raises:
         click.UsageError: With each of them.
@@ -130,7 +103,7 @@ def _refuse_idle_options(ctx: click.Context, *, is_asked: bool) -> None:
         for parameter in ctx.command.params
         if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
     }
-    if is_asked and (idle := [given[name] for name in _WITHOUT_QUESTIONS if name in given]):
+    if idle := [given[name] for name in asked if name in given]:
         message = f"{', '.join(idle)}: only with --yes, which asks nothing; leave out to be asked"
         raise click.UsageError(message)
     if "name" in given and "operators" not in given:

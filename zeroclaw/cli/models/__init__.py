@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from zeroclaw.cli.invocation import say
-from zeroclaw.cli.options import as_json, with_config
+from zeroclaw.cli.options import as_json, print_found, with_config
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -40,10 +40,7 @@ def list_(url: str, config: Path | None, *, as_json: bool) -> None:
 
     taken = take_model(load(config), os.environ, ask=None)
     found = asyncio.run(listing.listing(taken, os.environ, url=url))
-    if as_json:
-        click.echo(json.dumps(listing.as_json(found), indent=2, ensure_ascii=False))
-    else:
-        say("\n".join(listing.in_words(found)))
+    print_found(listing.as_json(found), listing.in_words(found), as_json=as_json)
 
 
 @command.command("get")
@@ -103,10 +100,7 @@ def test(url: str, model: str, config: Path | None, *, as_json: bool) -> None:
     from zeroclaw.cli.models.provider import open_model
 
     tried = asyncio.run(trial.try_and_close(open_model(load(config), url=url, model=model)))
-    if as_json:
-        click.echo(json.dumps(trial.as_json(tried), indent=2, ensure_ascii=False))
-    else:
-        click.echo("\n".join(trial.in_words(tried)))
+    print_found(trial.as_json(tried), trial.in_words(tried), as_json=as_json)
     if not tried.answers:
         sys.exit(1)
 

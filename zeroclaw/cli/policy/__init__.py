@@ -1,12 +1,11 @@
 """`zeroclaw policy`: what may run, and why; needs no daemon."""
 
 import asyncio
-import json
 from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import as_json, with_config, with_places
+from zeroclaw.cli.options import as_json, print_found, with_config, with_places
 
 
 @click.group("policy")
@@ -30,11 +29,7 @@ def show(config: Path | None, *, as_json: bool) -> None:
 
     loaded = load(config).config
     sets, today = sets_of(loaded), asyncio.run(today_of(loaded))
-    if as_json:
-        told = [set_json(one, today) for one in sets]
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
-    else:
-        click.echo("\n".join(in_words(sets, today)))
+    print_found([set_json(one, today) for one in sets], in_words(sets, today), as_json=as_json)
 
 
 @command.command("explain")
@@ -82,7 +77,4 @@ def explain(
             load(config, data_dir), who=who, tool=tool, arguments=arguments, resources=resources
         )
     )
-    if as_json:
-        click.echo(json.dumps(explanation_json(found), indent=2, ensure_ascii=False))
-    else:
-        click.echo("\n".join(explanation(found)))
+    print_found(explanation_json(found), explanation(found), as_json=as_json)
