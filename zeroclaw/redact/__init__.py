@@ -22,7 +22,7 @@ encoded data looks like that.
 import re
 from collections.abc import Iterable, Mapping
 
-from zeroclaw.redact.disguise import CHECKED, DOT, begun, folded, folded_from, key, key_from, places
+from zeroclaw.redact.disguise import CHECKED, DOT, begun, folded, folded_from, key, key_from
 from zeroclaw.redact.known import (
     LONGEST_VALUE,
     MARKER,
@@ -195,7 +195,8 @@ class Redactor:
             if not tail and not any(one in spelled for one in keys):
                 continue
             spelled, came = key_from(reading, bare=bare)
-            known = [*places(keys, spelled), *([(len(spelled) - tail, len(spelled))] * bool(tail))]
+            known = [place for one in keys for place in occurrences(one, spelled)]
+            known += [(len(spelled) - tail, len(spelled))] * bool(tail)
             found += [(came[start], came[end - 1] + 1) for start, end in known]
         return found
 

@@ -142,17 +142,6 @@ def _from(text: str, table: _Table) -> tuple[str, Sequence[int]]:
     return "".join(pieces), [at for at, piece in enumerate(pieces) for _ in piece]
 
 
-def places(needles: Iterable[str], text: str) -> list[tuple[int, int]]:
-    """Return where any of the needles stands in a text, overlapping ones too."""
-    found: list[tuple[int, int]] = []
-    for needle in needles:
-        at = text.find(needle)
-        while at >= 0:
-            found.append((at, at + len(needle)))
-            at = text.find(needle, at + 1)
-    return found
-
-
 def begun(needles: Iterable[str], text: str, *, least: int) -> int:
     """Return the length of the longest end of a text that begins a needle; 0 for less than `least`."""
     longest = 0

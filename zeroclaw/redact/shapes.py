@@ -278,11 +278,12 @@ def _pem_word(buffer: str, at: int, begun: re.Match[str]) -> int | None:
     return word if begun.start() + len(PEM_FIRST) - word <= LONGEST_WORD else None
 
 
-def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
-    ends = WORD_ENDS.search(buffer, at)
-    if ends is None:
-        return ShapeState(mode=Mode.SKIP), len(buffer)
-    return ShapeState(), ends.start()
+def _pass_over(
+    state: ShapeState, ends: re.Pattern[str], after: Mode, buffer: str, at: int
+) -> tuple[ShapeState, int]:
+    """Go on behind what is dropped, or passed, as a whole."""
+    found = ends.search(buffer, at)
+    return (state, len(buffer)) if found is None else (ShapeState(mode=after), found.start())
 
 
 def _pem_body(buffer: str, at: int) -> tuple[ShapeState, int]:
@@ -298,13 +299,6 @@ def _pem_body(buffer: str, at: int) -> tuple[ShapeState, int]:
     if stops[0] == ":" and PEM_FIELD.search(tail):
         return ShapeState(mode=Mode.PEM_FIELD), stops.end()
     return ShapeState(), stop
-
-
-def _pem_field(buffer: str, at: int) -> tuple[ShapeState, int]:
-    ends = LINE_ENDS.search(buffer, at)
-    if ends is None:
-        return ShapeState(mode=Mode.PEM_FIELD), len(buffer)
-    return ShapeState(mode=Mode.PEM_BODY), ends.start()
 
 
 def is_begun(state: ShapeState) -> bool:
@@ -330,11 +324,11 @@ def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState
             case Mode.WORDS:
                 state, at = _words(state, buffer, at, out, final=final)
             case Mode.SKIP:
-                state, at = _skip(buffer, at)
+                state, at = _pass_over(state, WORD_ENDS, Mode.WORDS, buffer, at)
             case Mode.PEM_BODY:
                 state, at = _pem_body(buffer, at)
             case Mode.PEM_FIELD:
-                state, at = _pem_field(buffer, at)
+                state, at = _pass_over(state, LINE_ENDS, Mode.PEM_BODY, buffer, at)
             case _:
                 assert_never(state.mode)
     return state, "".join(out)
