@@ -14,6 +14,7 @@ from zeroclaw.inbound.anchors import verified
 from zeroclaw.inbound.commands.grants import USAGE
 from zeroclaw.store import PAGE, Commit, DurablePoint, LogKind, RowKind
 from zeroclaw.text import catalogue
+from zeroclaw.turn.inbox import Obeyed, item_of
 from zeroclaw.value import replace
 
 POKE = asks_for(("poke", '{"a": 1}'))
@@ -100,6 +101,20 @@ async def test_several_are_revoked_at_once(world: World) -> None:
         ]
         assert await house.rows(RowKind.GRANT) == ()
         assert await house.rows(RowKind.INBOX, "control") == ()
+
+
+async def test_what_ends_elsewhere_was_said_here(world: World) -> None:
+    """The command stands in the conversation where it was typed, not in the grant's."""
+    async with world.running() as house:
+        await granted(house, "ben")
+        [grant] = await house.rows(RowKind.GRANT)
+        await house.say("/revoke 1")
+        said = {
+            item.content.text: item.conversation
+            for item in map(item_of, await house.rows(RowKind.INBOX, "answered"))
+            if isinstance(item.content, Obeyed)
+        }
+        assert said["/revoke 1"] != grant.conversation
 
 
 async def test_without_a_name_nothing_is_revoked(world: World) -> None:

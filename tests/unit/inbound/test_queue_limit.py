@@ -52,6 +52,19 @@ async def test_a_flood_that_finds_no_room_leaves_one_row_a_stretch(world: World)
         second.set()
 
 
+async def test_in_a_group_each_writer_who_finds_no_room_is_told(world: World) -> None:
+    """Whoever reads along need not take what another was told for theirs (P10)."""
+    world.configure(runtime=RuntimeSettings(backlog=1))
+    held = asyncio.Event()
+    world.model.will((held, *says("first")))
+    async with world.running() as house:
+        for who in ("ada", "ada", "ada", "ben", "ben"):
+            await house.say("hello", who, room="lobby")
+        assert await turned_away(house) == [Unread(over="queue"), Unread(over="queue", count=2)]
+        assert len(house.texts(room="lobby")) == 2
+        held.set()
+
+
 async def test_what_was_refused_overtakes_nothing_when_it_is_delivered_again(world: World) -> None:
     """What was written after it was refused as well; so it stays refused when there is room (P2)."""
     world.configure(runtime=RuntimeSettings(backlog=1))
