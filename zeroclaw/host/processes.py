@@ -241,9 +241,9 @@ async def run(
 async def reap(left: Spawned) -> Reaped:
     """End a group that an earlier life of the daemon started and could not end.
 
-    A group is ours only while its first process lives and started when ours did. When that one is
-    gone nothing is killed: its number may be anybody's by now, and what it left behind, if it ran
-    in a sandbox, died with it.
+    A group is ours while its first process lives and started when ours did. When that one is gone,
+    its number may be anybody's by now, and what it left behind, if it ran in a sandbox, died with
+    it: but for a sandbox so young that its second process had not asked for that yet.
 
     Returns:
         `gone` when nothing of it was left, `killed` when it is gone now, `alive` when it refuses.
@@ -326,7 +326,11 @@ def _reap(left: Spawned) -> Reaped:
     if left.boot != _boot():
         return "gone"
     seen = _look(left.pgid)
-    if seen is None or seen.start_ticks != left.start_ticks or seen.pgid != left.pgid:
+    if seen is None:
+        is_ours = any(_is_rest(one, left) for _, one in _all())
+    else:
+        is_ours = (seen.start_ticks, seen.pgid) == (left.start_ticks, left.pgid)
+    if not is_ours:
         return "gone"
     return "killed" if end_group(left.pgid) else "alive"
 
@@ -393,10 +397,18 @@ def _kill(pgid: int) -> None:
 
 
 class _Process(Value):
+    name: bytes
     state: str
     parent: int
     pgid: int
+    session: int
     start_ticks: int
+
+
+def _is_rest(seen: _Process, left: Spawned) -> bool:
+    """Whether a process is a sandbox of that group and session, and no older than its first."""
+    group = (left.pgid, left.pgid, b"bwrap")
+    return (seen.pgid, seen.session, seen.name) == group and seen.start_ticks >= left.start_ticks
 
 
 def _all() -> Iterator[tuple[int, _Process]]:
@@ -412,11 +424,14 @@ def _look(pid: int) -> _Process | None:
     except OSError:
         return None
     # The name in parentheses is the program's own choice and may hold anything.
-    fields = stat[stat.rindex(b")") + 2 :].split()
+    ends = stat.rindex(b")")
+    fields = stat[ends + 2 :].split()
     return _Process(
+        name=stat[stat.index(b"(") + 1 : ends],
         state=fields[0].decode("ascii"),
         parent=int(fields[1]),
         pgid=int(fields[2]),
+        session=int(fields[3]),
         start_ticks=int(fields[19]),
     )
 

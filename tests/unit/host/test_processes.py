@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -217,6 +218,25 @@ def test_a_group_that_a_crash_left_is_ended_at_the_next_start() -> None:
     with left_behind("sleep 600 & sleep 601") as left:
         assert asyncio.run(processes.reap(left)) == "killed"
     assert asyncio.run(processes.reap(left)) == "gone"
+
+
+def test_a_sandbox_that_outlived_its_first_process_is_ended(tmp_path: Path) -> None:
+    """It was so young that the death of its parent told it nothing (P3)."""
+    sandbox, pipe = tmp_path / "bwrap", tmp_path / "pipe"
+    shutil.copy("/bin/cat", sandbox)
+    os.mkfifo(pipe)
+    command = f"{sandbox} {pipe} & read line"
+    with subprocess.Popen(
+        ["/bin/sh", "-c", command], start_new_session=True, stdin=subprocess.PIPE
+    ) as first:
+        left = processes.identify(first.pid)
+        with pipe.open("wb"):  # it runs
+            first.kill()
+            first.wait()
+            older = replace(left, start_ticks=left.start_ticks + 1_000_000)
+            assert asyncio.run(processes.reap(older)) == "gone"
+            assert asyncio.run(processes.reap(left)) == "killed"
+    assert processes.living(left.pgid) == ()
 
 
 def test_a_reused_number_is_never_mistaken_for_ours() -> None:
