@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -35,7 +35,7 @@ from zeroclaw.errors import NotSupported
 from zeroclaw.redact import MARKER
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES
-from zeroclaw.value import replace
+from zeroclaw.value import Value, replace
 
 T = TypeVar("T")
 
@@ -48,8 +48,24 @@ ALWAYS_RENDERED = 4096
 """Characters, markup included, that are always tried, however little a platform takes."""
 SLOWEST_BYTES_PER_S = 100_000
 """A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
+RENDERED = 16
+"""Texts whose rendering is kept: the parts of an answer, for the next look at them."""
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
+
+
+class Markdown(Value):
+    """A text on its way out, before the channel has rendered it; see `Outgoing` for the rest."""
+
+    text: str
+    key: str
+    draft: bool = False
+    plain: bool = False
+    reply_to: str = ""
+    receipts: tuple[CheckedReceipt, ...] = ()
+
+
+Content = Markdown | OutgoingFile | Card
 
 
 class Screen(Protocol):
@@ -95,6 +111,8 @@ class Account:
             screen: Looks at every text after it was rendered.
         """
         self._screen = screen
+        # A text is cut, looked at and sent one after another, and rendered once.
+        self._render = lru_cache(maxsize=RENDERED)(channel.render)
         self.outage = outage or Outage()
         self.channel = channel
         self._clock = clock
@@ -206,7 +224,7 @@ class Account:
             return False
         if not self.capabilities.idempotent_send:
             markdown += _LONGEST_REPEAT
-        return self.channel.measure(self.channel.render(markdown)) <= self.capabilities.max_length
+        return self.channel.measure(self._render(markdown)) <= self.capabilities.max_length
 
     def apart(self, parts: Sequence[str], known: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the parts of one text; one that completes what the one before it began is withheld.
@@ -217,108 +235,82 @@ class Account:
             parts: In order.
             known: What was returned for the first of them before; they are not looked at again.
         """
-        shown = [*known, *parts[len(known) :]]
-        for at in range(max(1, len(known)), len(shown)):
-            above, below = (self.channel.render(one).plain for one in shown[at - 1 : at + 1])
-            apart = f"{self._screen(above)}\n{self._screen(below)}"
-            if self._screen(f"{above}\n{below}") != apart:
-                shown[at] = MARKER
+        shown = [*known]
+        above = self._read(known[-1]) if known else ("", "")
+        for part in parts[len(known) :]:
+            below = self._read(part)
+            joined = [f"{one}\n{two}" for one, two in zip(above, below, strict=True)]
+            withheld = bool(shown) and self._screen(joined[0]) != joined[1]
+            shown.append(MARKER if withheld else part)
+            above = self._read(MARKER) if withheld else below
         return tuple(shown)
 
-    async def send(
-        self,
-        to: Address,
-        markdown: str,
-        *,
-        key: str,
-        draft: bool = False,
-        plain: bool = False,
-        reply_to: str = "",
-        receipts: tuple[CheckedReceipt, ...] = (),
-    ) -> CallOutcome[MessageRef]:
-        """Post a message; see `Outgoing` for the arguments."""
+    def _read(self, part: str) -> tuple[str, str]:
+        """Return a part as it is read without the screen, and with it."""
+        plain = self._render(part).plain
+        return plain, self._screen(plain)
+
+    async def post(self, to: Address, content: Content) -> CallOutcome[MessageRef]:
+        """Post a message, a file or a card."""
+        is_file = isinstance(content, OutgoingFile)
 
         async def post() -> MessageRef:
-            make = partial(
-                self.outgoing,
-                markdown,
-                key=key,
-                draft=draft,
-                plain=plain,
-                reply_to=reply_to,
-                receipts=receipts,
-            )
-            outgoing = await off_loop(make, chars=len(markdown))
-            return await self.channel.send(to, outgoing)
+            match await self._shown(content):
+                case Outgoing() as outgoing:
+                    return await self.channel.send(to, outgoing)
+                case OutgoingFile() as file:
+                    return await self.channel.send_file(to, file)
+                case Card() as card:
+                    return await self.channel.ask(to, card)
 
-        outcome = await self._call(post, chat=to.chat)
-        if isinstance(outcome, Delivered):
-            self._answered(to.chat, outcome.value.message)
-        return outcome
-
-    async def send_file(self, to: Address, file: OutgoingFile) -> CallOutcome[MessageRef]:
-        """Post a file."""
-        upload_s = len(file.content) / SLOWEST_BYTES_PER_S
-        file = self._screened(file)
-        outcome = await self._call(
-            lambda: self.channel.send_file(to, file), chat=to.chat, more_s=upload_s
-        )
-        if isinstance(outcome, Delivered):
-            self._answered(to.chat, outcome.value.message)
-        return outcome
+        more_s = len(content.content) / SLOWEST_BYTES_PER_S if is_file else 0.0
+        return await self._call(post, chat=to.chat, more_s=more_s)
 
     async def lookup(
-        self,
-        to: Address,
-        content: Callable[[], Postable],
-        *,
-        since: str,
-        apart: frozenset[str],
-        before: str = "",
+        self, to: Address, content: Content, *, since: str, apart: frozenset[str], before: str = ""
     ) -> CallOutcome[LookupResult]:
         """Make one lookup; see `Channel.lookup`."""
 
         async def lookup() -> LookupResult:
-            one = await asyncio.to_thread(content)  # it may be a long text, and is seldom asked for
-            if isinstance(one, OutgoingFile):
-                one = self._screened(one)
-            return await self.channel.lookup(to, one, since=since, apart=apart, before=before)
+            shown = await self._shown(content)
+            return await self.channel.lookup(to, shown, since=since, apart=apart, before=before)
 
-        outcome = await self._call(lookup, chat=to.chat)
-        if isinstance(outcome, Delivered):
-            ref = outcome.value.ref
-            self._answered(to.chat, "" if ref is None else ref.message)
-        return outcome
+        return await self._call(lookup, chat=to.chat)
 
-    def outgoing(
-        self,
-        markdown: str,
-        *,
-        key: str,
-        draft: bool = False,
-        plain: bool = False,
-        reply_to: str = "",
-        receipts: tuple[CheckedReceipt, ...] = (),
-    ) -> Outgoing:
+    async def _shown(self, content: Content) -> Postable:
+        """Return what is handed to the channel."""
+        match content:
+            case Markdown():
+                return await self._text(content)
+            case OutgoingFile(name=name, caption=caption):
+                return replace(content, name=self._screen(name), caption=self._screen(caption))
+            case Card():
+                return content
+
+    async def _text(self, content: Markdown) -> Outgoing:
+        return await off_loop(partial(self.outgoing, content), chars=len(content.text))
+
+    def outgoing(self, content: Markdown) -> Outgoing:
         """Return a text as it is shown: rendered, and looked at as a person will read it.
 
         Where that finds something the text goes out without its markup: nobody needs the bold face
         of a forgery, and nothing can be hidden in it once more.
         """
-        rendered = self.channel.render(markdown)
-        shown = self._screen(rendered.plain, growing=draft)
+        rendered, plain = self._render(content.text), content.plain
+        shown = self._screen(rendered.plain, growing=content.draft)
         if shown != rendered.plain:
             rendered, plain = self._fitting(shown), True
         elif not plain and rendered.body != rendered.plain:
             # The markup itself says something too: where a link leads, what a block is headed.
             plain = self._screen(rendered.body) != rendered.body
+        receipts = (replace(one, summary=self._screen(one.summary)) for one in content.receipts)
         return Outgoing(
             rendered=rendered,
-            key=key,
-            draft=draft,
+            key=content.key,
+            draft=content.draft,
             plain=plain,
-            reply_to=reply_to or None,
-            receipts=tuple(replace(one, summary=self._screen(one.summary)) for one in receipts),
+            reply_to=content.reply_to or None,
+            receipts=tuple(receipts),
         )
 
     def _fitting(self, shown: str) -> Rendered:
@@ -329,39 +321,25 @@ class Account:
                 return rendered
             shown = shown[: len(shown) * 9 // 10]
 
-    def _screened(self, file: OutgoingFile) -> OutgoingFile:
-        return replace(file, name=self._screen(file.name), caption=self._screen(file.caption))
+    async def edit(self, ref: MessageRef, content: Markdown | OutgoingFile) -> CallOutcome[None]:
+        """Replace a message's text, or what stands with a file: its caption, empty for none."""
 
-    async def edit(
-        self,
-        ref: MessageRef,
-        markdown: str,
-        *,
-        key: str,
-        draft: bool = False,
-        plain: bool = False,
-        receipts: tuple[CheckedReceipt, ...] = (),
-    ) -> CallOutcome[None]:
-        """Replace a message's text."""
+        async def edit() -> None:
+            if isinstance(content, Markdown):
+                shown = await self._text(content)
+            else:
+                caption = self._screen(content.caption)
+                rendered = Rendered(body=caption, plain=caption)
+                shown = Outgoing(rendered=rendered, key=content.key, plain=True)
+            await self.channel.edit(ref, shown)
 
-        async def replace() -> None:
-            make = partial(
-                self.outgoing, markdown, key=key, draft=draft, plain=plain, receipts=receipts
-            )
-            outgoing = await off_loop(make, chars=len(markdown))
-            await self.channel.edit(ref, outgoing)
-
-        return await self._about(ref, replace)
-
-    async def caption(self, ref: MessageRef, text: str, *, key: str) -> CallOutcome[None]:
-        """Replace what stands with a file; plain text, empty for nothing."""
-        shown = self._screen(text)
-        outgoing = Outgoing(rendered=Rendered(body=shown, plain=shown), key=key, plain=True)
-        return await self._about(ref, lambda: self.channel.edit(ref, outgoing))
+        return await self._call(edit, chat=ref.address.chat, message=ref.message)
 
     async def delete(self, ref: MessageRef) -> CallOutcome[None]:
         """Remove a message."""
-        return await self._about(ref, lambda: self.channel.delete(ref))
+        return await self._call(
+            lambda: self.channel.delete(ref), chat=ref.address.chat, message=ref.message
+        )
 
     async def typing(self, to: Address) -> None:
         """Show that the bot is at work, where the platform can and nothing waits to be called."""
@@ -376,14 +354,11 @@ class Account:
             waits = {chat: until for chat, until in self._no_signs.items() if until > at}
             self._no_signs = {**waits, to.chat: self._clock.monotonic() + outcome.retry_after_s}
 
-    async def preview(
-        self, to: Address, markdown: str, *, key: str, plain: bool = False
-    ) -> CallOutcome[None]:
-        """Show a text that is not sent; where the platform can't, it is never asked again."""
+    async def preview(self, to: Address, content: Markdown) -> CallOutcome[None]:
+        """Show a draft that is not sent; where the platform can't, it is never asked again."""
 
         async def preview() -> None:
-            make = partial(self.outgoing, markdown, key=key, draft=True, plain=plain)
-            outgoing = await off_loop(make, chars=len(markdown))
+            outgoing = await self._text(content)
             try:
                 await self.channel.preview(to, outgoing)
             except NotSupported:
@@ -392,21 +367,13 @@ class Account:
 
         if not self.previews(to):
             return Rejected(why=f"`{self.channel.name}` shows nothing that is not sent")
-        outcome = await self._call(preview, chat=to.chat)
-        if isinstance(outcome, Delivered):
-            self._answered(to.chat, "")
-        return outcome
-
-    async def ask(self, to: Address, card: Card) -> CallOutcome[MessageRef]:
-        """Post a card."""
-        outcome = await self._call(lambda: self.channel.ask(to, card), chat=to.chat)
-        if isinstance(outcome, Delivered):
-            self._answered(to.chat, outcome.value.message)
-        return outcome
+        return await self._call(preview, chat=to.chat)
 
     async def settle(self, ref: MessageRef, outcome: Outcome) -> CallOutcome[None]:
         """Show how a card ended."""
-        return await self._about(ref, lambda: self.channel.settle(ref, outcome))
+        return await self._call(
+            lambda: self.channel.settle(ref, outcome), chat=ref.address.chat, message=ref.message
+        )
 
     async def fetch(
         self, attachment: Attachment, *, max_bytes: int, timeout_s: float
@@ -420,26 +387,33 @@ class Account:
         except TimeoutError:
             return Unknown(why=f"no answer within {timeout_s:.3g} s")
 
-    async def _about(
-        self, ref: MessageRef, function: Callable[[], Awaitable[None]]
-    ) -> CallOutcome[None]:
-        outcome = await self._call(function, chat=ref.address.chat)
-        if isinstance(outcome, Delivered):
-            self._answered(ref.address.chat, ref.message)
-        return outcome
-
     async def _call(
-        self, function: Callable[[], Awaitable[T]], *, chat: str, more_s: float = 0.0
+        self,
+        function: Callable[[], Awaitable[T]],
+        *,
+        chat: str,
+        message: str = "",
+        more_s: float = 0.0,
     ) -> CallOutcome[T]:
-        """Make a call that was granted."""
+        """Make a call that was granted, about a message where it is not a new one."""
         began = self._clock.monotonic()
         try:
             outcome = await self._bounded(function, more_s=more_s)
             if isinstance(outcome, Unreachable):
                 self._not_arrived(chat, outcome.retry_after_s)
-            return outcome
         finally:
             self._feed(pacing_events.Ended(began=began, at=self._clock.monotonic()))
+        match outcome:
+            case (
+                Delivered(value=MessageRef() as ref)
+                | Delivered(value=LookupResult(ref=MessageRef() as ref))
+            ):
+                self._answered(chat, ref.message)
+            case Delivered():
+                self._answered(chat, message)
+            case _:
+                pass
+        return outcome
 
     async def _bounded(
         self, function: Callable[[], Awaitable[T]], *, more_s: float = 0.0

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from zeroclaw.delivery import draft as machine
 from zeroclaw.delivery import draft_events
-from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.delivery.draft import Draft, Traits
 from zeroclaw.delivery.draft_events import (
     Closed,
@@ -23,6 +23,7 @@ from zeroclaw.delivery.draft_events import (
 )
 from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.pacing_events import Rank
+from zeroclaw.delivery.rows import CERTAIN, Left, Uncertainty
 from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import StoreRefused
@@ -99,7 +100,7 @@ class DraftHandle:
             lost=bool(lost),
         )
         self._name = f"draft {turn} {fence}"
-        self._mark, self._is_late = lost, False
+        self._uncertainty = Uncertainty(mark=lost)
         self._number, self._text = -1, ""
         self._news: Showed | None = None
         self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
@@ -111,32 +112,7 @@ class DraftHandle:
         self._stands = asyncio.Event()
         self._stands.set()
         self._previewed = 0
-        self._left: tuple[MessageRef, ...] = ()
-
-    @property
-    def uncertain(self) -> bool:
-        """A message of the draft may stand in the chat without our knowing its id."""
-        return self._draft.uncertain
-
-    @property
-    def mark(self) -> str:
-        """From where to look for that message; empty where that can't be done."""
-        return self._mark
-
-    @property
-    def late(self) -> bool:
-        """That message may come yet: the platform was only slow to answer."""
-        return self._is_late
-
-    @property
-    def inherited(self) -> bool:
-        """A former life of the turn may have posted the next message, with another text."""
-        return self._draft.unsure and not self._draft.uncertain
-
-    @property
-    def posted(self) -> int:
-        """How many messages the draft has posted, those that are gone included."""
-        return self._draft.sent
+        self._left = Left()
 
     def begin(self) -> None:
         """Show that an answer is being worked on, until its first text comes."""
@@ -182,13 +158,13 @@ class DraftHandle:
             async with asyncio.timeout(LONGEST_STAND_S):
                 await self._stands.wait()
 
-    async def close(self) -> tuple[MessageRef, ...]:
+    async def close(self) -> Left:
         """End the draft; wait for the one call under way, and for no other.
 
         Safe twice, and after being cancelled.
 
         Returns:
-            The messages that stand, in order, for the final to begin with.
+            What the final begins with.
         """
         self._feed(Closed())
         await self._ended.wait()
@@ -226,7 +202,7 @@ class DraftHandle:
                 case Send() | Edit() | Delete() | Preview():
                     self._start(effect)
                 case draft_events.Ended():
-                    self._left = tuple(self._refs[message] for message in effect.messages)
+                    self._left = self._leaves(effect.messages)
                     self._withdraw(for_good=True)
                     self._on_end()
                     self._ended.set()
@@ -234,6 +210,16 @@ class DraftHandle:
                 case _:
                     assert_never(effect)
         self._look_for_rest()
+
+    def _leaves(self, messages: tuple[str, ...]) -> Left:
+        draft = self._draft
+        may_stand = draft.uncertain
+        return Left(
+            refs=tuple(self._refs[message] for message in messages),
+            uncertainty=replace(self._uncertainty, may_stand=may_stand) if may_stand else CERTAIN,
+            posted=draft.sent,
+            inherited=draft.unsure and not may_stand,
+        )
 
     def _look_for_rest(self) -> None:
         draft = self._draft
@@ -330,14 +316,12 @@ class DraftHandle:
             case Edit():
                 ref = self._refs[call.message]
                 text = self._continued if call.text == machine.CONTINUED_ABOVE else call.text
-                outcome = await account.edit(ref, text, key=call.key, draft=True, plain=call.plain)
+                outcome = await account.edit(ref, _content(call, text))
             case Delete():
                 outcome = await account.delete(self._refs[call.message])
             case Preview():
                 self._previewed += 1
-                outcome = await account.preview(
-                    self._address, call.text, key=call.key, plain=call.plain
-                )
+                outcome = await account.preview(self._address, _content(call, call.text))
             case _:
                 assert_never(call)
         return _event(call, outcome)
@@ -349,21 +333,16 @@ class DraftHandle:
             mark = "" if keyed else account.mark(self._address)
             if mark and not await self._is_kept(self._on_sending(mark)):
                 return draft_events.Failed(call=call.call)
-            outcome = await account.send(
-                self._address,
-                call.text,
-                key=call.key,
-                draft=True,
-                plain=call.plain,
-                reply_to="" if self._refs else self._reply_to,
-            )
+            reply_to = "" if self._refs else self._reply_to
+            content = replace(_content(call, call.text), reply_to=reply_to)
+            outcome = await account.post(self._address, content)
         if isinstance(outcome, Delivered):
             ref = outcome.value
             self._refs[ref.message] = ref
             await self._is_kept(self._on_ref(ref))
             return draft_events.Sent(call=call.call, message=ref.message)
         if isinstance(outcome, Unknown):
-            self._mark, self._is_late = mark, outcome.late
+            self._uncertainty = Uncertainty(mark=mark, late=outcome.late)
         elif mark:
             await self._is_kept(self._on_sending(""))
         return _event(call, outcome)
@@ -377,6 +356,10 @@ class DraftHandle:
             self._feed(Closed())
             return False
         return True
+
+
+def _content(call: Send | Edit | Preview, text: str) -> Markdown:
+    return Markdown(text=text, key=call.key, draft=True, plain=call.plain)
 
 
 def _event(

@@ -18,10 +18,10 @@ from typing import Protocol
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.doubt import certain
 from zeroclaw.delivery.outage import Outage
-from zeroclaw.delivery.posting import LaterError, Posting
-from zeroclaw.delivery.rows import OUTBOX, Ask, Item, Left, State, Text
+from zeroclaw.delivery.posting import Posting
+from zeroclaw.delivery.reconcile import LaterError
+from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, State, Text
 from zeroclaw.envelope import Address, ConversationId, MessageRef
 from zeroclaw.errors import Conflict, Fenced
 from zeroclaw.store import (
@@ -150,34 +150,15 @@ class Outbox:
             await self.ended(key)
         self._unsaid.pop(conversation, None)
 
-    def announce(
-        self,
-        put: Put,
-        *,
-        refs: tuple[MessageRef, ...] = (),
-        uncertain: bool = False,
-        mark: str = "",
-        late: bool = False,
-        posted: int | None = None,
-        inherited: bool = False,
-    ) -> None:
+    def announce(self, put: Put, left: Left | None = None) -> None:
         """Hand over a row that is committed; never waits. Announcing twice does no harm.
 
         Args:
             put: As it was committed.
-            refs: For a final: what the draft's `close` returned.
-            uncertain: For a final: the draft's, after its `close`.
-            mark: For a final: the draft's, after its `close`.
-            late: For a final: the draft's, after its `close`.
-            posted: For a final: the draft's, after its `close`.
-            inherited: For a final: the draft's, after its `close`.
+            left: For a final: what the draft's `close` returned.
         """
-        if inherited:
-            self._found.add(put.key)
-        if refs or uncertain or posted:
-            self._left[put.key] = Left(
-                refs=refs, uncertain=uncertain, mark=mark, late=late, posted=posted
-            )
+        if left is not None:
+            self._left[put.key] = left
         self._enqueue(put.key, put.place)
 
     def announce_written(self, writes: Iterable[Write]) -> None:
@@ -260,23 +241,29 @@ class Outbox:
             await self._save(record, rows.changed(record.row, item, state), item, point, why)
 
         item = rows.read(row)
-        if isinstance(item, Text) and (left := self._left.get(row.key)) is not None:
+        left = self._left.get(row.key, Left())
+        is_begun = left.refs or left.uncertainty.may_stand or left.posted
+        if isinstance(item, Text) and is_begun:
             more = rows.with_draft(item, left)
             if more != item:
                 item = more
                 await save(item, _open_state(row), DurablePoint.REF_KNOWN)
         # Of two, one is to be taken away first.
-        if isinstance(item, Ask) and item.second is None and _open_state(row) == "sending":
+        if (
+            isinstance(item, Ask)
+            and item.uncertainty.second is None
+            and _open_state(row) == "sending"
+        ):
             stands = await self._hooks.pressed(row, item)
             if stands is not None:
-                shown = replace(certain(item), ref=stands)
+                shown = replace(item, ref=stands, uncertainty=CERTAIN)
                 return await save(shown, "delivered", DurablePoint.ASKED)
         account = await self._account(rows.address_of(item))
         posting = Posting(
             key=row.key,
             item=item,
             was_sending=_open_state(row) == "sending",
-            was_found=row.key in self._found,
+            was_found=left.inherited or row.key in self._found,
             account=account,
             save=save,
             blob=self._store.blob,

@@ -2,33 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol, assert_never
+from typing import Protocol
 
-from zeroclaw.channel import LookupResult
-from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.doubt import (
-    after_loss,
-    certain,
-    is_late,
-    looked,
-    mark_of,
-    second_of,
-    with_second,
-)
-from zeroclaw.delivery.keys import posted
-from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
-from zeroclaw.delivery.parcels import Parcel, of_card, of_file, of_text
+from zeroclaw.delivery.account import Account, Content, Markdown
+from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
 from zeroclaw.delivery.parting import off_loop, parted
-from zeroclaw.delivery.rows import Ask, File, Item, Second, Settle, State, Text
-from zeroclaw.delivery.seeking import seek, the_one
-from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.delivery.reconcile import Failed, Post, Reconciler, RefusedError
+from zeroclaw.delivery.rows import CERTAIN, Ask, File, Item, Settle, State, Text, part_key, posted
+from zeroclaw.envelope import Address, MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
 from zeroclaw.value import replace
-
-# So often an answer may be lost before the row is given up, where each repeat may be seen, and
-# where the adapter breaks down. A platform that is only silent is tried without end otherwise.
-MOST_LOST = 5
 
 
 class Save(Protocol):
@@ -37,24 +21,6 @@ class Save(Protocol):
     async def __call__(self, item: Item, state: State, point: DurablePoint, why: str = "") -> None:
         """Return when it is durable."""
         ...
-
-
-class LaterError(Exception):
-    """Raised when nothing more can be done now.
-
-    Attributes:
-        paced: The platform named a wait, which the pacing obeys; no other wait is needed.
-        soon: It may be tried as soon as the platform answers anything; else the time counts.
-    """
-
-    def __init__(self, *, paced: bool = False, soon: bool = True) -> None:
-        super().__init__("later")
-        self.paced = paced
-        self.soon = soon
-
-
-class _RefusedError(Exception):
-    """Raised inside when the platform refused for good; the text says why."""
 
 
 class Posting:
@@ -85,23 +51,23 @@ class Posting:
             blob: Reads the bytes of a digest, None where they are gone.
             others: The platform's ids of the messages of a chat that are known to be ours.
         """
-        if was_sending and not isinstance(item, Settle):
-            item = replace(item, uncertain=True)
         self._key = key
         self._item = item
-        self._is_sending = was_sending
         self._was_found = was_found
         self._account = account
         self._save = save
         self._blob = blob
-        self._others = others
-        self._lost = 0
-        # Of two that are lost either may be found, and the one without the note may come last.
-        self._is_repeat_lost = False
+        self._sends = Reconciler(
+            account=account,
+            uncertainty=CERTAIN if isinstance(item, Settle) else item.uncertainty,
+            is_sending=was_sending,
+            keep=lambda state: self._put(state, DurablePoint.HOUSEKEEPING),
+            others=others,
+        )
 
     def go_by(self, account: Account) -> None:
         """Go on over this account; what was learned about the row stays."""
-        self._account = account
+        self._account = self._sends.account = account
 
     async def run(self) -> None:
         """Deliver it, or record that it was refused.
@@ -112,17 +78,15 @@ class Posting:
         """
         try:
             match self._item:
-                case Text():
-                    await self._deliver_text(self._item)
-                case File():
-                    await self._deliver_file(self._item)
-                case Ask():
-                    await self._deliver_card(self._item)
-                case Settle():
-                    await self._deliver_outcome(self._item)
-                case _:
-                    assert_never(self._item)
-        except _RefusedError as error:
+                case Text() as item:
+                    await self._deliver_text(item)
+                case File() as item:
+                    await self._deliver_file(item)
+                case Ask() as item:
+                    await self._deliver_one(item, item.card, item.card, DurablePoint.ASKED)
+                case Settle() as item:
+                    await self._deliver_outcome(item)
+        except RefusedError as error:
             await self._put("refused", DurablePoint.REFUSED, why=str(error))
 
     # --- texts -----------------------------------------------------------------------------------
@@ -130,7 +94,7 @@ class Posting:
     async def _deliver_text(self, item: Text) -> None:
         parts = await parted(item.text, self._account.fits)
         parts = await off_loop(partial(self._account.apart, parts), chars=len(item.text))
-        if item.uncertain and 0 < len(parts) <= len(item.refs):
+        if self._sends.uncertainty.may_stand and 0 < len(parts) <= len(item.refs):
             # Where it is found, one more message is there to be taken away.
             self._item = item = await self._take_in(item, parts[-1])
         while item.done < len(parts):
@@ -153,9 +117,8 @@ class Posting:
     async def _edit_part(self, item: Text, ref: MessageRef, text: str) -> Text:
         await self._account.permit(ref.address, message=ref.message)
         receipts = item.receipts if item.done == 0 else ()
-        outcome = await self._account.edit(
-            ref, text, key=self._key, plain=item.plain, receipts=receipts
-        )
+        content = Markdown(text=text, key=self._key, plain=item.plain, receipts=receipts)
+        outcome = await self._account.edit(ref, content)
         match outcome:
             case Delivered():
                 return replace(item, done=item.done + 1)
@@ -168,32 +131,32 @@ class Posting:
                 return self._plain_or_stop(item, outcome)
 
     async def _send_part(self, item: Text, text: str) -> Text:
-        outcome = await self._sent(of_text(self._account, item, text, key=self._key))
+        is_lost = self._is_lost(item)
+        outcome = await self._sends.post(_part(item, text, key=self._key))
         if isinstance(outcome, Delivered):
             # One that its draft had begun shows the draft's text, so it is edited next.
-            is_old = self._is_lost(item) or self._may_be_old(item)
-            at = len(item.refs) if self._is_lost(item) else item.done
+            is_old = is_lost or self._may_be_old(item)
+            at = len(item.refs) if is_lost else item.done
             return replace(
-                certain(item),
+                item,
                 refs=(*item.refs[:at], outcome.value, *item.refs[at:]),
                 done=item.done if is_old else item.done + 1,
                 posted=None if item.turn is None else posted(item) + 1,
             )
-        await self._after_send(outcome)
         return self._plain_or_stop(item, outcome)
 
     async def _take_in(self, item: Text, text: str) -> Text:
         """Return the item with the message of its draft that nobody recorded, if it is found."""
         if self._may_have_draft(item):
             return await self._send_part(item, text)
-        seen = await self._seek(of_text(self._account, item, text, key=self._key))
+        seen = await self._sends.find(_part(item, text, key=self._key))
         found = seen.value.ref if isinstance(seen, Delivered) else None
-        refs = item.refs if found is None else (*item.refs, found)
-        return replace(certain(item), refs=refs)
+        self._sends.uncertainty = CERTAIN
+        return item if found is None else replace(item, refs=(*item.refs, found))
 
     def _is_lost(self, item: Text) -> bool:
         """Whether a message of the draft may stand that can be found by its key."""
-        return item.uncertain and self._may_have_draft(item)
+        return self._sends.uncertainty.may_stand and self._may_have_draft(item)
 
     def _may_be_old(self, item: Text) -> bool:
         """Whether a process before this one may have sent the message with another text."""
@@ -203,10 +166,10 @@ class Posting:
         capabilities = self._account.capabilities
         return item.turn is not None and capabilities.idempotent_send and capabilities.can_edit
 
-    def _plain_or_stop(self, item: Text, outcome: Unreachable | Rejected | Unknown) -> Text:
-        if isinstance(outcome, Rejected) and outcome.markup and not item.plain:
+    def _plain_or_stop(self, item: Text, failed: Failed) -> Text:
+        if isinstance(failed, Rejected) and failed.markup and not item.plain:
             return replace(item, plain=True)
-        raise self._stop(outcome)
+        raise self._sends.error(failed)
 
     async def _take_away(self, item: Text, ref: MessageRef) -> None:
         """Delete a message that the final does not need, or have it say so."""
@@ -217,13 +180,13 @@ class Posting:
             if isinstance(outcome, Delivered) or (isinstance(outcome, Rejected) and outcome.gone):
                 return
             if not isinstance(outcome, Rejected):
-                raise self._stop(outcome)
+                raise self._sends.error(outcome)
         if capabilities.can_edit:
             await self._account.permit(ref.address, message=ref.message)
             text = catalogue.CONTINUED_ABOVE.to(item.language)
-            outcome = await self._account.edit(ref, text, key=self._key)
+            outcome = await self._account.edit(ref, Markdown(text=text, key=self._key))
             if isinstance(outcome, Unreachable | Unknown):
-                raise self._stop(outcome)
+                raise self._sends.error(outcome)
 
     # --- files -----------------------------------------------------------------------------------
 
@@ -231,23 +194,30 @@ class Posting:
         content = await self._blob(item.digest)
         if content is None:
             message = "its bytes are no longer kept"
-            raise _RefusedError(message)
-        outcome = await self._sent(of_file(self._account, item, content, key=self._key))
-        if not isinstance(outcome, Delivered):
-            await self._after_send(outcome)
-            raise self._stop(outcome)
-        self._item = replace(certain(item), ref=outcome.value)
-        await self._put("delivered", DurablePoint.DELIVERED)
+            raise RefusedError(message)
+        file = OutgoingFile(
+            name=item.name,
+            media_type=item.media_type,
+            content=content,
+            key=self._key,
+            caption=item.caption,
+            reply_to=item.reply_to or None,
+        )
+        note = catalogue.POSSIBLE_REPEAT.to(item.language).strip()
+        repeat = replace(file, caption="\n\n".join(filter(None, (item.caption, note))))
+        await self._deliver_one(item, file, repeat, DurablePoint.DELIVERED)
 
     # --- cards -----------------------------------------------------------------------------------
 
-    async def _deliver_card(self, item: Ask) -> None:
-        outcome = await self._sent(of_card(self._account, item))
+    async def _deliver_one(
+        self, item: File | Ask, content: Content, repeat: Content, point: DurablePoint
+    ) -> None:
+        """Deliver what is one message."""
+        outcome = await self._sends.post(Post(to=item.address, content=content, repeat=repeat))
         if not isinstance(outcome, Delivered):
-            await self._after_send(outcome)
-            raise self._stop(outcome)
-        self._item = replace(certain(item), ref=outcome.value)
-        await self._put("delivered", DurablePoint.ASKED)
+            raise self._sends.error(outcome)
+        self._item = replace(item, ref=outcome.value)
+        await self._put("delivered", point)
 
     async def _deliver_outcome(self, item: Settle) -> None:
         await self._account.permit(item.ref.address, message=item.ref.message)
@@ -255,133 +225,25 @@ class Posting:
         # A card that somebody deleted has nothing left to show.
         gone = isinstance(outcome, Rejected) and outcome.gone
         if not isinstance(outcome, Delivered) and not gone:
-            raise self._stop(outcome)
+            raise self._sends.error(outcome)
         await self._put("delivered", DurablePoint.SETTLED)
 
-    # --- one message -----------------------------------------------------------------------------
-
-    async def _sent(self, one: Parcel) -> CallOutcome[MessageRef]:
-        """Post a message, unless it is found to stand since an earlier try.
-
-        Raises:
-            LaterError: Whether it stands could not be looked for.
-        """
-        second = second_of(self._item)
-        if second is None:
-            missed: LookupResult | None = None
-            is_doubtful = self._is_doubtful()
-            if is_doubtful:
-                seen = await self._seek(one)
-                if isinstance(seen, Delivered) and seen.value.ref is not None:
-                    return Delivered(value=seen.value.ref)
-                missed = self._missed(seen)
-            await self._account.permit(one.to)
-            async with self._account.alone(one.to):
-                await self._begin_send(one.to)
-                outcome = await one.send(is_doubtful)
-            if is_doubtful and is_late(self._item) and isinstance(outcome, Unknown):
-                self._is_repeat_lost = True
-            if missed is None or not isinstance(outcome, Delivered):
-                return outcome
-            second = Second(ref=outcome.value, since=missed.since)
-            # Another process would find the first, and leave the second behind.
-            self._item = with_second(self._item, second)
-            await self._put("sending", DurablePoint.HOUSEKEEPING)
-        apart = await self._others(one.to)
-        stands = await the_one(
-            self._account, one, second.ref, since=second.since, apart=apart, keep=self._looked
-        )
-        if isinstance(stands, Unreachable):
-            raise self._stop(stands)
-        return Delivered(value=stands)
-
-    def _missed(self, seen: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
-        """Return where the looking has ended without finding it, None where that says nothing."""
-        if isinstance(seen, Delivered) and not is_late(self._item):
-            return seen.value
-        # What is only late may come yet, however far was looked.
-        if self._is_sending and not self._account.capabilities.may_repeat:
-            message = "the answer was lost, and it is not sent again"
-            raise _RefusedError(message)
-        return None
-
-    async def _seek(self, one: Parcel) -> Delivered[LookupResult] | Unknown | None:
-        """Look for a message that may stand; None where that can't be done.
-
-        Raises:
-            LaterError: The looking itself has failed.
-        """
-        mark = mark_of(self._item)
-        if not self._account.capabilities.can_lookup or not mark:
-            return None
-        apart = await self._others(one.to)
-        seen = await seek(
-            self._account,
-            one,
-            since=mark,
-            apart=apart,
-            keep=self._looked,
-            as_repeat=self._is_repeat_lost,
-        )
-        if isinstance(seen, Unreachable):
-            raise self._stop(seen)
-        return seen
-
-    async def _looked(self, since: str) -> None:
-        """Record from where to look on."""
-        self._item = looked(self._item, since)
-        await self._put("sending" if self._is_sending else "pending", DurablePoint.HOUSEKEEPING)
-
-    def _is_doubtful(self) -> bool:
-        """Whether the next message may stand already, and its key would not be known."""
-        keyed = self._account.capabilities.idempotent_send
-        return not isinstance(self._item, Settle) and self._item.uncertain and not keyed
-
-    # --- what is kept between calls --------------------------------------------------------------
-
-    async def _begin_send(self, to: Address) -> None:
-        """Record that a send begins that can't be repeated unseen, and where it would stand."""
-        if self._account.capabilities.idempotent_send or self._is_sending:
-            return
-        item = self._item
-        if not isinstance(item, Settle) and not item.uncertain:
-            # What may stand since an earlier try stands below a mark of now, or is looked for from
-            # its own.
-            self._item = replace(item, mark=self._account.mark(to))
-            self._is_repeat_lost = False
-        await self._put("sending", DurablePoint.HOUSEKEEPING)
-
-    async def _after_send(self, outcome: Unreachable | Rejected | Unknown) -> None:
-        """Record that a send did not arrive, or remember that it may have."""
-        if self._account.capabilities.idempotent_send:
-            return
-        if not isinstance(outcome, Unknown):
-            await self._put("pending", DurablePoint.HOUSEKEEPING)
-        elif not isinstance(self._item, Settle):
-            was_late = self._item.late
-            self._item = after_loss(self._item, late=outcome.late)
-            if self._item.late and not was_late:
-                await self._put("sending", DurablePoint.HOUSEKEEPING)
-
-    def _stop(self, outcome: Unreachable | Rejected | Unknown) -> Exception:
-        """Return what to raise."""
-        match outcome:
-            case Unreachable():
-                return LaterError(paced=outcome.retry_after_s is not None)
-            case Rejected():
-                return _RefusedError(outcome.why)
-            case Unknown():
-                is_seen = self._is_sending and (outcome.late or not mark_of(self._item))
-                is_counted = outcome.broken or is_seen
-                self._lost += is_counted
-                return (
-                    LaterError(soon=not is_counted)
-                    if self._lost < MOST_LOST
-                    else _RefusedError(outcome.why)
-                )
-            case _:
-                assert_never(outcome)
-
     async def _put(self, state: State, point: DurablePoint, *, why: str = "") -> None:
+        if not isinstance(self._item, Settle):
+            self._item = replace(self._item, uncertainty=self._sends.uncertainty)
         await self._save(self._item, state, point, why)
-        self._is_sending = state == "sending"
+        self._sends.is_sending = state == "sending"
+
+
+def _part(item: Text, text: str, *, key: str) -> Post:
+    """Return the next part of a final or a note as it is posted."""
+    is_first = item.done == 0
+    content = Markdown(
+        text=text,
+        key=part_key(key, item),
+        plain=item.plain,
+        reply_to=item.reply_to if is_first else "",
+        receipts=item.receipts if is_first else (),
+    )
+    repeat = replace(content, text=text + catalogue.POSSIBLE_REPEAT.to(item.language))
+    return Post(to=item.address, content=content, repeat=repeat)

@@ -10,12 +10,14 @@ from typing import Literal, assert_never
 
 from zeroclaw import codec
 from zeroclaw.channel import Card, Outcome
+from zeroclaw.delivery.draft import message_key
 from zeroclaw.envelope import Address, CheckedReceipt, ConversationId, MessageRef, Reader, TurnId
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put, Row, RowKind
 from zeroclaw.table import Age, Ages, Codec, Column, Table, Whose, Words
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language, Localized
-from zeroclaw.value import Value, replace
+from zeroclaw.value import TAG, Value, replace
 
 State = Literal["pending", "sending", "delivered", "refused"]
 OPEN_STATES: tuple[State, ...] = ("pending", "sending")
@@ -38,6 +40,40 @@ class Second(Value):
     since: str
 
 
+class Uncertainty(Value):
+    """What is not known about the next send of a row; see `reconcile`.
+
+    Attributes:
+        may_stand: A message may stand already, of an earlier try or of a draft. Where the platform
+            knows our keys the message is found by its key, where it can be looked up it is;
+            elsewhere the next one says that it may be a repeat.
+        mark: From where to look that message up, empty where that can't be done.
+        late: It may come yet: the platform was only slow to answer.
+        second: The one that was sent again, until it is certain that it alone stands.
+    """
+
+    may_stand: bool = False
+    mark: str = ""
+    late: bool = False
+    second: Second | None = None
+
+
+CERTAIN = Uncertainty()
+"""Of a row of which every message is known."""
+
+
+def after_loss(known: Uncertainty, *, late: bool) -> Uncertainty:
+    """Return what is known after a send whose outcome is not; what was late once may always come."""
+    return replace(known, may_stand=True, late=late or known.late)
+
+
+def looked_up(known: Uncertainty, since: str) -> Uncertainty:
+    """Return what is known after a lookup that found nothing: from where to go on."""
+    if known.second is None:
+        return replace(known, mark=since)
+    return replace(known, second=replace(known.second, since=since))
+
+
 class Text(Value):
     """A final or a note.
 
@@ -48,12 +84,7 @@ class Text(Value):
         refs: The messages that carry it, in order; at first those of the draft.
         done: How many parts stand as they should.
         plain: The platform could not read the markup.
-        uncertain: The next send, or one of the draft, may have arrived already. Where the
-            platform knows our keys the message is found by its key, where it can be looked for it
-            is; elsewhere the text says that it may be a repeat.
-        mark: From where to look for the one that is uncertain, empty where that can't be done.
-        late: The one that is uncertain may come yet: the platform was only slow to answer.
-        second: The one that was sent again, until it is certain that it alone stands.
+        uncertainty: Of the next part, or of a message of the draft.
         posted: How many messages the turn has posted, those that are gone included; None: as many
             as there are refs. It numbers the key of the next one.
         quiet: Nobody is told when this is refused; for what is said to the operator about that.
@@ -68,10 +99,7 @@ class Text(Value):
     refs: tuple[MessageRef, ...] = ()
     done: int = 0
     plain: bool = False
-    uncertain: bool = False
-    mark: str = ""
-    late: bool = False
-    second: Second | None = None
+    uncertainty: Uncertainty = CERTAIN
     posted: int | None = None
     quiet: bool = False
     reply_to: str = ""
@@ -89,10 +117,7 @@ class File(Value):
         caption: Plain text, empty for none.
         turn: Whose file this is.
         ref: Where it stands, None until it was sent.
-        uncertain: As in `Text`; the caption says that it may be a repeat.
-        mark: As in `Text`.
-        late: As in `Text`.
-        second: As in `Text`.
+        uncertainty: Of its one message; a repeat's caption says that it may be one.
         reply_to: As in `Text`.
         language: As in `Text`.
     """
@@ -105,10 +130,7 @@ class File(Value):
     turn: TurnId
     caption: str = ""
     ref: MessageRef | None = None
-    uncertain: bool = False
-    mark: str = ""
-    late: bool = False
-    second: Second | None = None
+    uncertainty: Uncertainty = CERTAIN
     reply_to: str = ""
     language: Language = "en"
 
@@ -120,20 +142,14 @@ class Ask(Value):
         address: The approver's chat.
         approvals: The keys of the approval rows that it shows.
         ref: Where it stands, None until it was sent.
-        uncertain: It may have been sent already.
-        mark: As in `Text`.
-        late: As in `Text`.
-        second: As in `Text`.
+        uncertainty: Of its one message.
     """
 
     address: Address
     card: Card
     approvals: tuple[str, ...]
     ref: MessageRef | None = None
-    uncertain: bool = False
-    mark: str = ""
-    late: bool = False
-    second: Second | None = None
+    uncertainty: Uncertainty = CERTAIN
 
 
 class Settle(Value):
@@ -148,17 +164,15 @@ class Left(Value):
 
     Attributes:
         refs: The messages that stand, in order.
-        uncertain: One more may stand that nobody knows.
-        mark: From where to look for that one.
-        late: That one may come yet.
+        uncertainty: Of one more, whose send it began.
         posted: How many it posted, those that are gone included; None: as many as stand.
+        inherited: A former life of the turn may have posted the next message, with another text.
     """
 
-    refs: tuple[MessageRef, ...]
-    uncertain: bool = False
-    mark: str = ""
-    late: bool = False
+    refs: tuple[MessageRef, ...] = ()
+    uncertainty: Uncertainty = CERTAIN
     posted: int | None = None
+    inherited: bool = False
 
 
 Item = Text | File | Ask | Settle
@@ -203,8 +217,7 @@ def final_row(
         turn=turn,
         receipts=receipts,
         refs=refs,
-        uncertain=bool(lost),
-        mark=lost,
+        uncertainty=Uncertainty(may_stand=bool(lost), mark=lost),
         reply_to=reply_to,
         language=language,
     )
@@ -331,12 +344,27 @@ def _blobs(row: Row) -> tuple[str, ...]:
     return (item.digest,) if isinstance(item, File) else ()
 
 
+def _decoded(body: bytes) -> Item:
+    """Read the body of a row; older ones hold an uncertainty as four fields."""
+    try:
+        return codec.decode(_Said, body).item
+    except StoreUnusable:
+        said = codec.decode(dict[str, str | dict[str, object]], body)
+        item = said.get("item")
+        if not isinstance(item, dict) or "uncertain" not in item:
+            raise
+        names = {"uncertain": "may_stand", "mark": "mark", "late": "late", "second": "second"}
+        kept = {new: item.pop(old) for old, new in names.items() if old in item}
+        item["uncertainty"] = {TAG: Uncertainty.__name__, **kept}
+        return codec.decode(_Said, codec.encode(said)).item
+
+
 OUTBOX: Table[Item] = Table(
     kind=RowKind.OUTBOX,
     owner="delivery",
     codec=Codec(
         encode=lambda item: codec.encode(_Said(item=item)),
-        decode=lambda body: codec.decode(_Said, body).item,
+        decode=_decoded,
     ),
     columns=frozenset({Column.CONVERSATION, Column.STATE, Column.PLACE, Column.DUE_AT}),
     keeps=Ages(age=Age.MESSAGES, ended=frozenset({"delivered", "refused"}), sooner=_sooner),
@@ -354,6 +382,31 @@ def read(row: Row) -> Item:
         StoreUnusable: It is no such row.
     """
     return OUTBOX.of(row)
+
+
+def part_key(key: str, item: Text) -> str:
+    """Return the idempotency key of the next message that a text posts.
+
+    A final goes on with its draft's keys, so that a message of which nobody recorded that it
+    arrived is found again instead of standing there twice.
+
+    Args:
+        key: The row's.
+        item: The row's.
+    """
+    if item.turn is None:
+        return f"{key}:{item.done}"
+    return message_key(item.turn, posted(item))
+
+
+def first_key(key: str, item: Text) -> str:
+    """Return the idempotency key of a text's first message, where no message was lost."""
+    return part_key(key, replace(item, refs=(), done=0, posted=None))
+
+
+def posted(item: Text) -> int:
+    """Return how many messages the turn of a final has posted."""
+    return len(item.refs) if item.posted is None else item.posted
 
 
 def address_of(item: Item) -> Address:
@@ -409,14 +462,14 @@ def with_draft(item: Text, left: Left) -> Text:
     """Return the final with what was learned about its draft after it was committed."""
     refs = (*left.refs, *(ref for ref in item.refs if ref not in left.refs))
     counted = None if left.posted is None or left.posted == len(refs) else left.posted
-    return replace(
-        item,
-        refs=refs,
-        uncertain=item.uncertain or left.uncertain,
-        mark=item.mark or left.mark,
-        late=item.late or left.late,
-        posted=counted,
+    mine, its = item.uncertainty, left.uncertainty
+    known = replace(
+        mine,
+        may_stand=mine.may_stand or its.may_stand,
+        mark=mine.mark or its.mark,
+        late=mine.late or its.late,
     )
+    return replace(item, refs=refs, uncertainty=known, posted=counted)
 
 
 def _new(key: str, item: Item, conversation: ConversationId | None) -> Put:

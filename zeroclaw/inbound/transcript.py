@@ -4,7 +4,6 @@ from zeroclaw.channel import Outcome, SentFile, TranscriptItem
 from zeroclaw.clock import made_at
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Screen, as_it_is
-from zeroclaw.delivery.keys import first_key
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.rows import OUTBOX
 from zeroclaw.envelope import Address, ConversationId, OutgoingFile
@@ -146,7 +145,7 @@ class Transcript:
                     told,
                     kind="note" if item.turn is None else "bot",
                     # The key of its first part, as the outbox sends it.
-                    key=first_key(row.key, item),
+                    key=rows.first_key(row.key, item),
                     ref=refs[0].message if refs else "",
                     text=text,
                     receipts=item.receipts,

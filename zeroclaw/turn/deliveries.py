@@ -45,11 +45,11 @@ class Deliveries:
             writes += again
         elif isinstance(item, File):
             what = catalogue.A_FILE
-            if not item.uncertain:
+            if not item.uncertainty.may_stand:
                 writes.append(self._not_sent(row, item, why))
         where = address_of(item).channel
         says = catalogue.PLATFORM_REFUSED.about(what=what, where=where, why=why)
-        if not isinstance(item, Settle) and item.uncertain:
+        if not isinstance(item, Settle) and item.uncertainty.may_stand:
             says = catalogue.MAY_HAVE_ARRIVED.about(what=what, where=where, why=why)
         if is_asked_again:
             says = catalogue.ASKED_IN_PRIVATE.about(where=where, why=why)

@@ -97,16 +97,7 @@ class Finalizer:
                 told=told,
             ),
         )
-        left = await draft.close()
-        services.outbox.announce(
-            final,
-            refs=left,
-            uncertain=draft.uncertain,
-            mark=draft.mark,
-            late=draft.late,
-            posted=draft.posted,
-            inherited=draft.inherited,
-        )
+        services.outbox.announce(final, await draft.close())
         services.publish(
             TurnEnded(
                 conversation=session.conversation,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text
+from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text, Uncertainty
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.store import (
@@ -182,7 +182,8 @@ async def _final(store: Store, turn: TurnRow) -> tuple[Write, ...]:
         return ()
     # Nobody delivers it before the draft is closed, so this alone is known of what was lost.
     known = rows.with_draft(item, Left(refs=turn.refs))
-    lost = replace(known, uncertain=bool(turn.sending), mark=turn.sending)
+    uncertainty = Uncertainty(may_stand=bool(turn.sending), mark=turn.sending)
+    lost = replace(known, uncertainty=uncertainty)
     return (rows.changed(row, lost, state),)
 
 

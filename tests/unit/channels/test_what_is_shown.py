@@ -23,7 +23,7 @@ from tests.fakes.disguises import disguised, read
 from tests.fakes.manual_clock import EPOCH, ManualClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from zeroclaw import Capabilities, Outgoing, Rendered
-from zeroclaw.delivery.account import Account
+from zeroclaw.delivery.account import Account, Markdown
 from zeroclaw.gate.receipt_screen import FALSE_MARK, screen, screen_shown
 from zeroclaw.redact import MARKER, Redactor, disguise
 
@@ -78,7 +78,7 @@ def sent(how: Callable[[str], Rendered], answer: str, *, draft: bool = False) ->
         screen=partial(screen_shown, redactor=REDACTOR),
     )
     said = screen(REDACTOR.redact(answer), lambda _: None)
-    return account.outgoing(said, key="k", draft=draft)
+    return account.outgoing(Markdown(text=said, key="k", draft=draft))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import HERE, Rig
+from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.rows import final_row, note_row
 from zeroclaw.envelope import MessageRef, TurnId
 from zeroclaw.store import DurablePoint, Put
@@ -43,10 +44,11 @@ async def noted(rig: Rig, text: str) -> None:
 async def posted(rig: Rig, *texts: str) -> tuple[MessageRef, ...]:
     """Messages that a draft left in the chat."""
     to = rig.channel.address()
-    endings = [await rig.accounts["chat"].send(to, text, key=text, draft=True) for text in texts]
+    said = [Markdown(text=text, key=text, draft=True) for text in texts]
+    outcomes = [await rig.accounts["chat"].post(to, one) for one in said]
     rig.channel.calls.clear()
     shown = rig.channel.standing(to)
-    assert len(endings) == len(shown)
+    assert len(outcomes) == len(shown)
     return tuple(one.ref for one in shown)
 
 

@@ -62,8 +62,8 @@ async def answer(
             key=rig.ids.ulid(), conversation=HERE, turn=TURN, address=address, text=text
         )
         await commit(rig.store, put)
-        refs = await handle.close()
-        rig.outbox.announce(put, refs=refs, uncertain=handle.uncertain, posted=handle.posted)
+        left = await handle.close()
+        rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         assert (await rig.row(put)).state == "delivered"
         return channel

@@ -86,7 +86,7 @@ async def test_each_new_message_is_known_before_anything_else_is_sent() -> None:
         rig.channel.before = count
         await rig.clock.sleep(1)
         assert refs_at_calls == [0, 1]
-        assert await handle.close() == tuple(known)
+        assert (await handle.close()).refs == tuple(known)
 
 
 async def test_a_long_text_goes_on_in_the_next_message() -> None:
@@ -174,7 +174,7 @@ async def test_a_refused_draft_falls_silent(refusal: Exception) -> None:
         handle.show(1, "ab")
         await rig.clock.sleep(1)
         assert len(rig.channel.calls) == 1
-        assert await handle.close() == ()
+        assert (await handle.close()).refs == ()
 
 
 async def test_a_hanging_call_holds_up_its_own_draft_only() -> None:
@@ -188,7 +188,7 @@ async def test_a_hanging_call_holds_up_its_own_draft_only() -> None:
         await rig.clock.sleep(1)
         assert (seen(rig.channel), seen(rig.channel, "c2")) == ([], ["free"])
         await other.close()
-        assert await stuck.close() == ()
+        assert (await stuck.close()).refs == ()
         assert rig.clock.monotonic() == CALL_TIMEOUT_S
 
 
@@ -203,9 +203,9 @@ async def test_closing_waits_for_the_call_under_way_and_returns_its_message() ->
         handle = draft(rig)
         handle.show(0, "a")
         await rig.clock.sleep(1)
-        assert [ref.message for ref in await handle.close()] == ["m1"]
+        assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
         assert rig.clock.monotonic() == 5
-        assert [ref.message for ref in await handle.close()] == ["m1"]
+        assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
 
 
 async def test_a_cancelled_close_can_be_repeated() -> None:
@@ -221,7 +221,7 @@ async def test_a_cancelled_close_can_be_repeated() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await handle.close()
-        assert [ref.message for ref in await handle.close()] == ["m1"]
+        assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
 
 
 async def test_a_send_that_may_have_arrived_is_said_to_be_uncertain() -> None:
@@ -233,7 +233,8 @@ async def test_a_send_that_may_have_arrived_is_said_to_be_uncertain() -> None:
         await rig.clock.sleep(1)
         handle.show(1, "ab")
         await rig.clock.sleep(1)
-        assert (await handle.close(), handle.uncertain) == ((), True)
+        left = await handle.close()
+        assert (left.refs, left.uncertainty.may_stand) == ((), True)
         assert seen(rig.channel) == ["a"]
 
 
@@ -244,12 +245,12 @@ async def test_a_resumed_turn_goes_on_in_its_messages() -> None:
         before = draft(rig)
         before.show(0, "the draft")
         await rig.clock.sleep(1)
-        refs = await before.close()
+        refs = (await before.close()).refs
     async with running(channel) as rig:
         after = draft(rig, refs=refs)
         after.show(0, "again")
         await rig.clock.sleep(1)
-        assert await after.close() == refs
+        assert (await after.close()).refs == refs
         assert seen(channel) == ["again"]
 
 
@@ -267,7 +268,7 @@ async def test_a_newer_holder_ends_the_draft() -> None:
         handle.show(1, "ab")
         await rig.clock.sleep(1)
         assert seen(rig.channel) == ["a"]
-        assert [ref.message for ref in await handle.close()] == ["m1"]
+        assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
 
 
 async def test_open_drafts_are_seen_by_transcripts() -> None:
@@ -283,7 +284,7 @@ async def test_open_drafts_are_seen_by_transcripts() -> None:
         handle.show(2, "abc")
         (found,) = rig.live.open_drafts(address)
         assert (found.turn, found.text, found.key) == (TURN, "abc", key)
-        assert found.refs == await handle.close()
+        assert found.refs == (await handle.close()).refs
         assert rig.live.open_drafts(address) == ()
 
 
@@ -293,7 +294,7 @@ async def test_a_channel_that_is_not_there_shows_nothing() -> None:
         handle = draft(rig, address=replace(rig.channel.address(), channel="gone"))
         handle.show(0, "a")
         await rig.clock.sleep(1)
-        assert await handle.close() == ()
+        assert (await handle.close()).refs == ()
 
 
 async def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> None:
@@ -302,7 +303,7 @@ async def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> N
         handle = draft(rig)
         handle.show(0, "a")
         await rig.clock.sleep(1)
-        assert await handle.close() == ()
+        assert (await handle.close()).refs == ()
         assert rig.channel.calls == []
 
 

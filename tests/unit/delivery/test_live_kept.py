@@ -18,7 +18,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.delivery.handle import DraftHandle
-from zeroclaw.delivery.rows import final_row
+from zeroclaw.delivery.rows import CERTAIN, Uncertainty, final_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced
 from zeroclaw.value import Value, replace
@@ -68,7 +68,7 @@ async def test_what_did_not_arrive_is_no_longer_on_record() -> None:
         handle.show(1, "hello")
         await handle.at_rest()
         assert log == ["from 0", "send", "from ", "from 0", "send"]
-        assert (handle.uncertain, handle.mark) == (True, "0")
+        assert (await handle.close()).uncertainty == Uncertainty(may_stand=True, mark="0")
 
 
 async def test_what_is_refused_is_no_longer_on_record() -> None:
@@ -83,7 +83,7 @@ async def test_what_is_refused_is_no_longer_on_record() -> None:
         handle.show(1, "hello")
         await handle.at_rest()
         assert log == ["from 0", "send", "from "]
-        assert not handle.uncertain
+        assert (await handle.close()).uncertainty == CERTAIN
 
 
 async def test_where_it_can_not_be_recorded_nothing_is_sent() -> None:
@@ -186,9 +186,7 @@ async def answered(died: Died) -> list[str]:
         await handle.at_rest()
         await commit(died.store, put)
         left = await handle.close()
-        rig.outbox.announce(
-            put, refs=left, uncertain=handle.uncertain, mark=handle.mark, posted=handle.posted
-        )
+        rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         return seen(rig.channel)
 

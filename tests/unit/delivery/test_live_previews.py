@@ -10,6 +10,7 @@ from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import PLAIN_SENDS, TURN, Rig, platform, running
 from zeroclaw.channel import Budget
 from zeroclaw.delivery.handle import LONGEST_STAND_S, LOOK_S, DraftHandle
+from zeroclaw.delivery.rows import Left
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable, NotSupported, RateLimited
 from zeroclaw.value import replace
@@ -43,7 +44,7 @@ async def test_an_answer_grows_without_a_message() -> None:
             handle.show(number, text)
             await rig.clock.sleep(1)
             assert seen(rig.channel) == (text, [])
-        assert (await handle.close(), handle.posted, handle.uncertain) == ((), 0, False)
+        assert await handle.close() == Left(posted=0)
         assert {call.key for call in rig.channel.called("preview")} == {"turn:0"}
 
 
@@ -58,7 +59,7 @@ async def test_the_last_text_leaves_no_call_for_the_final_to_wait_for() -> None:
         await handle.at_rest()
         await rig.clock.sleep(10)
         assert seen(rig.channel) == ("a", [])
-        assert await handle.close() == ()
+        assert (await handle.close()).refs == ()
 
 
 async def test_in_a_chat_of_several_people_it_is_a_message() -> None:
@@ -68,7 +69,7 @@ async def test_in_a_chat_of_several_people_it_is_a_message() -> None:
         handle.show(0, "a")
         await rig.clock.sleep(1)
         assert rig.channel.called("preview") == []
-        assert len(await handle.close()) == 1
+        assert len((await handle.close()).refs) == 1
 
 
 async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
@@ -82,7 +83,7 @@ async def test_what_must_stand_is_a_message_before_anybody_waits() -> None:
         handle.show(1, "let me look\n\nfound")
         await rig.clock.sleep(1)
         assert seen(rig.channel) == (None, ["let me look\n\nfound"])
-        assert [ref.message for ref in await handle.close()] == ["m1"]
+        assert [ref.message for ref in (await handle.close()).refs] == ["m1"]
         handle.stand()
         await handle.stands()
 
@@ -162,7 +163,7 @@ async def test_a_preview_that_fails_is_made_again(fault: Exception | Lost) -> No
         handle.show(1, "ab")
         await rig.clock.sleep(5)
         assert seen(rig.channel) == ("ab", [])
-        assert (await handle.close(), handle.uncertain) == ((), False)
+        assert await handle.close() == Left(posted=0)
 
 
 async def test_a_platform_without_previews_is_asked_once() -> None:
@@ -178,7 +179,7 @@ async def test_a_platform_without_previews_is_asked_once() -> None:
         assert seen(rig.channel) == (None, ["a", "b"])
         assert len(rig.channel.called("preview")) == 1
         for handle in (first, second):
-            assert len(await handle.close()) == 1
+            assert len((await handle.close()).refs) == 1
 
 
 async def test_a_draft_that_began_before_the_refusal_makes_no_call_either() -> None:

@@ -5,6 +5,7 @@ import pytest
 from tests.fakes.scripted_calls import Lost
 from tests.unit.delivery.outbox_rows import final, seen
 from tests.unit.delivery.rig import PLAIN_SENDS, platform, running
+from zeroclaw.delivery.account import Markdown
 from zeroclaw.errors import ChannelUnavailable
 
 
@@ -41,12 +42,12 @@ async def test_what_fails_alone_while_all_others_arrive_is_tried_more_and_more_r
     """Its failure looks like an outage each time, and each answer elsewhere like its end."""
     async with running(platform()) as rig:
         account = rig.accounts["chat"]
-        await account.send(rig.channel.address("c2"), "other", key="other")
+        await account.post(rig.channel.address("c2"), Markdown(text="other", key="other"))
         [other] = rig.channel.standing(rig.channel.address("c2"))
         rig.channel.will("send", *[ChannelUnavailable("no route")] * 200)
         await rig.commit(final(rig, "done"))
         for number in range(300):
-            await account.edit(other.ref, f"other {number}", key="other")
+            await account.edit(other.ref, Markdown(text=f"other {number}", key="other"))
             await rig.clock.sleep(1)
         assert 30 < len(rig.channel.called("send")) < 70
 

@@ -14,11 +14,14 @@ from tests.unit.delivery.outbox_rows import (
 )
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import CONTINUED_ABOVE, message_key
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Left, Text, Uncertainty
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable
 from zeroclaw.store import DurablePoint
 from zeroclaw.value import replace
+
+LOST = Uncertainty(may_stand=True)
 
 
 async def test_a_final_without_a_draft_is_sent() -> None:
@@ -97,7 +100,7 @@ async def test_what_the_draft_learned_late_is_used() -> None:
         refs = await posted(rig, "dra")
         put = final(rig, "drawn")
         await commit(rig.store, put)
-        rig.outbox.announce(put, refs=refs)
+        rig.outbox.announce(put, Left(refs=refs))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["drawn"]
         assert delivery_points(rig) == [DurablePoint.REF_KNOWN, DurablePoint.DELIVERED]
@@ -108,7 +111,7 @@ async def test_a_lost_draft_makes_the_final_a_possible_repeat() -> None:
     async with running(platform(PLAIN_SENDS)) as rig:
         put = final(rig, "done")
         await commit(rig.store, put)
-        rig.outbox.announce(put, uncertain=True)
+        rig.outbox.announce(put, Left(uncertainty=LOST))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["done" + POSSIBLE_REPEAT]
 
@@ -127,9 +130,11 @@ async def test_a_lost_message_of_the_draft_is_found_by_its_key(
     async with running(platform()) as rig:
         put = final(rig, text)
         to, turn = rig.channel.address(), turn_of(put.key)
-        await rig.accounts["chat"].send(to, draft, key=message_key(turn, 0), draft=True)
+        await rig.accounts["chat"].post(
+            to, Markdown(text=draft, key=message_key(turn, 0), draft=True)
+        )
         await commit(rig.store, put)
-        rig.outbox.announce(put, uncertain=True)
+        rig.outbox.announce(put, Left(uncertainty=LOST))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == left
 
@@ -140,11 +145,11 @@ async def test_a_lost_message_that_the_final_does_not_need_is_taken_away() -> No
         put = final(rig, "short")
         to, turn, account = rig.channel.address(), turn_of(put.key), rig.accounts["chat"]
         for number, text in enumerate(["a", "deleted", "lost"]):
-            await account.send(to, text, key=message_key(turn, number), draft=True)
+            await account.post(to, Markdown(text=text, key=message_key(turn, number), draft=True))
         first, deleted, _ = (shown.ref for shown in rig.channel.standing(to))
         rig.channel.lose(deleted)
         await commit(rig.store, put)
-        rig.outbox.announce(put, refs=(first,), uncertain=True, posted=2)
+        rig.outbox.announce(put, Left(refs=(first,), uncertainty=LOST, posted=2))
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == ["short"]
 

@@ -21,8 +21,9 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery import keys, rows
-from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.account import Markdown
+from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text, Uncertainty
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
@@ -289,13 +290,13 @@ async def test_messages_that_are_known_are_not_taken_for_it() -> None:
         put = final(rig, "done")
         await commit(store, put)
         # A draft of another turn of that chat, and a note, both under keys that look the same.
-        key = keys.part_key(put.key, _text(put))
+        key = rows.part_key(put.key, _text(put))
         account = rig.accounts["chat"]
         for said in ("a draft", "a note"):
-            await account.send(channel.address(), said, key=key, draft=True)
+            await account.post(channel.address(), Markdown(text=said, key=key, draft=True))
         known += [shown.ref for shown in channel.standing(channel.address())]
         row = await rig.row(put)
-        item = replace(_text(put), mark="0")
+        item = replace(_text(put), uncertainty=Uncertainty(mark="0"))
         await commit(store, rows.changed(row, item, "sending"))
         told = rows.changed(row, replace(item, refs=(known[1],)), "delivered")
         await commit(store, replace(told, key=rig.ids.ulid(), expect=0))

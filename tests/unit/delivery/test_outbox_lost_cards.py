@@ -103,10 +103,8 @@ async def shown_as_draft(
         handle.show(0, draft)
         await handle.at_rest()
         await commit(store, put)
-        refs = await handle.close()
-        rig.outbox.announce(
-            put, refs=refs, uncertain=handle.uncertain, mark=handle.mark, posted=handle.posted
-        )
+        left = await handle.close()
+        rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         return seen(channel)
 
@@ -139,9 +137,7 @@ async def test_a_final_that_needs_fewer_messages_takes_the_lost_one_away() -> No
         await handle.at_rest()
         await commit(store, put)
         left = await handle.close()
-        rig.outbox.announce(
-            put, refs=left, uncertain=handle.uncertain, mark=handle.mark, posted=handle.posted
-        )
+        rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         assert seen(channel) == ["done"]
 
@@ -160,7 +156,7 @@ async def test_held_it_is_neither_looked_for_nor_repeated_and_the_operator_is_to
         assert rig.hooks.reasons == ["the answer was lost, and it is not sent again"]
         item = rows.read(await rig.row(put))
         assert isinstance(item, Text)
-        assert item.uncertain
+        assert item.uncertainty.may_stand
 
 
 async def test_held_after_a_kill_it_is_not_repeated_either() -> None:

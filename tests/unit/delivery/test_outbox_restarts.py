@@ -9,6 +9,7 @@ from tests.fakes.scripted_calls import Call
 from tests.unit.delivery.outbox_rows import HOUR_S, LONG, PARTS, final, note, seen, turn_of
 from tests.unit.delivery.rig import HERE, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
 from zeroclaw.envelope import MessageRef
@@ -73,7 +74,9 @@ async def test_a_draft_that_died_with_its_process_leaves_no_fragment() -> None:
     async with running(channel, store=store) as rig:
         put = final(rig, "drawn")
         key = message_key(turn_of(put.key), 0)
-        await rig.accounts["chat"].send(channel.address(), "dra", key=key, draft=True)
+        await rig.accounts["chat"].post(
+            channel.address(), Markdown(text="dra", key=key, draft=True)
+        )
         await commit(store, put)
     async with running(channel, store=store) as rig:
         await rig.outbox.resume()
@@ -88,7 +91,9 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
         put = final(rig, "drawn")
         turn = turn_of(put.key)
         key = message_key(turn, 0)
-        await rig.accounts["chat"].send(channel.address(), "dra", key=key, draft=True)
+        await rig.accounts["chat"].post(
+            channel.address(), Markdown(text="dra", key=key, draft=True)
+        )
     async with running(channel, store=store) as rig:
 
         async def on_ref(ref: MessageRef) -> None:
@@ -98,8 +103,8 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
             turn=turn, fence=1, address=channel.address(), resumed=True, on_ref=on_ref
         )
         await commit(store, put)
-        refs = await handle.close()
-        rig.outbox.announce(put, refs=refs, posted=handle.posted, inherited=handle.inherited)
+        left = await handle.close()
+        rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         assert seen(channel) == ["drawn"]
 

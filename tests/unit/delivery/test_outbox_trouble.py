@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.scripted_calls import Hang, Lost
 from tests.unit.delivery.outbox_rows import HOUR_S, final, seen, turn_of
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, PLAIN_SENDS, commit, platform, running
-from zeroclaw.delivery.posting import MOST_LOST
+from zeroclaw.delivery.reconcile import MOST_LOST
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT
 from zeroclaw.errors import ChannelUnavailable, RateLimited
 

@@ -12,8 +12,9 @@ from tests.fakes.scripted_calls import Call, CallName, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.outbox_rows import final, seen, turn_of
 from tests.unit.delivery.rig import HERE, LOOKING, Kill, card, commit, platform, running
+from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
-from zeroclaw.delivery.posting import MOST_LOST
+from zeroclaw.delivery.reconcile import MOST_LOST
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, ask_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable, DeliveryUnknown, RateLimited
@@ -70,7 +71,7 @@ async def comes_after_all(channel: ScriptedChannel, put: Put) -> None:
     """Let the platform carry out the first send, when all is over."""
     async with running(channel) as rig:
         key = message_key(turn_of(put.key), 0)
-        await rig.accounts["chat"].send(channel.address(), "done", key=key)
+        await rig.accounts["chat"].post(channel.address(), Markdown(text="done", key=key))
 
 
 @pytest.mark.parametrize(("name", "number"), [("lookup", 2), ("lookup", 3), ("delete", 1)])
@@ -162,11 +163,9 @@ async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() 
         turn = turn_of(put.key)
         draft = rig.live.open(turn=turn, fence=1, address=rig.channel.address(), on_ref=learned)
         draft.show(1, "done")
-        refs = await draft.close()
+        left = await draft.close()
         await commit(rig.store, put)
-        rig.outbox.announce(
-            put, refs=refs, uncertain=draft.uncertain, mark=draft.mark, late=draft.late
-        )
+        rig.outbox.announce(put, left)
         await rig.outbox.ended(put.key)
         assert seen(rig.channel) == [MARKED]
 

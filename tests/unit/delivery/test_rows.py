@@ -3,9 +3,20 @@
 import pytest
 
 from tests.unit.delivery.rig import HERE, TURN, card, outcome
-from zeroclaw.delivery import keys, rows
-from zeroclaw.delivery.rows import Item, Left, Text
+from zeroclaw.codec import encode
+from zeroclaw.delivery import rows
+from zeroclaw.delivery.rows import (
+    CERTAIN,
+    Item,
+    Left,
+    Second,
+    Text,
+    Uncertainty,
+    after_loss,
+    looked_up,
+)
 from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.errors import StoreUnusable
 from zeroclaw.store import Put
 from zeroclaw.value import replace
 
@@ -90,18 +101,18 @@ def test_a_change_expects_the_version_that_was_read() -> None:
 
 def test_keys_of_a_final_go_on_where_its_draft_stopped() -> None:
     """Messages that are gone are counted, so that no key is used twice (P1)."""
-    assert keys.part_key("k", FINAL) == f"{TURN}:1"
-    assert keys.first_key("k", FINAL) == f"{TURN}:0"
-    left = Left(refs=(REF,), uncertain=True, posted=3)
-    assert keys.part_key("k", rows.with_draft(FINAL, left)) == f"{TURN}:3"
+    assert rows.part_key("k", FINAL) == f"{TURN}:1"
+    assert rows.first_key("k", FINAL) == f"{TURN}:0"
+    left = Left(refs=(REF,), uncertainty=Uncertainty(may_stand=True), posted=3)
+    assert rows.part_key("k", rows.with_draft(FINAL, left)) == f"{TURN}:3"
     assert rows.with_draft(FINAL, Left(refs=(REF,), posted=1)) == FINAL
 
 
 def test_a_note_is_keyed_by_its_row() -> None:
     """It has no draft."""
     note = Text(address=WHERE, text="text", done=2)
-    assert keys.part_key("k", note) == "k:2"
-    assert keys.first_key("k", note) == "k:0"
+    assert rows.part_key("k", note) == "k:2"
+    assert rows.first_key("k", note) == "k:0"
 
 
 @pytest.mark.parametrize("item", [FINAL, FILE, ASK])
@@ -111,3 +122,42 @@ def test_a_row_of_a_release_that_knew_nothing_of_lateness_is_read(item: Item) ->
     older = written.body.replace(b',"late":false,"second":null', b"")
     assert len(older) < len(written.body)
     assert rows.read(replace(rows.stored(written, 1), body=older)) == item
+
+
+SENT = pytest.mark.parametrize("item", [FINAL, FILE, ASK], ids=["text", "file", "card"])
+SECOND = Second(ref=MessageRef(address=WHERE, message="m2"), since="7")
+
+
+def test_what_was_late_once_may_always_come() -> None:
+    """A later try that was cut says nothing of it (P1)."""
+    late = after_loss(Uncertainty(mark="3"), late=True)
+    assert late == Uncertainty(may_stand=True, mark="3", late=True)
+    assert after_loss(late, late=False) == late
+    assert not after_loss(CERTAIN, late=False).late
+
+
+def test_a_lookup_goes_on_where_the_last_one_ended() -> None:
+    """For the first message; once there is a second, up to that one (P1)."""
+    first = looked_up(Uncertainty(mark="3"), "5")
+    assert first == Uncertainty(mark="5")
+    second = looked_up(replace(first, second=SECOND), "9")
+    assert second == Uncertainty(mark="5", second=replace(SECOND, since="9"))
+
+
+@SENT
+def test_a_row_that_holds_its_uncertainty_as_four_fields_is_read(
+    item: Text | rows.File | rows.Ask,
+) -> None:
+    """Rows outlive a release: a send that an older daemon had begun is looked up (P1)."""
+    known = Uncertainty(may_stand=True, mark="3", late=True, second=SECOND)
+    body = rows.OUTBOX.codec.encode(replace(item, uncertainty=known))
+    new = b'"uncertainty":' + encode(known)
+    old = b'"uncertain":true,"mark":"3","late":true,"second":' + encode(SECOND)
+    assert body.count(new) == 1
+    assert rows.OUTBOX.codec.decode(body.replace(new, old)) == replace(item, uncertainty=known)
+
+
+def test_a_row_that_nothing_has_written_is_refused() -> None:
+    for body in (b'{"is":"_Said","item":{"is":"Text","more":1}}', b'{"is":"_Said","item":"x"}'):
+        with pytest.raises(StoreUnusable):
+            rows.OUTBOX.codec.decode(body)

@@ -8,7 +8,7 @@ from tests.fakes.memory_store import MemoryStore
 from tests.unit.turn.parts import AT, SAM
 from zeroclaw.codec import encode
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.rows import Text, final_row
+from zeroclaw.delivery.rows import CERTAIN, Text, Uncertainty, final_row
 from zeroclaw.envelope import Address, ConversationId, ItemId, MessageRef, TurnId
 from zeroclaw.errors import Conflict
 from zeroclaw.gate import audit
@@ -114,14 +114,14 @@ async def test_a_send_that_begins_as_the_turn_ends_is_looked_for_by_the_final() 
     await here.end()
     await sending(here.store, here.session, TURN, "17")
     final = await here.final()
-    assert (final.uncertain, final.mark) == (True, "17")
+    assert final.uncertainty == Uncertainty(may_stand=True, mark="17")
     await sending(here.store, here.session, TURN, "")
     final = await here.final()
-    assert (final.uncertain, final.mark) == (False, "")
+    assert final.uncertainty == CERTAIN
     await sending(here.store, here.session, TURN, "18")
     await learn(here.store, here.session, TURN, SECOND)
     final = await here.final()
-    assert (final.refs, final.uncertain, final.mark) == ((FIRST, SECOND), False, "")
+    assert (final.refs, final.uncertainty) == ((FIRST, SECOND), CERTAIN)
 
 
 async def test_a_final_that_is_delivered_is_left_alone() -> None:

@@ -1,0 +1,274 @@
+"""Post each message once, or find out whether one stands whose answer, or whose record, was lost.
+
+Where none is found it is sent again, and nobody knows before that how far there was to look: the
+platform may have put the first one further on. So the second says that it may be a repeat, until its
+id has told how far, and the first was looked up as far as there. Whenever a process dies, or a call
+is lost, in between, at most one message stands that does not say so.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import assert_never
+
+from zeroclaw.channel import Card, LookupResult
+from zeroclaw.delivery.account import Account, Content
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
+from zeroclaw.delivery.rows import CERTAIN, Second, State, Uncertainty, after_loss, looked_up
+from zeroclaw.envelope import Address, MessageRef
+from zeroclaw.value import Value, replace
+
+# So often an answer may be lost before the row is given up, where each repeat may be seen, and
+# where the adapter breaks down. A platform that is only silent is tried without end otherwise.
+MOST_LOST = 5
+
+Failed = Unreachable | Rejected | Unknown
+
+
+class LaterError(Exception):
+    """Raised when nothing more can be done now.
+
+    Attributes:
+        paced: The platform named a wait, which the pacing obeys; no other wait is needed.
+        soon: It may be tried as soon as the platform answers anything; else the time counts.
+    """
+
+    def __init__(self, *, paced: bool = False, soon: bool = True) -> None:
+        super().__init__("later")
+        self.paced = paced
+        self.soon = soon
+
+
+class RefusedError(Exception):
+    """Raised when the platform refused for good; the text says why."""
+
+
+class Post(Value):
+    """One message that is to be posted, and may have to be looked up and sent again.
+
+    Attributes:
+        to: The chat.
+        content: What is said.
+        repeat: The same, where it says that it may be a repeat. A card never does; pressed on
+            either of two, both are settled.
+    """
+
+    to: Address
+    content: Content
+    repeat: Content
+
+
+class Reconciler:
+    """Posts the messages of one row.
+
+    Attributes:
+        account: Where they go out.
+        uncertainty: What is not known of the next one.
+        is_sending: The row says that a send has begun.
+    """
+
+    def __init__(
+        self,
+        *,
+        account: Account,
+        uncertainty: Uncertainty,
+        is_sending: bool,
+        keep: Callable[[State], Awaitable[None]],
+        others: Callable[[Address], Awaitable[frozenset[str]]],
+    ) -> None:
+        """Begin with what is on record.
+
+        Args:
+            account: See the attributes.
+            uncertainty: Likewise.
+            is_sending: Likewise.
+            keep: Commits the row in a state, with the uncertainty of now.
+            others: The platform's ids of the messages of a chat that are known to be ours.
+        """
+        self.account = account
+        self.uncertainty = replace(uncertainty, may_stand=uncertainty.may_stand or is_sending)
+        self.is_sending = is_sending
+        self._keep = keep
+        self._others = others
+        self._lost = 0
+        # Of two that are lost either may be found, and the one without the note may come last.
+        self._is_repeat_lost = False
+
+    async def post(self, post: Post) -> CallOutcome[MessageRef]:
+        """Post a message, unless it is found to stand since an earlier try.
+
+        Raises:
+            LaterError: Whether it stands could not be looked up.
+            RefusedError: It can't be told, and the channel sends nothing twice.
+        """
+        second = self.uncertainty.second
+        if second is None:
+            missed: LookupResult | None = None
+            is_repeat = self.uncertainty.may_stand and not self.account.capabilities.idempotent_send
+            if is_repeat:
+                seen = await self.find(post)
+                if isinstance(seen, Delivered) and seen.value.ref is not None:
+                    return self._known(seen.value.ref)
+                missed = self._missed(seen)
+            await self.account.permit(post.to)
+            async with self.account.alone(post.to):
+                await self._begin(post.to)
+                content = post.repeat if is_repeat else post.content
+                outcome = await self.account.post(post.to, content)
+            if not isinstance(outcome, Delivered):
+                await self._failed(outcome, is_repeat=is_repeat)
+                return outcome
+            if missed is None:
+                return self._known(outcome.value)
+            # Another process would find the first, and leave the second behind.
+            second = Second(ref=outcome.value, since=missed.since)
+            self.uncertainty = replace(self.uncertainty, second=second)
+            await self._keep("sending")
+        return self._known(await self._the_one(post, second))
+
+    async def find(self, post: Post) -> Delivered[LookupResult] | Unknown | None:
+        """Look up a message that may stand; None where that can't be done.
+
+        Raises:
+            LaterError: The lookup itself has failed.
+        """
+        mark = self.uncertainty.mark
+        if not self.account.capabilities.can_lookup or not mark:
+            return None
+        content = post.repeat if self._is_repeat_lost else post.content
+        return await self._lookup(post.to, content, since=mark)
+
+    def error(self, failed: Failed) -> Exception:
+        """Return what to raise of a call that failed."""
+        match failed:
+            case Unreachable():
+                return LaterError(paced=failed.retry_after_s is not None)
+            case Rejected():
+                return RefusedError(failed.why)
+            case Unknown():
+                is_seen = self.is_sending and (failed.late or not self.uncertainty.mark)
+                is_counted = failed.broken or is_seen
+                self._lost += is_counted
+                return (
+                    LaterError(soon=not is_counted)
+                    if self._lost < MOST_LOST
+                    else RefusedError(failed.why)
+                )
+            case _:
+                assert_never(failed)
+
+    # --- one send --------------------------------------------------------------------------------
+
+    async def _begin(self, to: Address) -> None:
+        """Record that a send begins that can't be repeated unseen, and where it would stand."""
+        if self.account.capabilities.idempotent_send or self.is_sending:
+            return
+        if not self.uncertainty.may_stand:
+            # What may stand since an earlier try stands below a mark of now, or is looked up from
+            # its own.
+            self.uncertainty = replace(self.uncertainty, mark=self.account.mark(to))
+            self._is_repeat_lost = False
+        await self._keep("sending")
+
+    async def _failed(self, failed: Failed, *, is_repeat: bool) -> None:
+        """Record that a send did not arrive, or remember that it may have."""
+        if self.account.capabilities.idempotent_send:
+            return
+        if not isinstance(failed, Unknown):
+            await self._keep("pending")
+            return
+        was_late = self.uncertainty.late
+        self._is_repeat_lost = self._is_repeat_lost or (is_repeat and was_late)
+        self.uncertainty = after_loss(self.uncertainty, late=failed.late)
+        if self.uncertainty.late and not was_late:
+            await self._keep("sending")
+
+    def _known(self, ref: MessageRef) -> Delivered[MessageRef]:
+        self.uncertainty = CERTAIN
+        return Delivered(value=ref)
+
+    def _missed(self, seen: Delivered[LookupResult] | Unknown | None) -> LookupResult | None:
+        """Return where the lookup has ended without finding it, None where that says nothing."""
+        if isinstance(seen, Delivered) and not self.uncertainty.late:
+            return seen.value
+        # What is only late may come yet, however far was looked.
+        if self.is_sending and not self.account.capabilities.may_repeat:
+            message = "the answer was lost, and it is not sent again"
+            raise RefusedError(message)
+        return None
+
+    # --- what stands -----------------------------------------------------------------------------
+
+    async def _lookup(
+        self, to: Address, content: Content, *, since: str, before: str = ""
+    ) -> Delivered[LookupResult] | Unknown:
+        """Look until it is seen, or there is nothing more to look at.
+
+        Each lookup is paced as any call. After each that saw nothing it is on record from where to
+        go on, so that nothing is looked at again after a failure or a kill. A wait that the
+        platform names is waited for here, for the same reason.
+        """
+        apart = await self._others(to)
+        while True:
+            await self.account.permit(to)
+            # One that is on its way there has an id that nobody knows yet, and would be taken for it.
+            async with self.account.alone(to):
+                outcome = await self.account.lookup(
+                    to, content, since=since, apart=apart, before=before
+                )
+            match outcome:
+                case Delivered():
+                    if outcome.value.ref is None:
+                        since = outcome.value.since
+                        self.uncertainty = looked_up(self.uncertainty, since)
+                        await self._keep("sending" if self.is_sending else "pending")
+                    if outcome.value.is_over:
+                        return outcome
+                case Unreachable(retry_after_s=None):
+                    raise self.error(outcome)
+                case Unreachable():
+                    pass
+                case Rejected():
+                    return Unknown(why=outcome.why)
+                case Unknown(late=True):
+                    # A lookup that is lost has changed nothing, so it may be made again.
+                    raise self.error(Unreachable(why=outcome.why))
+                case Unknown():
+                    return outcome
+                case _:
+                    assert_never(outcome)
+
+    async def _the_one(self, post: Post, second: Second) -> MessageRef:
+        """Return the one message that stands, after it was not seen and so was sent again.
+
+        The new one's id tells how far the ids had run, so now it is certain whether there is an
+        earlier one too. Of two the new one is taken away; a lone one no longer says that it may be a
+        repeat. Where it can't be told after all, or can't be changed, the new one says so for good.
+        """
+        account, new = self.account, second.ref
+        if new.address.chat != post.to.chat:
+            return new
+        seen = await self._lookup(post.to, post.content, since=second.since, before=new.message)
+        if not isinstance(seen, Delivered):
+            return new
+        old, content = seen.value.ref, post.content
+        changed: CallOutcome[None] | None = None
+        if old is not None and account.capabilities.can_delete:
+            await account.permit(new.address, message=new.message)
+            changed = await account.delete(new)
+        elif (
+            old is None
+            and content != post.repeat
+            and not isinstance(content, Card)
+            and account.capabilities.can_edit
+        ):
+            await account.permit(new.address, message=new.message)
+            changed = await account.edit(new, content)
+        match changed:
+            case Unreachable():
+                raise self.error(changed)
+            case Unknown(broken=False):
+                # Either change may be made again.
+                raise self.error(Unreachable(why=changed.why))
+            case Delivered():
+                return old or new
+            case _:
+                return new
