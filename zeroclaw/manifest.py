@@ -11,6 +11,9 @@ class ChannelManifest(Value):
         adapter: `module:callable`; called with a `ChannelContext`, returns a `Channel`.
         settings: `module:Model`, the pydantic model of `[channels.<name>]` without the common
             keys.
+        prepare: `module:function`, empty for none; called without arguments in a thread before the
+            adapter is made, to load what takes long: libraries, certificates. The adapter's own
+            module is imported there as well.
         local_operator: Whoever reaches this channel is the operator (login link, own uid).
         check: `module:coroutine function`, empty for none; asks the platform whether the settings
             and secrets are right, without receiving or sending anything. Called with the settings
@@ -23,6 +26,7 @@ class ChannelManifest(Value):
     kind: str
     adapter: str
     settings: str
+    prepare: str = ""
     local_operator: bool = False
     check: str = ""
     public: str = ""

@@ -147,6 +147,7 @@ MANIFEST = ChannelManifest(
     kind="telegram",
     adapter="channels.telegram.opening:open_channel",
     settings="channels.telegram:TelegramSettings",
+    prepare="channels.telegram.opening:prepare",
     check="channels.telegram.opening:check",
     public="channels.telegram:is_public",
 )

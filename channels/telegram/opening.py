@@ -4,6 +4,7 @@ Nothing of its libraries is imported before it is known to be there.
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 
 from pydantic import BaseModel
@@ -12,6 +13,18 @@ from channels.telegram import TelegramSettings
 from zeroclaw import Channel, ChannelContext, ChannelUnauthorized, ConfigError
 
 EXTRA = ("telegram", "telegramify_markdown")
+
+
+def prepare() -> None:
+    """Load the libraries and read the certificates, nearly half a second of work; see the manifest.
+
+    Without the extra it does nothing: `open_channel` says so.
+    """
+    if _has_extra():
+        import_module("channels.telegram.adapter")
+        from channels.telegram.connection import trust
+
+        trust()
 
 
 def open_channel(context: ChannelContext) -> Channel:
@@ -63,8 +76,12 @@ async def check(settings: BaseModel, secrets: Mapping[str, str]) -> str:
     return "; ".join(facts)
 
 
+def _has_extra() -> bool:
+    return all(find_spec(module) for module in EXTRA)
+
+
 def _needs_extra(channel: str) -> None:
-    if not all(find_spec(module) for module in EXTRA):
+    if not _has_extra():
         fault = (
             f"channels.{channel}: Telegram needs more packages; install the extra `telegram`: "
             "python -m pip install -e '.[telegram]' in the checkout"

@@ -133,8 +133,13 @@ class ChannelHost:
         settings = self._foundation.settings.config.channels.get(name)
         return self._accounts.get(name) if settings is not None and settings.stream else None
 
-    def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
-        return lambda: self._foundation.openers.channel(part.make(context))
+    def _maker(
+        self, part: ChannelPart, context: ChannelContext
+    ) -> Callable[[], Awaitable[Channel]]:
+        async def make() -> Channel:
+            return self._foundation.openers.channel(await part.make(context))
+
+        return make
 
     def _up(self, channel: Channel) -> None:
         before = self._accounts.get(channel.name)

@@ -1,5 +1,6 @@
 """Every fault of a configuration at once, and every secret found."""
 
+import asyncio
 import io
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
@@ -15,7 +16,7 @@ from zeroclaw.channel import ChannelContext, TranscriptItem
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.config.model import Config
 from zeroclaw.config.validate import parse
-from zeroclaw.daemon.config_check import ARGUMENTS, SHIPPED, check
+from zeroclaw.daemon.config_check import ARGUMENTS, SHIPPED, ChannelPart, check
 from zeroclaw.envelope import Address
 from zeroclaw.errors import ConfigError
 from zeroclaw.host import logs
@@ -106,16 +107,47 @@ def test_an_adapter_is_imported_when_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is missing then is a fault of that channel alone (P9)."""
-    (tmp_path / "stork.py").write_text(
-        MANIFEST
-        + "MANIFEST = ChannelManifest(\n"
-        + '    kind="stork", adapter="stork:nowhere",\n'
-        + '    settings="channels.terminal:TerminalSettings",\n)\n'
-    )
+    (tmp_path / "stork.py").write_text(STORK.format(prepare="", adapter="stork:nowhere"))
     install(tmp_path, monkeypatch, "[zeroclaw.channels]\nstork = stork:MANIFEST\n")
     part = check(parse("[channels.stork]\n"), {}).channels[-1]
+    with pytest.raises(ConfigError, match=r"channels\.stork: `stork:nowhere` can't be loaded"):
+        asyncio.run(made(part))
+
+
+def test_what_an_adapter_needs_is_loaded_off_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A platform's library takes long to import; the adapter itself is made on the loop (P9)."""
+    (tmp_path / "heron.py").write_text(
+        STORK.format(prepare="heron_nest:prepare", adapter="heron_nest:made").replace(
+            "stork", "heron"
+        )
+    )
+    (tmp_path / "heron_nest.py").write_text(
+        "import threading\n"
+        "def here():\n    return threading.current_thread() is threading.main_thread()\n"
+        "seen = [here()]\n"
+        "def prepare():\n    seen.append(here())\n"
+        "def made(context):\n    return [*seen, here()]\n"
+    )
+    install(tmp_path, monkeypatch, "[zeroclaw.channels]\nheron = heron:MANIFEST\n")
+    part = check(parse("[channels.heron]\n"), {}).channels[-1]
+    seen = asyncio.run(made(part))
+    assert seen == [False, False, True]
+
+
+STORK = (
+    MANIFEST
+    + "MANIFEST = ChannelManifest(\n"
+    + '    kind="stork", adapter="{adapter}", prepare="{prepare}",\n'
+    + '    settings="channels.terminal:TerminalSettings",\n)\n'
+)
+
+
+async def made(part: ChannelPart) -> object:
+    """Return the adapter of a channel."""
     context = ChannelContext(
-        name="stork",
+        name=part.name,
         settings=part.settings,
         secrets={},
         clock=ManualClock(),
@@ -124,8 +156,7 @@ def test_an_adapter_is_imported_when_it_is_made(
         positions={},
         transcript=nothing,
     )
-    with pytest.raises(ConfigError, match=r"channels\.stork: `stork:nowhere` can't be loaded"):
-        part.make(context)
+    return await part.make(context)
 
 
 PUBLIC = (

@@ -3,10 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from channels.telegram import TelegramSettings
+from channels.telegram import MANIFEST, TelegramSettings
 from channels.telegram.adapter import capabilities
+from channels.telegram.connection import trust
 from channels.telegram.emulator import Emulator
-from channels.telegram.opening import check, open_channel
+from channels.telegram.opening import check, open_channel, prepare
 from tests.contract.telegram_harness import SETTINGS, telegram_context
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import ChannelUnauthorized, ChannelUnavailable, ConfigError, SecretReference
@@ -93,3 +94,11 @@ def test_settings_of_another_channel_are_a_fault_in_the_code() -> None:
     context = telegram_context(Emulator(clock=ManualClock()), ManualClock())
     with pytest.raises(TypeError):
         open_channel(replace(context, settings=object()))
+
+
+def test_certificates_are_read_before_a_channel_is_opened() -> None:
+    """They take tens of milliseconds, so the daemon has them read in a thread (P9)."""
+    assert MANIFEST.prepare == f"{prepare.__module__}:{prepare.__name__}"
+    trust.cache_clear()
+    prepare()
+    assert trust.cache_info().currsize == 1
