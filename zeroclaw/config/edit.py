@@ -69,16 +69,9 @@ def get(config: Config, own: Mapping[str, BaseModel], dotted: str) -> object:
     for name, settings in own.items():
         channels[name] |= cast("dict[str, object]", _plain(settings))
     for key in keys_of(dotted):
-        try:
-            match value:
-                case dict():
-                    value = cast("dict[str, object]", value)[key]
-                case list():
-                    value = cast("list[object]", value)[_number(key)]
-                case _:
-                    raise KeyError(key)
-        except LookupError as error:
-            raise ConfigError((_unknown(dotted, key),)) from error
+        holder, value = value, _inside(value, key)
+        if value is None and not (isinstance(holder, dict) and key in holder):
+            raise ConfigError((_unknown(dotted, key),))
     if value is None:
         fault = f"{dotted}: is not set, and has no default"
         raise ConfigError((fault,))
@@ -127,7 +120,7 @@ def set_key(text: str, dotted: str, given: str) -> str:
     keys, value = keys_of(dotted), value_of(given)
     wanted = _loaded(text)
     is_new = _at(wanted, keys) is None
-    _put(wanted, keys, value, dotted)
+    _put(wanted, keys, value, dotted, lambda _: {})
     toml = _toml_of(given, value)
     if is_new:
         line = f"{tomlkit.key(keys[-1]).as_string()} = {toml}"
@@ -136,8 +129,8 @@ def set_key(text: str, dotted: str, given: str) -> str:
             return after
 
     def put(document: object) -> None:
-        parsed: object = tomlkit.parse(f"value = {toml}").item("value")
-        _put_item(document, keys, parsed)
+        item: object = tomlkit.parse(f"value = {toml}").item("value")
+        _put(document, keys, item, dotted, tomlkit.table)
 
     return _edited(text, put, wanted, dotted)
 
@@ -242,54 +235,35 @@ def _toml_of(given: str, value: object) -> str:
     return tomlkit.item(value).as_string() if isinstance(value, str) else given
 
 
-def _put(table: dict[str, object], keys: Keys, value: object, dotted: str) -> None:
-    """Set a key in plain tables."""
-    place = cast("object", table)
-    for key in keys[:-1]:
-        match place:
-            case dict():
-                place = cast("dict[str, object]", place).setdefault(key, {})
-            case list() if _is_in(cast("list[object]", place), key):
-                place = cast("list[object]", place)[int(key)]
-            case _:
-                raise ConfigError((_unknown(dotted, key),))
-    match place:
-        case dict():
-            place[keys[-1]] = value
-        case list() if _is_in(cast("list[object]", place), keys[-1]):
-            place[int(keys[-1])] = value
-        case _:
-            raise ConfigError((_unknown(dotted, keys[-1]),))
+def _put(
+    place: object, keys: Keys, value: object, dotted: str, new_table: Callable[[bool], object]
+) -> None:
+    """Set a key in tables, plain or the library's; `new_table` makes one that is missing.
 
+    It is told whether that one only holds tables, for then it needs no line of its own.
 
-def _put_item(document: object, keys: Keys, item: object) -> None:
-    """Set a key in the library's tables, which the plain ones have shown to be there."""
-    import tomlkit
-
-    place: object = document
+    Raises:
+        ConfigError: The key path leads through something that is no table.
+    """
     for number, key in enumerate(keys[:-1], start=1):
-        if isinstance(place, MutableSequence):
-            place = cast("MutableSequence[object]", place)[int(key)]
-            continue
-        table = cast("MutableMapping[str, object]", place)
-        if key not in table:
-            # A table that only holds tables needs no line of its own.
-            table[key] = tomlkit.table(is_super_table=number < len(keys) - 1)
-        place = table[key]
-    if isinstance(place, MutableSequence):
-        cast("MutableSequence[object]", place)[int(keys[-1])] = item
+        inside = _inside(place, key)
+        if inside is None and isinstance(place, MutableMapping):
+            cast("MutableMapping[str, object]", place)[key] = new_table(number < len(keys) - 1)
+            inside = _inside(cast("object", place), key)
+        if inside is None:
+            raise ConfigError((_unknown(dotted, key),))
+        place = inside
+    last = keys[-1]
+    if isinstance(place, MutableMapping):
+        cast("MutableMapping[str, object]", place)[last] = value
+    elif isinstance(place, MutableSequence) and _is_in(cast("list[object]", place), last):
+        cast("MutableSequence[object]", place)[int(last)] = value
     else:
-        cast("MutableMapping[str, object]", place)[keys[-1]] = item
+        raise ConfigError((_unknown(dotted, last),))
 
 
 def _is_in(entries: list[object], key: str) -> bool:
     return key.isdecimal() and int(key) < len(entries)
-
-
-def _number(key: str) -> int:
-    if not key.isdecimal():
-        raise LookupError(key)
-    return int(key)
 
 
 def _unknown(dotted: str, key: str) -> str:
