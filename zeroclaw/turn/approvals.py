@@ -22,6 +22,7 @@ from zeroclaw.turn.context import TurnServices
 from zeroclaw.turn.entries import AnswerTaken
 from zeroclaw.turn.inbox import Item, item_put
 from zeroclaw.turn.numbers import last_put
+from zeroclaw.turn.results import refused
 from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import ApprovalGranted, ApprovalRefused
 from zeroclaw.value import replace
@@ -308,24 +309,14 @@ def unreachable(
 ) -> tuple[Denied, audit.Entry]:
     """Return the denial of a call whose question nobody could be asked."""
     action = one.frozen.action
-    now = services.clock.now()
-    refusal = services.refusals.refuse(
+    refusal, entry = refused(
+        services.refusals,
         call,
         wording.unreachable(action.tool),
-        conversation=action.conversation,
-        action=action.id,
-        arguments=action.canonical_arguments,
+        one.frozen,
         outcome="denied",
-        at=now,
-        for_people=catalogue.CALL_UNREACHABLE.to(language, tool=action.tool),
-    )
-    entry = audit.Entry(
-        kind=audit.Kind.DENIED,
-        at=now,
-        action=action.id,
-        tool=action.tool,
-        hash=one.frozen.hash,
         by="unreachable",
-        receipt=refusal.receipt,
+        at=services.clock.now(),
+        for_people=catalogue.CALL_UNREACHABLE.to(language, tool=action.tool),
     )
     return Denied(id=action.id, refusal=refusal, outcome="denied", frozen=one.frozen), entry

@@ -1,4 +1,4 @@
-"""What every turn works with: the daemon's services, handed in once."""
+"""What every turn works with: the daemon's services, and what one turn is."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,13 +17,16 @@ from zeroclaw.gate.verdict import Refusals
 from zeroclaw.provider import Provider
 from zeroclaw.redact import Redactor
 from zeroclaw.store import Put, Store
-from zeroclaw.text.language import Localized
+from zeroclaw.text.language import Language, Localized
 from zeroclaw.tool import Tool
 from zeroclaw.turn.downloads import Downloads
+from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.model_call import ModelRecord
 from zeroclaw.turn.numbers import Numbers
 from zeroclaw.turn.results import Results
+from zeroclaw.turn.session import ConversationSession
 from zeroclaw.turn.states import Limits
+from zeroclaw.turn.turn_row import TurnRow
 from zeroclaw.value import Value
 
 
@@ -97,3 +100,36 @@ class TurnServices(Value):
     model_record: ModelRecord
     prompt: Callable[[], str]
     max_output_tokens: int | None = None
+
+
+class TurnContext(Value):
+    """One turn and all that it works with.
+
+    Attributes:
+        opened: How it began.
+        row: As it stood then; its refs have grown since.
+        news: Set when the control lane has something new.
+        why: Why it fails, for operators, where that is not what its person reads.
+    """
+
+    services: TurnServices
+    session: ConversationSession
+    opened: TurnOpened
+    row: TurnRow
+    news: asyncio.Event
+    why: Localized | None = None
+
+    @property
+    def conversation(self) -> ConversationId:
+        """Whose turn it is."""
+        return self.session.conversation
+
+    @property
+    def address(self) -> Address:
+        """Where it is answered."""
+        return self.row.address
+
+    @property
+    def language(self) -> Language:
+        """What its person reads."""
+        return self.opened.principal.language

@@ -10,7 +10,7 @@ from typing import Literal
 from zeroclaw.context.history import prepare_request_messages
 from zeroclaw.context.prompt import system_prompt
 from zeroclaw.delivery.rows import quiet_notes
-from zeroclaw.envelope import ActionId, Address, ApprovalId, Reader
+from zeroclaw.envelope import ActionId, ApprovalId, Reader
 from zeroclaw.gate import audit
 from zeroclaw.gate import verdict as gate
 from zeroclaw.gate.verdict import Stopped
@@ -18,17 +18,15 @@ from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition
 from zeroclaw.provider import ModelRequest
 from zeroclaw.store import DurablePoint, Write
 from zeroclaw.text import catalogue
-from zeroclaw.text.language import Language
 from zeroclaw.turn import batch, entries, outgoing_files
 from zeroclaw.turn.approvals import ApprovalRequests, unreachable
-from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.kept_results import kept_put
 from zeroclaw.turn.model_call import ModelCall
 from zeroclaw.turn.receipts import ReceiptLookup
-from zeroclaw.turn.results import AUDITED, Settled
-from zeroclaw.turn.session import ConversationSession, Transition
+from zeroclaw.turn.results import Settled, refused
+from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import (
     BatchAppended,
     BatchGated,
@@ -49,29 +47,16 @@ Tell = Callable[[Transition], Awaitable[None]]
 class EffectExecutor:
     """The tasks of one turn."""
 
-    def __init__(
-        self,
-        services: TurnServices,
-        session: ConversationSession,
-        opened: TurnOpened,
-        controls: ControlLane,
-        *,
-        address: Address,
-        reply_to: str,
-        tell: Tell,
-    ) -> None:
-        """Work for one turn that answers `reply_to` at `address` and is told by `tell`."""
-        self._services = services
-        self._session = session
-        self._opened = opened
+    def __init__(self, turn: TurnContext, controls: ControlLane, tell: Tell) -> None:
+        """Work for one turn, which is told by `tell` what happened."""
+        services, session = turn.services, turn.session
+        self._turn = turn
+        self._services, self._session, self._opened = services, session, turn.opened
         self._controls = controls
-        self._address = address
-        self._reply_to = reply_to
         self._tell = tell
-        self._language: Language = opened.principal.language
         self._asks = ApprovalRequests(services, session.conversation)
         self._verdicts = ReceiptLookup(services, session)
-        self.calls = ToolCalls(services, session, opened, address=address)
+        self.calls = ToolCalls(turn)
 
     # --- the model -----------------------------------------------------------------------------
 
@@ -85,7 +70,7 @@ class EffectExecutor:
             self._verdicts.lookup,
             self._answered,
             services.model_record,
-            language=self._language,
+            language=self._turn.language,
             is_operator="operator" in self._opened.principal.roles,
         )
         async with services.model_slots:
@@ -96,10 +81,10 @@ class EffectExecutor:
         tools = services.tools.values() if services.provider.facts.calls_tools else ()
         prompt = system_prompt(
             person=self._opened.principal.display,
-            channel=self._address.channel,
+            channel=self._turn.address.channel,
             today=services.clock.now().date(),
             tools=[tool.spec.name for tool in tools],
-            group=not self._address.direct,
+            group=not self._turn.address.direct,
         )
         if added := services.prompt():
             prompt = f"{prompt}\n\n{added}"
@@ -121,7 +106,7 @@ class EffectExecutor:
 
     def as_shown(self, text: str) -> str:
         """Return a text of the model without its receipts: a draft proves nothing yet."""
-        return self._verdicts.without_receipts(text, self._language)
+        return self._verdicts.without_receipts(text, self._turn.language)
 
     async def _answered(self, event: RequestEvent) -> None:
         if isinstance(event, ResponseReceived) and event.message.tool_calls:
@@ -138,7 +123,7 @@ class EffectExecutor:
 
     async def cannot_compact(self) -> None:
         """Say that older messages can't be summarised."""
-        text = catalogue.NO_SUMMARY.to(self._language)
+        text = catalogue.NO_SUMMARY.to(self._turn.language)
         await self._tell(Transition(event=CompactionFailed(text=text)))
 
     # --- the gate ------------------------------------------------------------------------------
@@ -152,9 +137,9 @@ class EffectExecutor:
         asked = [one for one in gated.verdicts if isinstance(one, gate.Asked)]
         verdicts = gated.verdicts
         if asked:
-            chats = self._services.approvers(self._opened.principal, self._address)
+            chats = self._services.approvers(self._opened.principal, self._turn.address)
             if chats:
-                here = Reader(address=self._address, language=self._language)
+                here = Reader(address=self._turn.address, language=self._turn.language)
                 writes += await self._asks.put(tuple(asked), chats, here)
             else:
                 verdicts, denials = self._unreachable(calls, verdicts)
@@ -177,7 +162,7 @@ class EffectExecutor:
         audited: list[audit.Entry] = []
         for call, verdict in zip(calls, verdicts, strict=True):
             if isinstance(verdict, gate.Asked):
-                denied, entry = unreachable(self._services, verdict, call, self._language)
+                denied, entry = unreachable(self._services, verdict, call, self._turn.language)
                 changed.append(denied)
                 audited.append(entry)
             else:
@@ -192,7 +177,7 @@ class EffectExecutor:
         now = self._services.clock.now()
         await self._services.clock.sleep((found[0].deadline_at - now).total_seconds())
         # Its row may have changed just then, because a card became known: then it is ended anew.
-        while (ended := await self._asks.expired(approval, call, self._language)) is not None:
+        while (ended := await self._asks.expired(approval, call, self._turn.language)) is not None:
             await self._tell(ended)
             await self._services.clock.sleep(EXPIRE_AGAIN_S)
 
@@ -205,7 +190,7 @@ class EffectExecutor:
         if isinstance(checked.verdict, Stopped):
             why, by = checked.verdict.reason, checked.verdict.by
             reason = f"`{call.name}` did not run: {why}"
-            people = catalogue.CALL_DID_NOT_RUN.to(self._language, tool=call.name, why=why)
+            people = catalogue.CALL_DID_NOT_RUN.to(self._turn.language, tool=call.name, why=why)
             ended = await self.refusal(action, call, reason, "denied", by=by, for_people=people)
             await self._tell(ended)
             return
@@ -224,13 +209,13 @@ class EffectExecutor:
 
     async def unknown(self, action: ActionId, call: ToolCall) -> None:
         """Record a call whose outcome a restart hid, for the model and for the operators (P3)."""
-        people = catalogue.CALL_MAY_HAVE_RUN.to(self._language, tool=call.name)
+        people = catalogue.CALL_MAY_HAVE_RUN.to(self._turn.language, tool=call.name)
         happened = await self.refusal(
             action, call, batch.MAY_HAVE_RUN, "unknown", by="restart", for_people=people
         )
         whose = self._opened.principal
         says = catalogue.MAY_HAVE_RUN.about(
-            tool=call.name, who=whose.label, where=self._address.channel
+            tool=call.name, who=whose.label, where=self._turn.address.channel
         )
         notes = quiet_notes(says, self._services.operators(""), self._services.ids.ulid)
         await self._tell(replace(happened, writes=notes))
@@ -246,33 +231,20 @@ class EffectExecutor:
         for_people: str,
     ) -> Transition:
         """Return the end of a gated call that has no result of its own."""
-        frozen = await self.calls.frozen(action)
-        now = self._services.clock.now()
-        refusal = self._services.refusals.refuse(
+        refusal, entry = refused(
+            self._services.refusals,
             call,
             text,
-            conversation=self._session.conversation,
-            action=action,
-            arguments=frozen.action.canonical_arguments,
+            await self.calls.frozen(action),
             outcome=outcome,
-            at=now,
+            by=by,
+            at=self._services.clock.now(),
             for_people=for_people,
         )
-        entry = audit.Entry(
-            kind=AUDITED[outcome],
-            at=now,
-            action=action,
-            tool=call.name,
-            hash=frozen.hash,
-            by=by,
-            receipt=refusal.receipt,
+        settled = Settled(
+            result=refusal.message, outcome=outcome, receipt=refusal.receipt, audited=entry
         )
-        return self._call_ended(
-            action,
-            Settled(
-                result=refusal.message, outcome=outcome, receipt=refusal.receipt, audited=entry
-            ),
-        )
+        return self._call_ended(action, settled)
 
     def _call_ended(self, action: ActionId, settled: Settled) -> Transition:
         """Return the end of a call, with everything that is recorded of it."""
@@ -294,9 +266,9 @@ class EffectExecutor:
             settled.files,
             conversation=self._session.conversation,
             turn=self._opened.turn,
-            address=self._address,
-            reply_to=self._reply_to,
-            language=self._language,
+            address=self._turn.address,
+            reply_to=self._turn.row.reply_to,
+            language=self._turn.language,
             new_key=self._services.ids.ulid,
         )
         return Transition(

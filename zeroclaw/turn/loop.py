@@ -11,20 +11,19 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Literal, assert_never
 
 from zeroclaw.delivery.handle import DraftHandle
-from zeroclaw.envelope import ActionId, Address, ApprovalId, ConversationId
+from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted
 from zeroclaw.message import ToolCall
 from zeroclaw.store import Write
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, signals
-from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.control import ControlLane
-from zeroclaw.turn.entries import TurnOpened
 from zeroclaw.turn.executor import EffectExecutor
 from zeroclaw.turn.inbox import Ask, Item
 from zeroclaw.turn.machine import step
-from zeroclaw.turn.session import ConversationSession, Transition
+from zeroclaw.turn.session import Transition
 from zeroclaw.turn.signals import AbortCause, AbortRequested, Effect, Event
 from zeroclaw.turn.states import Calling, Confirming, Done, State, stages
 from zeroclaw.value import Value
@@ -54,44 +53,26 @@ class TurnLoop:
 
     def __init__(
         self,
-        services: TurnServices,
-        session: ConversationSession,
-        opened: TurnOpened,
+        turn: TurnContext,
         controls: ControlLane,
-        *,
-        address: Address,
-        reply_to: str,
         draft: DraftHandle,
         on_parked: Callable[[], Awaitable[None]],
     ) -> None:
         """Begin with nothing under way.
 
         Args:
-            services: What turns need.
-            session: The conversation.
-            opened: The turn.
+            turn: Which one.
             controls: Its control lane.
-            address: Where it is answered.
-            reply_to: The platform's id of the message that it answers, empty for none.
             draft: Shows its text.
             on_parked: Called whenever a step leaves the turn parked.
         """
-        self._services = services
-        self._session = session
-        self._opened = opened
+        self._turn = turn
+        self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._controls = controls
         self._draft = draft
         self._on_parked = on_parked
         self._queue: asyncio.Queue[Transition] = asyncio.Queue(MOST_WAITING)
-        self._tasks = EffectExecutor(
-            services,
-            session,
-            opened,
-            controls,
-            address=address,
-            reply_to=reply_to,
-            tell=self._queue.put,
-        )
+        self._tasks = EffectExecutor(turn, controls, self._queue.put)
         self._open: dict[asyncio.Task[None], ActionId | None] = {}
         self._frames = 0
         self._shown = ""
@@ -125,7 +106,7 @@ class TurnLoop:
         """Show a note below the draft, if there is one, that outlasts this process."""
         if self._shown:
             self._frames += 1
-            note = says.to(self._opened.principal.language)
+            note = says.to(self._turn.language)
             self._draft.show(self._frames, f"{self._shown}\n\n{note}")
             self._draft.stand()
 
@@ -137,7 +118,6 @@ class TurnLoop:
         self,
         state: State,
         effects: tuple[Effect, ...],
-        news: asyncio.Event,
         *,
         first: Event | None = None,
     ) -> Ended:
@@ -146,7 +126,6 @@ class TurnLoop:
         Args:
             state: As it begins, or as it was found.
             effects: What is to be done there.
-            news: Set when the control lane has something new.
             first: Happens before anything is done, for a turn that is to go no further.
         """
         approvals: tuple[ApprovalId, ...] = ()
@@ -156,7 +135,7 @@ class TurnLoop:
             state, effects = await self._after(state, Transition(event=first))
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(
-                self._controls.watch(news, self._opened, self._call_of, self._queue.put)
+                self._controls.watch(self._turn.news, self._opened, self._call_of, self._queue.put)
             )
             while True:
                 self._state = state

@@ -10,17 +10,18 @@ import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
 from zeroclaw.errors import ToolFailed
 from zeroclaw.foreign import Raised
 from zeroclaw.gate import audit, receipt
-from zeroclaw.gate.action import Action, action_hash
+from zeroclaw.gate.action import Action, Frozen, action_hash
 from zeroclaw.gate.receipt_keys import Keys
 from zeroclaw.gate.taint import Source
-from zeroclaw.gate.verdict import encodable
+from zeroclaw.gate.verdict import Refusal, Refusals, encodable
 from zeroclaw.gate.wording import head_of
 from zeroclaw.host.executors import FairShare
-from zeroclaw.message import ToolMessage
+from zeroclaw.message import ToolCall, ToolMessage
 from zeroclaw.redact import Redaction, Redactor
 from zeroclaw.store import PutBlob
 from zeroclaw.text import catalogue
@@ -75,6 +76,52 @@ class Settled(Value):
     blob: PutBlob | None = None
     files: tuple[ToolFile, ...] = ()
     untrusted: tuple[Source, ...] = ()
+
+
+def refused(
+    refusals: Refusals,
+    call: ToolCall,
+    text: str,
+    frozen: Frozen,
+    *,
+    outcome: Literal["denied", "cancelled", "unknown"],
+    by: str,
+    at: datetime,
+    for_people: str = "",
+) -> tuple[Refusal, audit.Entry]:
+    """Return what stands in the place of a gated call's result, and the audit's entry of it.
+
+    Args:
+        refusals: Signs it.
+        call: As the model wrote it.
+        text: Why, for the model.
+        frozen: The call as it was gated.
+        outcome: What is known of it.
+        by: Who or what ended it.
+        at: When.
+        for_people: Why, in the language of its person; empty where `text` is for people, too.
+    """
+    action = frozen.action
+    refusal = refusals.refuse(
+        call,
+        text,
+        conversation=action.conversation,
+        action=action.id,
+        arguments=action.canonical_arguments,
+        outcome=outcome,
+        at=at,
+        for_people=for_people,
+    )
+    entry = audit.Entry(
+        kind=AUDITED[outcome],
+        at=at,
+        action=action.id,
+        tool=action.tool,
+        hash=frozen.hash,
+        by=by,
+        receipt=refusal.receipt,
+    )
+    return refusal, entry
 
 
 class Results:

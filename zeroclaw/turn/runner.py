@@ -22,11 +22,11 @@ from zeroclaw.store import DurablePoint, Put, RowKind
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import Localized
 from zeroclaw.turn import batch, message_text
-from zeroclaw.turn.context import TurnServices
+from zeroclaw.turn.context import TurnContext, TurnServices
 from zeroclaw.turn.control import ControlLane
 from zeroclaw.turn.downloads import Told
 from zeroclaw.turn.entries import TurnOpened, TurnResumed
-from zeroclaw.turn.finalize import Finalizer, TurnContext
+from zeroclaw.turn.finalize import Finalizer
 from zeroclaw.turn.inbox import Again, Ask, Item, UseTool, item_of, item_put, said_by
 from zeroclaw.turn.journal import begun
 from zeroclaw.turn.loop import TurnLoop, is_parked
@@ -55,7 +55,6 @@ class TurnRunner:
         """
         self._services = services
         self._on_parked = on_parked
-        self._finishing = Finalizer(services)
         self._running: dict[TurnId, TurnLoop] = {}
         self._drafts: dict[TurnId, DraftHandle] = {}
 
@@ -105,7 +104,10 @@ class TurnRunner:
             # Its writer has edited or withdrawn it just now; it is looked at again.
             return
         await self._run(
-            TurnContext(session=session, opened=opened, row=row, news=news), *begun(opened)
+            TurnContext(
+                services=self._services, session=session, opened=opened, row=row, news=news
+            ),
+            *begun(opened),
         )
 
     async def resume(self, session: ConversationSession, news: asyncio.Event) -> None:
@@ -115,18 +117,20 @@ class TurnRunner:
             return
         opened, state = turn.opened, turn.state
         row, _, _ = await read_turn(self._services.store, opened.turn)
-        seat = TurnContext(session=session, opened=opened, row=row, news=news)
+        context = TurnContext(
+            services=self._services, session=session, opened=opened, row=row, news=news
+        )
         if turn.resumed >= MOST_RESUMED and not isinstance(state, Done):
             note = catalogue.CUT_OFF_AGAIN.to(opened.principal.language)
-            seat = replace(seat, why=catalogue.GIVEN_UP.about())
-            await self._run(seat, state, (), resumed=True, first=TurnFailed(text=note))
+            context = replace(context, why=catalogue.GIVEN_UP.about())
+            await self._run(context, state, (), resumed=True, first=TurnFailed(text=note))
             return
         if not is_parked(state):
             # Waiting for a person crashes nothing, however often the process is restarted.
             now = self._services.clock.now()
             await session.commit(DurablePoint.HOUSEKEEPING, journal=(TurnResumed(at=now),))
-        again = resume(state, rerun=await self._rerun(session, opened, row, state))
-        await self._run(seat, *again, resumed=True)
+        again = resume(state, rerun=await _rerun(context, state))
+        await self._run(context, *again, resumed=True)
 
     async def caught_up(self, conversation: ConversationId) -> None:
         """Wait until the answers are delivered that a restart cut off on their way."""
@@ -255,26 +259,18 @@ class TurnRunner:
         self._services.outbox.announce(note)
         await self._services.outbox.ended(note.key)
 
-    async def _rerun(
-        self, session: ConversationSession, opened: TurnOpened, row: TurnRow, state: MachineState
-    ) -> frozenset[batch.ActionId]:
-        if not isinstance(state, Calling):
-            return frozenset()
-        calls = ToolCalls(self._services, session, opened, address=row.address)
-        return await calls.idempotent(batch.active(state.batch))
-
     # --- the middle ----------------------------------------------------------------------------
 
     async def _run(
         self,
-        seat: TurnContext,
+        turn: TurnContext,
         state: MachineState,
         effects: tuple[Effect, ...],
         *,
         resumed: bool = False,
         first: Event | None = None,
     ) -> None:
-        services, session, opened, row = self._services, seat.session, seat.opened, seat.row
+        services, session, opened, row = turn.services, turn.session, turn.opened, turn.row
         services.publish(
             TurnStarted(
                 conversation=session.conversation, turn=opened.turn, correlation=opened.correlation
@@ -289,20 +285,11 @@ class TurnRunner:
             lost=row.sending,
             refs=row.refs,
             resumed=resumed,
-            language=opened.principal.language,
+            language=turn.language,
             reply_to=row.reply_to,
         )
         controls = ControlLane(services, session)
-        running = TurnLoop(
-            services,
-            session,
-            opened,
-            controls,
-            address=row.address,
-            reply_to=row.reply_to,
-            draft=draft,
-            on_parked=self._on_parked,
-        )
+        running = TurnLoop(turn, controls, draft, self._on_parked)
         self._running[opened.turn] = running
         self._drafts[opened.turn] = draft
         if halted := services.halted():
@@ -311,8 +298,15 @@ class TurnRunner:
         elif revoked := services.revoked(opened.principal):
             first = first or AbortRequested(cause="revoked", by=revoked)
         try:
-            ended = await running.drive(state, effects, seat.news, first=first)
-            await self._finishing.finish(seat, controls, ended, draft)
+            ended = await running.drive(state, effects, first=first)
+            await Finalizer(turn).finish(controls, ended, draft)
         finally:
             del self._running[opened.turn], self._drafts[opened.turn]
             await draft.close()
+
+
+async def _rerun(turn: TurnContext, state: MachineState) -> frozenset[batch.ActionId]:
+    """Return the calls that a restart cut off and that may be run again."""
+    if not isinstance(state, Calling):
+        return frozenset()
+    return await ToolCalls(turn).idempotent(batch.active(state.batch))

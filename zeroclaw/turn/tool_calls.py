@@ -5,11 +5,10 @@ back to the turn, which writes it down before it goes on.
 """
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from zeroclaw.envelope import ActionId, Address, ApprovalId
+from zeroclaw.envelope import ActionId, ApprovalId
 from zeroclaw.foreign import Raised, call, call_now
 from zeroclaw.gate import approval as approvals
 from zeroclaw.gate import grant as grants
@@ -24,11 +23,9 @@ from zeroclaw.store import Commit, DurablePoint, RowKind, Write, scan
 from zeroclaw.table import Codec, Column, Stays, Table, Words, json_codec
 from zeroclaw.text.language import LANGUAGES, Language
 from zeroclaw.tool import Spawned, Tool, ToolContext, ToolOutput, line_of
-from zeroclaw.turn.context import TurnServices
-from zeroclaw.turn.entries import TurnOpened
+from zeroclaw.turn.context import TurnContext
 from zeroclaw.turn.outgoing_files import judged
 from zeroclaw.turn.results import Settled, TimedOut
-from zeroclaw.turn.session import ConversationSession
 from zeroclaw.value import Value, replace
 
 REDACTED_CHARS = 2_000
@@ -70,19 +67,10 @@ class Checked(Value):
 class ToolCalls:
     """Checks and runs the calls of one turn."""
 
-    def __init__(
-        self,
-        services: TurnServices,
-        session: ConversationSession,
-        opened: TurnOpened,
-        *,
-        address: Address,
-    ) -> None:
-        """Work for one turn, which answers at `address`."""
-        self._services = services
-        self._session = session
-        self._opened = opened
-        self._address = address
+    def __init__(self, turn: TurnContext) -> None:
+        """Begin with no call cleared."""
+        self._turn = turn
+        self._services, self._session, self._opened = turn.services, turn.session, turn.opened
         self._cleared: dict[ActionId, tuple[Frozen, Cleared]] = {}
 
     async def setting(self, action: ActionId | None = None) -> Setting:
@@ -95,15 +83,15 @@ class ToolCalls:
             context=ToolContext(
                 conversation=conversation,
                 principal=self._opened.principal,
-                address=self._address,
+                address=self._turn.address,
                 workspace=workspace,
                 clock=self._services.clock,
                 spawned=lambda spawned: self._spawned(action, spawned),
-                max_file_bytes=self._services.max_file_bytes(self._address),
+                max_file_bytes=self._services.max_file_bytes(self._turn.address),
                 untrusted=bool(taint.sources),
             ),
             turn=self._opened.turn,
-            direct=self._address.direct,
+            direct=self._turn.address.direct,
             grants=tuple([grants.decode(row.body) async for row in rows]),
             known=self._services.known(self._opened.principal),
             out=self._services.revoked(self._opened.principal),
@@ -187,7 +175,7 @@ class ToolCalls:
             frozen.action,
             returned,
             self._services.clock.now(),
-            language=self._opened.principal.language,
+            language=self._turn.language,
         )
         del self._cleared[action]
         if isinstance(returned, TimedOut):
@@ -215,13 +203,10 @@ class ToolCalls:
         found: set[ActionId] = set()
         for action in actions:
             frozen = await self.frozen(action)
-            tool: Tool | None = self._tools().get(frozen.action.tool)
+            tool = self._services.tools.get(frozen.action.tool)
             if tool is not None and tool.spec.idempotent:
                 found.add(action)
         return frozenset(found)
-
-    def _tools(self) -> Mapping[str, Tool]:
-        return self._services.tools
 
     async def _approval(self, approval: ApprovalId | None) -> Approval | None:
         row = (

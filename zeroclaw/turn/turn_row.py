@@ -5,17 +5,18 @@ from collections.abc import Callable
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.rows import OPEN_STATES, Left, State, Text, Uncertainty
 from zeroclaw.envelope import Address, ConversationId, MessageRef, TurnId
-from zeroclaw.errors import Conflict
 from zeroclaw.store import (
     Commit,
     DurablePoint,
     Put,
+    Reads,
     Row,
     RowKind,
     Rows,
     Store,
     Write,
     scan,
+    transact,
 )
 from zeroclaw.table import Age, Ages, Column, Table, Whose, Words, json_codec
 from zeroclaw.turn.inbox import Item
@@ -100,7 +101,7 @@ TRIES = 8
 """Times that a turn's row is written anew because somebody else wrote in between."""
 
 
-async def read_turn(store: Store, turn: TurnId) -> tuple[TurnRow, int, str]:
+async def read_turn(store: Rows, turn: TurnId) -> tuple[TurnRow, int, str]:
     """Return a turn's row, its version and its state.
 
     Raises:
@@ -148,30 +149,17 @@ async def _change(
     point: DurablePoint,
     change: Callable[[TurnRow], TurnRow],
 ) -> None:
-    for tries_left in reversed(range(TRIES)):
-        row, version, state = await read_turn(store, turn)
-        changed = change(row)
-        writes: tuple[Write, ...] = (
-            turn_put(changed, session.conversation, closed=state == "closed", expect=version),
-            *await _final(store, changed),
-        )
-        try:
-            await store.commit(
-                Commit(
-                    point=point,
-                    conversation=session.conversation,
-                    fence=session.fence,
-                    writes=writes,
-                )
-            )
-        except Conflict:
-            if not tries_left:
-                raise
-            continue
-        return
+    async def plan(reads: Reads) -> tuple[Commit, None]:
+        row, version, state = await read_turn(reads, turn)
+        changed, whose = change(row), session.conversation
+        put = turn_put(changed, whose, closed=state == "closed", expect=version)
+        writes: tuple[Write, ...] = (put, *await _final(reads, changed))
+        return Commit(point=point, conversation=whose, fence=session.fence, writes=writes), None
+
+    await transact(store, plan, tries=TRIES)
 
 
-async def _final(store: Store, turn: TurnRow) -> tuple[Write, ...]:
+async def _final(store: Rows, turn: TurnRow) -> tuple[Write, ...]:
     """Return the write that tells the final of its draft, none before there is one."""
     row = await store.get(RowKind.OUTBOX, turn.final) if turn.final else None
     state: State | None = None if row is None else _open_state(row.state)
