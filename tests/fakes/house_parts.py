@@ -47,16 +47,12 @@ class NoSettings(BaseModel):
 
 def part_of(name: str, *, local: bool, make: Callable[[ChannelContext], Channel]) -> ChannelPart:
     """Return a channel that is ready to be made, of a kind of its own."""
-
-    async def made(context: ChannelContext) -> Channel:
-        return make(context)
-
     return ChannelPart(
         name=name,
         manifest=ChannelManifest(kind=name, adapter="", settings="", local_operator=local),
         settings=NoSettings(),
         secrets={"password": f"of {name}"},
-        make=made,
+        make=make,
     )
 
 

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from zeroclaw.channel import Admit, Channel, ChannelContext
-from zeroclaw.daemon.config_check import ChannelPart
+from zeroclaw.daemon.config_check import ChannelPart, load
 from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope
 from zeroclaw.errors import ConfigError, PortInUse
+from zeroclaw.foreign import call
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.ingress import POSITIONS
@@ -48,6 +49,10 @@ class ChannelHost:
         directories = {
             part.name: await asyncio.to_thread(_directory, data, part.name) for part in channels
         }
+        for part in channels:
+            # Before any is made: what is asked of people meanwhile finds its channel. What fails here
+            # fails again as the channel is made, and is told of there.
+            await call(partial(_load, part))
         # No await from here: one that fails at once is told about on those that come after it.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
@@ -133,13 +138,8 @@ class ChannelHost:
         settings = self._foundation.settings.config.channels.get(name)
         return self._accounts.get(name) if settings is not None and settings.stream else None
 
-    def _maker(
-        self, part: ChannelPart, context: ChannelContext
-    ) -> Callable[[], Awaitable[Channel]]:
-        async def make() -> Channel:
-            return self._foundation.openers.channel(await part.make(context))
-
-        return make
+    def _maker(self, part: ChannelPart, context: ChannelContext) -> Callable[[], Channel]:
+        return lambda: self._foundation.openers.channel(part.make(context))
 
     def _up(self, channel: Channel) -> None:
         before = self._accounts.get(channel.name)
@@ -157,6 +157,10 @@ class ChannelHost:
         outage = self._accounts[name].outage
         outage.go_on()  # it was, at least for who receives; an answer may be lost for the same reason
         outage.end()
+
+
+async def _load(part: ChannelPart) -> None:
+    await asyncio.to_thread(load, part)
 
 
 def _directory(data: Path, channel: str) -> Path:

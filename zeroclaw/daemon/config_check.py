@@ -1,7 +1,6 @@
 """Finds every fault of a configuration at once, before anything is opened."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -41,7 +40,7 @@ class ChannelPart(Value):
     manifest: ChannelManifest
     settings: BaseModel
     secrets: Hidden[Mapping[str, str]]
-    make: Callable[[ChannelContext], Awaitable[Channel]]
+    make: Callable[[ChannelContext], Channel]
     is_public: bool = False
 
 
@@ -368,16 +367,19 @@ def _is_public(manifest: ChannelManifest, settings: BaseModel, key: str, faults:
     return said
 
 
-def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Awaitable[Channel]]:
-    """Return what makes the adapter; its library is loaded when it is first made, in a thread."""
+def load(part: ChannelPart) -> None:
+    """Import what makes a channel, and what its manifest names beside it; blocks, for half a second."""
+    key, manifest = _key_path(part.name), part.manifest
+    plugins.resolve(manifest.adapter, key=key)
+    if manifest.prepare:
+        cast("Callable[[], None]", plugins.resolve(manifest.prepare, key=key))()
 
-    def load() -> object:
-        if manifest.prepare:
-            cast("Callable[[], None]", plugins.resolve(manifest.prepare, key=key))()
-        return plugins.resolve(manifest.adapter, key=key)
 
-    async def make(context: ChannelContext) -> Channel:
-        open_channel = await asyncio.to_thread(load)
+def _maker(manifest: ChannelManifest, key: str) -> Callable[[ChannelContext], Channel]:
+    """Return what makes the adapter; its library is imported when it is first made."""
+
+    def make(context: ChannelContext) -> Channel:
+        open_channel = plugins.resolve(manifest.adapter, key=key)
         # An adapter that is no channel fails at its first use, where the supervisor sees it.
         return cast("Callable[[ChannelContext], Channel]", open_channel)(context)
 

@@ -142,7 +142,7 @@ class Supervisor:
     async def keep(
         self,
         name: str,
-        make: Callable[[], Awaitable[Channel]],
+        make: Callable[[], Channel],
         up: Callable[[Channel], None],
         ready: Callable[[str], None],
     ) -> None:
@@ -168,7 +168,7 @@ class Supervisor:
         async def run() -> Exception:
             channel: Channel | None = None
             try:
-                channel = await make()
+                channel = make()
                 up(channel)
                 await channel.receive(poison.admit, is_up)
             except Exception as error:  # noqa: BLE001  a channel's fault stays in its channel

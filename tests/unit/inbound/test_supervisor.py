@@ -81,10 +81,9 @@ class Rig:
         self.told.append((name, says.to("en")))
 
     async def keep(self, channel: Frail, make: Callable[[], Channel] | None = None) -> None:
-        async def made() -> Channel:
-            return make() if make else channel
-
-        await self.supervisor.keep(channel.name, made, lambda _channel: None, self.ready.append)
+        await self.supervisor.keep(
+            channel.name, make or (lambda: channel), lambda _channel: None, self.ready.append
+        )
 
     def state(self, name: str = "chat") -> tuple[str, str]:
         found = self.supervisor.states[name]
