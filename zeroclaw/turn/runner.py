@@ -1,6 +1,6 @@
 """From an inbox item to a delivered answer: a turn is opened, run, ended, and its end delivered.
 
-    queued ──TURN_STARTED──► taken ──(running.py)──► (finishing.py) ──► delivered | refused
+    queued ──TURN_STARTED──► taken ──(loop.py)──► (finalize.py) ──► delivered | refused
 
 A turn that a restart cut off is taken up from its journal; one that was taken up three times
 without getting further ends as failed, and is told (S4-19).

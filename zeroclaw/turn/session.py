@@ -122,7 +122,7 @@ class ConversationSession:
         audit_is_longer: bool = False,
         journal_bytes: int = 0,
     ) -> None:
-        """Take over what `open_desk` read; `first` is the journal's first number, if it has one."""
+        """Take over what `open_session` read; `first` is the journal's first number, if it has one."""
         self._store = store
         self._fence = fence
         self._lock = asyncio.Lock()
