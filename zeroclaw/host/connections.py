@@ -37,6 +37,7 @@ class Bounds(Value):
         linger_bytes: Read and thrown away behind an early answer.
         linger_s: Likewise, and waited for.
         full_s: Until a connection is accepted again after the system had no room for one.
+        mount_s: From the opening, for a page that is yet to be mounted.
     """
 
     connections: int = 128
@@ -49,6 +50,7 @@ class Bounds(Value):
     linger_bytes: int = 64 * 1024
     linger_s: float = 1.0
     full_s: float = 1.0
+    mount_s: float = 0.0
 
 
 class Refusals(Counter[str]):

@@ -48,7 +48,13 @@ SESSIONS = "sessions.json"
 """In the data directory: the secret path, and the hashes of sessions."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """A file fits that somebody sends with a message; what takes less says so itself."""
-BOUNDS = Bounds(connections=256, body_s=120.0, linger_bytes=4 * MAX_BODY_BYTES, linger_s=10.0)
+BOUNDS = Bounds(
+    connections=256,
+    body_s=120.0,
+    linger_bytes=4 * MAX_BODY_BYTES,
+    linger_s=10.0,
+    mount_s=10.0,
+)
 """A body is waited for only where a session came with its head: time for the largest one through a
 tunnel, at 1 Mbit/s. A browser reads the answer to one that is too large when it has sent it all."""
 PATH_CHARS = 22
@@ -95,6 +101,8 @@ class Listener:
         self._streams: dict[asyncio.Timeout, guard.Asked] = {}
         self._mounted: dict[str, ASGIApp] = {}
         self._front: dict[str, None] = {}
+        self._mounts = asyncio.Event()  # set at each, and made anew
+        self._mounted_by = asyncio.get_running_loop().time() + bounds.mount_s
         server = web_server(bound, self._answer, bounds=bounds, log=log)
         self.serve, self.aclose = server.serve, server.aclose
 
@@ -131,13 +139,15 @@ class Listener:
             raise ValueError(message)
         # What is mounted is called with ASGI's three arguments; a callable that takes others fails
         # at its first request.
-        self._mounted[prefix] = cast("ASGIApp", application)
+        self.beside(prefix, application)
         self._front[prefix] = None
         return self.fresh_login_url(f"{prefix}/")
 
     def beside(self, prefix: str, application: object) -> None:
         """Mount an application that is reached from others: the bare address never leads to it."""
         self._mounted[prefix] = cast("ASGIApp", application)
+        self._mounts.set()
+        self._mounts = asyncio.Event()
 
     async def log_out(self) -> int:
         """End every session, and every link that waits; return how many sessions there were.
@@ -239,7 +249,8 @@ class Listener:
         self, request: guard.Asked, rest: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         prefix, slash, _ = rest[1:].partition("/")
-        application = self._mounted.get(f"/{prefix}")
+        is_ours = not prefix or rest == LOG_OUT
+        application = None if is_ours else await self._application(f"/{prefix}")
         if application is not None and slash:
             inner = {**scope, "root_path": f"{self.root}/{prefix}"}
             await self._served(application, request, inner, receive, send)
@@ -253,6 +264,14 @@ class Listener:
             await _say(send, 303, "text/plain", b"", ("location", first))
         else:
             await _say(send, 404, "text/plain", NOTHING)
+
+    async def _application(self, prefix: str) -> ASGIApp | None:
+        """Return what is mounted there; a page that comes back as the daemon starts waits for it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._mounted_by):
+                while prefix not in self._mounted:
+                    await self._mounts.wait()
+        return self._mounted.get(prefix)
 
     async def _served(
         self,

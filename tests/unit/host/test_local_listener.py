@@ -38,13 +38,16 @@ def no_log(event: str, /, **fields: object) -> None:
     pass
 
 
+AT_ONCE = replace(BOUNDS, mount_s=0.0)
+
+
 async def opened(
     directory: Path,
     *,
     port: int = 0,
     clock: ManualClock | None = None,
     start: int = 0,
-    bounds: Bounds = BOUNDS,
+    bounds: Bounds = AT_ONCE,
 ) -> Listener:
     return await open_listener(
         host="127.0.0.1",
@@ -77,6 +80,18 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+async def test_a_page_that_is_not_mounted_yet_is_waited_for(tmp_path: Path) -> None:
+    """A browser that comes back as the daemon starts again reads no 404."""
+    async with serving(await opened(tmp_path, bounds=BOUNDS)) as listener:
+        async with visiting(listener) as client, asyncio.TaskGroup() as group:
+            early = group.create_task(client.get("/chat/"))
+            for _ in range(5):
+                await client.get(f"http://127.0.0.1:{listener.port}/health")
+            listener.web("/other", echo)
+            listener.web("/chat", echo)
+        assert early.result().status_code == 200
 
 
 async def test_without_a_login_a_page_says_how_to_get_one_and_nothing_else(tmp_path: Path) -> None:
@@ -232,7 +247,7 @@ HALF = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "
 
 async def test_whoever_holds_every_connection_keeps_nobody_out(tmp_path: Path) -> None:
     """The oldest that has brought nothing makes room; whoever is logged in stays."""
-    bounds = replace(BOUNDS, connections=4)
+    bounds = replace(AT_ONCE, connections=4)
     async with serving(await opened(tmp_path, bounds=bounds)) as listener:
         listener.web("/chat", echo)
         async with visiting(listener) as client:
