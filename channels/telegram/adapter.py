@@ -99,6 +99,7 @@ class TelegramChannel:
             log=context.log,
         )
         self._me = Me(channel=context.name, id=int(account), username="", groups=settings.groups)
+        self._is_closed = False
 
     @property
     def name(self) -> str:
@@ -113,8 +114,15 @@ class TelegramChannel:
     # --- inward ----------------------------------------------------------------------------------
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
-        """Poll, or be called, until cancelled; see `Channel.receive`."""
+        """Poll, or be called, until cancelled or closed; see `Channel.receive`."""
         await self._meet()
+        try:
+            await self._receive(admit, ready)
+        except* ChannelUnavailable:
+            if not self._is_closed:  # closing cuts the poll that is under way
+                raise
+
+    async def _receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as group:
             answering = asyncio.Semaphore(MOST_ANSWERS)
             # Nobody waits for it: without a menu everything else works.
@@ -289,7 +297,8 @@ class TelegramChannel:
         return await self._calls.download(attachment.reference, max_bytes=max_bytes)
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection, and end `receive`."""
+        self._is_closed = True
         await self._calls.aclose()
 
     # --- whose it is -----------------------------------------------------------------------------
