@@ -247,6 +247,19 @@ def test_no_known_value_survives(values: list[str], text: str, points: list[int]
     assert out.replace(MARKER, "") == "".join(c for at, c in enumerate(text) if at not in covered)
 
 
+@pytest.mark.parametrize("before", [3_990, 3_991, 4_000, 4_001, 9_000])
+@pytest.mark.parametrize("step", [1, 7, 4_009, 100_000])
+def test_a_private_key_behind_a_word_that_is_too_long_is_redacted(before: int, step: int) -> None:
+    """It may follow without a blank, wherever a stream is cut (P8)."""
+    lines = [base64.b64encode(bytes(range(n, n + 48))).decode() for n in (0, 48, 96, 144)]
+    key = "\n".join(("-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"))
+    text = f"{'a' * before}{key}\nafter"
+    pieces = [text[at : at + step] for at in range(0, len(text), step)]
+    shown = streamed(Redactor(), pieces)
+    assert not any(line in shown for line in lines)
+    assert shown.endswith("[redacted]\nafter")
+
+
 def test_what_overlaps_is_one_marker() -> None:
     """A value over the edge of two others makes one hole of the three; neighbours stay two."""
     redactor = Redactor(["abcdefgh", "ijklmnop", "efghijklmnopq"])

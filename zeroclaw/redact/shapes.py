@@ -125,7 +125,8 @@ class ShapeState(Value):
 
     Attributes:
         text: Seen, not emitted: the word in progress, and from the word on that may begin a private
-            key's first line; in the body of a key its last characters, which are never emitted.
+            key's first line; in the body of a key, or of a word that is too long, its last
+            characters, which are never emitted.
         link: What the words before say; it crosses blanks and quotes, nothing else.
         escaped: The character before `text` is a backslash, so that `n` may be a line's end.
     """
@@ -249,7 +250,7 @@ def _words(
         if known is None:
             if len(word) > LONGEST_WORD:
                 out += buffer[done : piece.start()], MARKER
-                return ShapeState(mode=Mode.SKIP), piece.end()
+                return ShapeState(mode=Mode.SKIP), piece.end() - len(PEM_FIRST)
             known = judged[word, link, escaped] = _judged(word, link, escaped=escaped)
         redacted, link = known
         if redacted is not None:
@@ -261,7 +262,7 @@ def _words(
         return ShapeState(mode=Mode.PEM_BODY), header.end()
     if not final and len(buffer) - max(at, len(buffer.rstrip(IN_WORD))) > LONGEST_WORD:
         out.append(MARKER)
-        return ShapeState(mode=Mode.SKIP), len(buffer)
+        return ShapeState(mode=Mode.SKIP), len(buffer) - len(PEM_FIRST)
     return ShapeState(text=buffer[upto:], link=link, escaped=escaped), len(buffer)
 
 
@@ -278,12 +279,13 @@ def _pem_word(buffer: str, at: int, begun: re.Match[str]) -> int | None:
     return word if begun.start() + len(PEM_FIRST) - word <= LONGEST_WORD else None
 
 
-def _pass_over(
-    state: ShapeState, ends: re.Pattern[str], after: Mode, buffer: str, at: int
-) -> tuple[ShapeState, int]:
-    """Go on behind what is dropped, or passed, as a whole."""
-    found = ends.search(buffer, at)
-    return (state, len(buffer)) if found is None else (ShapeState(mode=after), found.start())
+def _skip(buffer: str, at: int) -> tuple[ShapeState, int]:
+    """Drop a word to its end, but for the beginning of a private key that it may end with."""
+    end = WORD_ENDS.search(buffer, at)
+    if end is None:
+        return ShapeState(mode=Mode.SKIP, text=buffer[at:][-len(PEM_FIRST) :]), len(buffer)
+    is_key = buffer.endswith(PEM_FIRST, at, end.start())
+    return ShapeState(), end.start() - len(PEM_FIRST) * is_key
 
 
 def _pem_body(buffer: str, at: int) -> tuple[ShapeState, int]:
@@ -324,11 +326,13 @@ def shape_feed(state: ShapeState, text: str, *, final: bool) -> tuple[ShapeState
             case Mode.WORDS:
                 state, at = _words(state, buffer, at, out, final=final)
             case Mode.SKIP:
-                state, at = _pass_over(state, WORD_ENDS, Mode.WORDS, buffer, at)
+                state, at = _skip(buffer, at)
             case Mode.PEM_BODY:
                 state, at = _pem_body(buffer, at)
             case Mode.PEM_FIELD:
-                state, at = _pass_over(state, LINE_ENDS, Mode.PEM_BODY, buffer, at)
+                end = LINE_ENDS.search(buffer, at)
+                state = state if end is None else ShapeState(mode=Mode.PEM_BODY)
+                at = len(buffer) if end is None else end.start()
             case _:
                 assert_never(state.mode)
     return state, "".join(out)
