@@ -40,6 +40,7 @@ class HttpConnection:
         self._accepted = accepted
         self._reader = asyncio.StreamReader(limit=READ_BYTES, loop=asyncio.get_running_loop())
         self._writer: asyncio.StreamWriter | None = None
+        self._lost = asyncio.Event()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=bounds.head_bytes)
         self.bounds = bounds
         self.is_proven = False
@@ -96,11 +97,14 @@ class HttpConnection:
             self._http.receive_data(await self._reader.read(READ_BYTES))
 
     async def gone(self) -> None:
-        """Wait until the peer is gone; of a next request that it sends already, little is read."""
+        """Wait until the peer is gone.
+
+        Of a next request that it sends already little is read, and then a write has to find it out.
+        """
         data = await self._reader.read(READ_BYTES)
         self._http.receive_data(data)
         if data:
-            await asyncio.Event().wait()
+            await self._lost.wait()
 
     def write(self, event: h11.Event) -> None:
         """Write a part of an answer; `drained` waits until there is room for more."""
@@ -114,7 +118,11 @@ class HttpConnection:
         Raises:
             OSError: The peer is gone.
         """
-        await self._out.drain()
+        try:
+            await self._out.drain()
+        except OSError:
+            self._lost.set()
+            raise
 
     def answer(self, status: int, headers: Headers = (), body: bytes = b"") -> None:
         """Write a whole answer."""

@@ -31,8 +31,10 @@ async def _answer(
     ended = await call(lambda: application(asked.scope, asked.receive, asked.send))
     if isinstance(ended, Raised):
         log("application_failed", why=ended.line, level="error")
-        if not asked.is_started:
-            connection.answer(500, [(b"connection", b"close")])
+    elif not asked.is_answered:
+        log("application_failed", why="it did not answer", level="error")
+    if not asked.is_answered:
+        connection.answer(500, [(b"connection", b"close")])
 
 
 class _Request:
@@ -43,7 +45,7 @@ class _Request:
         self._is_head = head.method == b"HEAD"
         self._is_gone = False
         self._body_by = asyncio.get_running_loop().time() + connection.bounds.body_s
-        self.is_started = False
+        self.is_answered = False  # or nobody is there to be answered
         path, _, query = head.target.partition(b"?")
         self.scope: Scope = {
             "type": "http",
@@ -73,7 +75,7 @@ class _Request:
                 return {"type": "http.request", "body": data, "more_body": more_body}
         except (OSError, h11.RemoteProtocolError):
             connection.cut()
-        self._is_gone = True
+        self._is_gone = self.is_answered = True
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -81,7 +83,7 @@ class _Request:
         if self._is_gone:
             return
         if message["type"] == "http.response.start":
-            self.is_started = True
+            self.is_answered = True
             headers = cast("Headers", message.get("headers", ()))
             self._connection.start(cast("int", message["status"]), headers)
         else:

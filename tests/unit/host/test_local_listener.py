@@ -13,7 +13,7 @@ from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.web_page import visiting
 from zeroclaw.errors import PortInUse, Refused
-from zeroclaw.host.connections import Bounds
+from zeroclaw.host.connections import Bounds, bind
 from zeroclaw.host.guard import HEADERS
 from zeroclaw.host.local_listener import (
     BOUNDS,
@@ -28,6 +28,7 @@ from zeroclaw.host.local_listener import (
     open_listener,
 )
 from zeroclaw.host.login import SESSION_KEPT
+from zeroclaw.host.web_server import web_server
 from zeroclaw.value import replace
 
 # Each opens and closes real sockets.
@@ -92,6 +93,50 @@ async def test_a_page_that_is_not_mounted_yet_is_waited_for(tmp_path: Path) -> N
             listener.web("/other", echo)
             listener.web("/chat", echo)
         assert early.result().status_code == 200
+
+
+async def test_a_stream_ends_though_its_client_had_begun_the_next_request() -> None:
+    """Else its connection would be held for ever (P9)."""
+    ended = asyncio.Event()
+
+    async def stream(_scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def write() -> None:
+            while True:
+                await send({"type": "http.response.body", "body": b".", "more_body": True})
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(write())
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            writing.cancel()
+        ended.set()
+
+    bound = bind("127.0.0.1", 0, key="port")
+    server = web_server(bound, stream, bounds=BOUNDS, log=no_log)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve())
+        reader, writer = await asyncio.open_connection(*bound.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b".")
+        writer.write(b"GET / HT")
+        for _ in range(20):
+            await reader.readuntil(b".")
+        writer.transport.abort()
+        await ended.wait()
+        await server.aclose()
+
+
+async def test_an_application_that_does_not_answer_is_answered_for(tmp_path: Path) -> None:
+    async def silent(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        pass
+
+    async with serving(await opened(tmp_path)) as listener:
+        listener.web("/chat", silent)
+        async with visiting(listener) as client:
+            assert (await client.get("/chat/")).status_code == 500
 
 
 async def test_without_a_login_a_page_says_how_to_get_one_and_nothing_else(tmp_path: Path) -> None:
