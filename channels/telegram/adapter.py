@@ -241,7 +241,7 @@ class TelegramChannel:
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
-        """Try one number; see `looking.py`."""
+        """Try one number; see `lookup.py`."""
         self._needs_look()
         return await self._lookup.lookup(
             self._ours(to), content, since=since, apart=apart, before=before

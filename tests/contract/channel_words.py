@@ -7,7 +7,18 @@ import pytest
 from tests.contract.channel_adapters import ADAPTERS
 from tests.contract.channel_suite import Harness
 from tests.fakes.manual_clock import EPOCH
-from zeroclaw import ApprovalId, Card, CardCall, Ending, Outgoing, OutgoingFile
+from zeroclaw import (
+    Address,
+    ApprovalId,
+    Card,
+    CardCall,
+    Channel,
+    Ending,
+    LookupResult,
+    Outgoing,
+    OutgoingFile,
+    Postable,
+)
 
 AWKWARD = (
     "Zeilen\nund  Räume\t<b>&amp;</b> *stars* _lines_ `ticks` 👩🏽‍🚀 \u202edrawkcab\u202c \\ end"
@@ -73,3 +84,22 @@ CARD = Card(
 FIRST, SECOND = (one.approval for one in CARD.calls)
 DENIED = Ending(approval=SECOND, how="denied", by="the operator", at=EPOCH, reason="too early")
 APPROVED = Ending(approval=FIRST, how="approved", by="the operator", at=EPOCH)
+
+
+NONE: frozenset[str] = frozenset()
+
+
+async def looked(
+    channel: Channel,
+    to: Address,
+    content: Postable,
+    since: str,
+    *,
+    apart: frozenset[str] = NONE,
+    before: str = "",
+) -> LookupResult:
+    """Look to the end, as the outbox does."""
+    seen = LookupResult(since=since, is_over=False)
+    while not seen.is_over:
+        seen = await channel.lookup(to, content, since=seen.since, apart=apart, before=before)
+    return seen

@@ -5,30 +5,19 @@ from pathlib import Path
 import pytest
 
 from tests.contract.channel_suite import Adapter, Desk, Harness
-from tests.contract.channel_words import CARD, channels_that, channels_without, outgoing, texts
-from zeroclaw import DeliveryUnknown, LookupResult, NotSupported, Postable
+from tests.contract.channel_words import (
+    CARD,
+    NONE,
+    channels_that,
+    channels_without,
+    looked,
+    outgoing,
+    texts,
+)
+from zeroclaw import DeliveryUnknown, NotSupported
 
 # Most open real sockets.
 pytestmark = pytest.mark.slow
-
-NONE: frozenset[str] = frozenset()
-
-
-async def looked(
-    harness: Harness,
-    content: Postable,
-    since: str,
-    *,
-    apart: frozenset[str] = NONE,
-    before: str = "",
-) -> LookupResult:
-    """Look to the end."""
-    seen = LookupResult(since=since, is_over=False)
-    while not seen.is_over:
-        seen = await harness.channel.lookup(
-            harness.address, content, since=seen.since, apart=apart, before=before
-        )
-    return seen
 
 
 async def begun(harness: Harness) -> str:
@@ -50,7 +39,7 @@ async def test_a_message_whose_answer_was_lost_is_found(adapter: Adapter, tmp_pa
         with pytest.raises(DeliveryUnknown):
             await harness.channel.send(harness.address, message)
         stood = await texts(harness)
-        seen = await looked(harness, message, mark)
+        seen = await looked(harness.channel, harness.address, message, mark)
         assert seen.ref is not None
         assert await texts(harness) == stood
         await harness.channel.edit(seen.ref, outgoing(harness, "bye"))
@@ -67,7 +56,7 @@ async def test_a_card_whose_answer_was_lost_is_found(adapter: Adapter, tmp_path:
         with pytest.raises(DeliveryUnknown):
             await harness.channel.ask(harness.address, CARD)
         stood = await harness.messages()
-        seen = await looked(harness, CARD, mark)
+        seen = await looked(harness.channel, harness.address, CARD, mark)
         assert seen.ref is not None
         assert await harness.messages() == stood
 
@@ -78,11 +67,13 @@ async def test_one_that_never_arrived_is_not_found(adapter: Adapter, tmp_path: P
     async with adapter.opened(Desk().admit, tmp_path) as harness:
         mark = await begun(harness)
         message = outgoing(harness, "hello")
-        seen = await looked(harness, message, mark)
+        seen = await looked(harness.channel, harness.address, message, mark)
         assert seen.ref is None
         new = await harness.channel.send(harness.address, message)
         apart = frozenset({new.message})
-        seen = await looked(harness, message, seen.since, apart=apart, before=new.message)
+        seen = await looked(
+            harness.channel, harness.address, message, seen.since, apart=apart, before=new.message
+        )
         assert seen.ref is None
         assert await texts(harness) == ["first", "hello"]
 
@@ -98,7 +89,9 @@ async def test_one_that_is_known_is_not_taken_for_it(adapter: Adapter, tmp_path:
         adapter.loses(harness, "text")
         with pytest.raises(DeliveryUnknown):
             await harness.channel.send(harness.address, message)
-        seen = await looked(harness, message, mark, apart=frozenset({first.message}))
+        seen = await looked(
+            harness.channel, harness.address, message, mark, apart=frozenset({first.message})
+        )
         assert seen.ref not in {None, first}
 
 

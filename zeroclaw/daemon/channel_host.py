@@ -12,7 +12,7 @@ from zeroclaw.daemon.foundation import Foundation
 from zeroclaw.delivery.account import Account
 from zeroclaw.envelope import Accepted, Admission, Answered, Envelope
 from zeroclaw.errors import ConfigError, PortInUse
-from zeroclaw.foreign import call
+from zeroclaw.foreign import call_now
 from zeroclaw.gate.receipt_screen import screen_shown
 from zeroclaw.host.logs import EventLog
 from zeroclaw.inbound.ingress import POSITIONS
@@ -52,7 +52,7 @@ class ChannelHost:
         for part in channels:
             # Before any is made: what is asked of people meanwhile finds its channel. What fails here
             # fails again as the channel is made, and is told of there.
-            await call(partial(_load, part))
+            await asyncio.to_thread(call_now, partial(load, part))
         # No await from here: one that fails at once is told about on those that come after it.
         for part in channels:
             mine = [row for row in positions if row.key.startswith(f"{part.name}/")]
@@ -157,10 +157,6 @@ class ChannelHost:
         outage = self._accounts[name].outage
         outage.go_on()  # it was, at least for who receives; an answer may be lost for the same reason
         outage.end()
-
-
-async def _load(part: ChannelPart) -> None:
-    await asyncio.to_thread(load, part)
 
 
 def _directory(data: Path, channel: str) -> Path:

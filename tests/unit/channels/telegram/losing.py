@@ -4,9 +4,7 @@ import pytest
 
 from channels.telegram.emulator import Lose
 from tests.unit.channels.telegram.stage import Stage
-from zeroclaw import Address, DeliveryUnknown, LookupResult, Postable
-
-NONE: frozenset[str] = frozenset()
+from zeroclaw import Address, DeliveryUnknown
 
 
 async def begun(on: Stage) -> int:
@@ -23,22 +21,6 @@ async def lost(on: Stage, to: Address, text: str = "hello") -> str:
     with pytest.raises(DeliveryUnknown):
         await on.channel.send(to, on.outgoing(text))
     return mark
-
-
-async def looked(
-    on: Stage,
-    to: Address,
-    content: Postable,
-    since: str,
-    *,
-    apart: frozenset[str] = NONE,
-    before: str = "",
-) -> LookupResult:
-    """Look to the end, as the outbox does."""
-    seen = LookupResult(since=since, is_over=False)
-    while not seen.is_over:
-        seen = await on.channel.lookup(to, content, since=seen.since, apart=apart, before=before)
-    return seen
 
 
 async def unknown(on: Stage, place: Address) -> None:

@@ -7,8 +7,8 @@ import pytest
 from channels.telegram import lookup
 from channels.telegram.emulator import BadGateway, Hang, Lose, Refuse, TooMany
 from tests.contract.channel_suite import Desk, receiving
-from tests.contract.channel_words import CARD, outgoing_file
-from tests.unit.channels.telegram.losing import NONE, begun, looked, lost, unknown
+from tests.contract.channel_words import CARD, NONE, looked, outgoing_file
+from tests.unit.channels.telegram.losing import begun, lost, unknown
 from tests.unit.channels.telegram.stage import stage
 from zeroclaw import (
     ChannelUnavailable,
@@ -33,7 +33,7 @@ async def test_one_that_stands_is_found(fault: BadGateway | Lose) -> None:
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(here, on.outgoing("*hello*"))
-        seen = await looked(on, here, on.outgoing("*hello*"), mark)
+        seen = await looked(on.channel, here, on.outgoing("*hello*"), mark)
         assert seen.ref == MessageRef(address=here, message=str(chat.from_bot[-1].id))
         assert chat.texts == ["first", "hello"]
         assert len(chat.from_bot[-1].versions) == 1
@@ -47,7 +47,7 @@ async def test_another_process_finds_it_by_the_mark() -> None:
         mark = await lost(on, here)
         again = on.restarted()
         assert again.channel.mark(here) == ""
-        seen = await looked(again, here, on.outgoing("hello"), mark)
+        seen = await looked(again.channel, here, on.outgoing("hello"), mark)
         await again.channel.aclose()
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
@@ -62,7 +62,7 @@ async def test_one_that_does_not_stand_is_not_found(fault: BadGateway | Lose) ->
         on.telegram.will("sendMessage", fault)
         with pytest.raises(DeliveryUnknown):
             await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on, here, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is None
         assert len(on.telegram.called("editMessageText")) == lookup.LOOK_AHEAD
         assert chat.texts == ["first"]
@@ -77,7 +77,7 @@ async def test_a_lost_card_is_found_with_its_buttons() -> None:
         with pytest.raises(DeliveryUnknown):
             await on.channel.ask(here, CARD)
         buttons = chat.from_bot[-1].buttons
-        seen = await looked(on, here, CARD, mark)
+        seen = await looked(on.channel, here, CARD, mark)
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
         assert buttons
@@ -95,7 +95,7 @@ async def test_a_lost_file_is_found_by_its_caption() -> None:
         on.telegram.will("sendDocument", Lose(carried_out=True))
         with pytest.raises(DeliveryUnknown):
             await on.channel.send_file(here, file)
-        seen = await looked(on, here, file, mark)
+        seen = await looked(on.channel, here, file, mark)
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
         assert len(chat.from_bot[-1].versions) == 1
@@ -114,7 +114,7 @@ async def test_of_two_that_were_lost_each_is_found(first: str) -> None:
             await on.channel.send_file(here, file)
         standing = [str(one.id) for one in chat.from_bot[-2:]]
         sought = (text, file) if first == "text" else (file, text)
-        found = [(await looked(on, here, one, mark)).ref for one in sought]
+        found = [(await looked(on.channel, here, one, mark)).ref for one in sought]
         messages = [ref.message for ref in found if ref is not None]
         assert sorted(messages) == standing
         assert [len(one.versions) for one in chat.from_bot[-2:]] == [1, 1]
@@ -130,7 +130,7 @@ async def test_in_a_group_that_became_another_it_can_not_be_told() -> None:
         mark = await lost(on, here)
         ann.upgrades(team)
         with pytest.raises(DeliveryUnknown, match="can't be looked for"):
-            await looked(on, here, on.outgoing("hello"), mark)
+            await looked(on.channel, here, on.outgoing("hello"), mark)
 
 
 async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
@@ -143,7 +143,9 @@ async def test_a_message_of_ours_that_is_known_is_not_taken_for_it() -> None:
         known = str(chat.from_bot[-1].id)
         await lost(on, here)
         for adapter in (on, on.restarted()):
-            seen = await looked(adapter, here, on.outgoing("hello"), mark, apart=frozenset({known}))
+            seen = await looked(
+                adapter.channel, here, on.outgoing("hello"), mark, apart=frozenset({known})
+            )
             assert seen.ref is not None
             assert seen.ref.message == str(chat.from_bot[-1].id)
             await adapter.channel.aclose()
@@ -162,7 +164,7 @@ async def test_an_old_update_that_comes_again_moves_no_mark_back() -> None:
             on.telegram.redeliver(deed)
             await on.telegram.confirmed(deed)
             mark = await lost(on, here)
-            seen = await looked(on, here, on.outgoing("hello"), mark)
+            seen = await looked(on.channel, here, on.outgoing("hello"), mark)
             assert seen.ref is not None
             assert ann.chat.texts[-2:] == ["the first answer", "hello"]
 
@@ -179,7 +181,7 @@ async def test_what_people_write_is_no_place_to_look_at() -> None:
             on.telegram.will("sendMessage", Lose(carried_out=True))
             with pytest.raises(DeliveryUnknown):
                 await on.channel.send(here, on.outgoing("hello"))
-            seen = await looked(on, here, on.outgoing("hello"), mark)
+            seen = await looked(on.channel, here, on.outgoing("hello"), mark)
             assert seen.ref is not None
             called = [call.message for call in on.telegram.called("editMessageText")]
             assert called == [int(seen.ref.message)]
@@ -197,7 +199,7 @@ async def test_groups_are_counted_as_telegram_counts_them(is_super: bool) -> Non
         for _ in range(4):
             await on.channel.send(on.place(ann.id), on.outgoing("elsewhere"))
         mark = await lost(on, here)
-        seen = await looked(on, here, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert team.texts == ["first", "hello"]
 
@@ -217,7 +219,7 @@ async def test_messages_of_ours_elsewhere_are_not_looked_at() -> None:
                 await on.channel.send(bob, on.outgoing(str(number)))
             on.telegram.cut()
             await sending
-        seen = await looked(on, ann, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, ann, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert len(on.telegram.called("editMessageText")) == 1
 
@@ -252,7 +254,7 @@ async def test_a_look_that_fails_may_be_made_again_and_one_that_is_refused_may_n
         mark = await lost(on, on.place(chat.id))
         on.telegram.will("editMessageText", fault)
         with pytest.raises(kind) as caught:
-            await looked(on, on.place(chat.id), on.outgoing("hello"), mark)
+            await looked(on.channel, on.place(chat.id), on.outgoing("hello"), mark)
         assert type(caught.value) is kind
 
 

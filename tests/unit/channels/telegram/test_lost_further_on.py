@@ -4,8 +4,8 @@ import pytest
 
 from channels.telegram import lookup
 from channels.telegram.emulator import Lose
-from tests.contract.channel_words import outgoing_file
-from tests.unit.channels.telegram.losing import NONE, begun, looked, lost, unknown
+from tests.contract.channel_words import NONE, looked, outgoing_file
+from tests.unit.channels.telegram.losing import begun, lost, unknown
 from tests.unit.channels.telegram.stage import stage
 from zeroclaw import DeliveryUnknown, LookupResult, Outgoing, Rendered, replace
 
@@ -21,10 +21,10 @@ async def test_sent_again_its_number_tells_how_far_to_look() -> None:
         mark = on.channel.mark(here)
         on.telegram.skip_ids(lookup.LOOK_AHEAD + 2)
         await lost(on, here)
-        seen = await looked(on, here, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is None
         new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
+        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
         assert seen.ref is not None
         assert int(seen.ref.message) == int(new.message) - 1
 
@@ -34,10 +34,10 @@ async def test_sent_again_without_a_gap_nothing_is_left_to_look_at() -> None:
     async with stage() as on:
         chat = on.telegram.account.chats[await begun(on)]
         here = on.place(chat.id)
-        seen = await looked(on, here, on.outgoing("hello"), on.channel.mark(here))
+        seen = await looked(on.channel, here, on.outgoing("hello"), on.channel.mark(here))
         calls = len(on.telegram.called("editMessageText"))
         new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
+        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
         assert seen.ref is None
         assert len(on.telegram.called("editMessageText")) == calls
 
@@ -66,7 +66,7 @@ async def test_what_others_write_unheard_leads_further() -> None:
         for number in range(lookup.LOOK_AHEAD + 3):
             ann.says(f"unheard {number}", chat=team)
         await lost(on, here)
-        seen = await looked(on, here, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         assert seen.ref is not None
         assert seen.ref.message == str(team.from_bot[-1].id)
 
@@ -79,7 +79,7 @@ async def test_where_too_much_lies_between_it_stays_unknown() -> None:
         mark = await lost(on, ann)
         new = await on.channel.send(ann, on.outgoing("hello"))
         with pytest.raises(DeliveryUnknown):
-            await looked(on, ann, on.outgoing("hello"), mark, before=new.message)
+            await looked(on.channel, ann, on.outgoing("hello"), mark, before=new.message)
         assert on.telegram.called("editMessageText") == []
 
 
@@ -91,7 +91,7 @@ async def test_where_nothing_tells_how_far_it_may_stand_most_looks_are_made() ->
         mark = await lost(on, ann)
         await on.channel.send(on.place(on.telegram.person("Bob").id), on.outgoing("hi"))
         with pytest.raises(DeliveryUnknown):
-            await looked(on, ann, on.outgoing("hello"), mark)
+            await looked(on.channel, ann, on.outgoing("hello"), mark)
         assert len(on.telegram.called("editMessageText")) == lookup.MOST_LOOKS
 
 
@@ -101,10 +101,10 @@ async def test_one_that_comes_after_the_look_is_found_below_the_one_that_was_sen
         chat = on.telegram.account.chats[await begun(on)]
         here = on.place(chat.id)
         mark = on.channel.mark(here)
-        seen = await looked(on, here, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         await lost(on, here)  # carried out only now
         new = await on.channel.send(here, on.outgoing("hello"))
-        seen = await looked(on, here, on.outgoing("hello"), seen.since, before=new.message)
+        seen = await looked(on.channel, here, on.outgoing("hello"), seen.since, before=new.message)
         assert seen.ref is not None
         assert int(seen.ref.message) == int(new.message) - 1
 
@@ -117,10 +117,10 @@ async def test_what_is_sent_after_a_look_can_be_looked_for_from_its_end() -> Non
         mark = on.channel.mark(here)
         for number in range(3 * lookup.LOOK_AHEAD):
             await on.channel.send(bob, on.outgoing(str(number)))
-        seen = await looked(on, here, on.outgoing("hello"), mark)
+        seen = await looked(on.channel, here, on.outgoing("hello"), mark)
         await lost(on, here)
         again = on.restarted()
-        seen = await looked(again, here, on.outgoing("hello"), seen.since)
+        seen = await looked(again.channel, here, on.outgoing("hello"), seen.since)
         await again.channel.aclose()
         assert seen.ref is not None
         assert seen.ref.message == str(chat.from_bot[-1].id)
