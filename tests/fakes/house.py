@@ -383,7 +383,7 @@ class House:
     async def numbers(self) -> tuple[int, ...]:
         """The numbers that open questions have in their approvers' chats, in order."""
         rows = await self.rows(RowKind.APPROVAL, "pending")
-        read = [approval.decode(row.body) for row in rows]
+        read = [approval.APPROVALS.of(row) for row in rows]
         return tuple(sorted(given.number for one in read for given in one.numbers))
 
     async def rows(self, kind: RowKind, state: str | None = None) -> tuple[Row, ...]:

@@ -98,7 +98,7 @@ class Look:
     async def waiting(self) -> tuple[Asked, ...]:
         """Return the open questions, the one that ends next first."""
         found = await self._store.select(APPROVALS.where(state="pending", limit=MOST_OPEN))
-        read = [approvals.decode(row.body) for row in found]
+        read = [approvals.APPROVALS.of(row) for row in found]
         ordered = sorted(read, key=lambda one: (one.deadline_at, one.card, one.order))
         return tuple([await self._asked(one) for one in ordered])
 
@@ -121,7 +121,7 @@ class Look:
                 break
             before = page[-1].key
         read = [await self._store.get(RowKind.APPROVAL, key) for key in keys]
-        known = [approvals.decode(row.body) for row in read if row is not None]
+        known = [approvals.APPROVALS.of(row) for row in read if row is not None]
         ended = sorted(
             (one for one in known if one.at is not None),
             key=lambda one: (str(one.at), one.action),

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Generic, Literal, Self, TypeVar
 
-from zeroclaw import codec
 from zeroclaw.channel import Card, CardCall, Ending, Outcome
 from zeroclaw.envelope import (
     ActionId,
@@ -307,20 +306,6 @@ def with_ref(approval: R, ref: MessageRef) -> R:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def encode(approval: Approval) -> bytes:
-    """Return the row's body."""
-    return codec.encode(approval)
-
-
-def decode(body: bytes) -> Approval:
-    """Return what `encode` wrote.
-
-    Raises:
-        StoreUnusable: It is no such row.
-    """
-    return codec.decode(Approval, body)
-
-
 APPROVALS = Table(
     kind=RowKind.APPROVAL,
     owner="gate",
@@ -330,10 +315,10 @@ APPROVALS = Table(
     keeps=Ages(
         age=Age.APPROVALS,
         ended=frozenset({"approved", "denied", "expired", "stopped"}),
-        at=lambda row: decode(row.body).at,
+        at=lambda row: APPROVALS.of(row).at,
     ),
     words=Words.WRITER,
-    whose=lambda row: Whose(turn=decode(row.body).turn),
+    whose=lambda row: Whose(turn=APPROVALS.of(row).turn),
     busy=frozenset({"pending"}),
 )
 

@@ -127,7 +127,7 @@ class ApprovalRequests:
     async def read(self, approval: ApprovalId) -> tuple[Approval, int] | None:
         """Return an approval and its version."""
         row = await self._services.store.get(RowKind.APPROVAL, approval)
-        return None if row is None else (approvals.decode(row.body), row.version)
+        return None if row is None else (approvals.APPROVALS.of(row), row.version)
 
     async def taken(
         self, approval: ApprovalId, call: ToolCall, item: Item, language: Language
@@ -285,7 +285,7 @@ async def on_cards(
 ) -> tuple[Approval, ...]:
     """Return the approvals of a conversation that stand on one of these cards."""
     found = scan(rows, APPROVALS.where(conversation=conversation))
-    known = [approvals.decode(row.body) async for row in found]
+    known = [approvals.APPROVALS.of(row) async for row in found]
     return tuple(one for one in known if one.card in cards)
 
 

@@ -212,7 +212,7 @@ class ToolCalls:
         row = (
             None if approval is None else await self._services.store.get(RowKind.APPROVAL, approval)
         )
-        return None if row is None else approvals.decode(row.body)
+        return None if row is None else approvals.APPROVALS.of(row)
 
     async def _spawned(self, action: ActionId | None, spawned: Spawned | None) -> None:
         """Record a process group before it does anything, so that a restart can end it."""

@@ -17,6 +17,7 @@ from zeroclaw.envelope import (
 )
 from zeroclaw.errors import StoreUnusable
 from zeroclaw.gate.approval import (
+    APPROVALS,
     AlreadyEnded,
     Answered,
     Approval,
@@ -26,8 +27,6 @@ from zeroclaw.gate.approval import (
     ReasonWanted,
     answer,
     card_of,
-    decode,
-    encode,
     ending_of,
     expire,
     number_of,
@@ -183,9 +182,9 @@ def test_a_card_joins_the_refs_once() -> None:
 def test_a_row_comes_back_as_it_was() -> None:
     """Nothing is lost on disk, open or ended. P5."""
     for approval in (OPEN, with_ref(APPROVED, REF)):
-        assert decode(encode(approval)) == approval
+        assert APPROVALS.of(to_put(approval, expect=0)) == approval
     with pytest.raises(StoreUnusable):
-        decode(b"{}")
+        APPROVALS.of(replace(to_put(OPEN, expect=0), body=b"{}"))
 
 
 def test_a_row_is_due_at_its_deadline_while_it_is_open() -> None:
@@ -193,7 +192,7 @@ def test_a_row_is_due_at_its_deadline_while_it_is_open() -> None:
     expected = Put(
         kind=RowKind.APPROVAL,
         key="unguessable",
-        body=encode(OPEN),
+        body=APPROVALS.codec.encode(OPEN),
         conversation=ConversationId("01CONVERSATION"),
         state="pending",
         place="p",

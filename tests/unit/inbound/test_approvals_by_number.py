@@ -204,7 +204,7 @@ async def test_a_late_number_is_told_that_it_expired(world: World) -> None:
 
 async def many_others(house: House) -> None:
     """Let a page of questions wait before all others, and a screenful end after them."""
-    one = approvals.decode((await house.rows(RowKind.APPROVAL))[0].body)
+    one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
     other = replace(one, id=ApprovalId("x"), approvers=(NOBODY.id,), numbers=(), requester=NOBODY)
     await put_a_page_before(house.world.store, approvals.to_put(other, expect=0))
     ended = approvals.to_put(approvals.stop(other, by="", at=house.world.clock.now()), expect=0)

@@ -16,7 +16,7 @@ async def test_a_card_is_settled_whole_behind_a_page_of_questions(world: World) 
     world.model.will(asks_for(("poke", '{"a": 1}'), ("poke", '{"a": 2}')))
     async with world.running() as house:
         await house.say("poke both")
-        one = approvals.decode((await house.rows(RowKind.APPROVAL))[0].body)
+        one = approvals.APPROVALS.of((await house.rows(RowKind.APPROVAL))[0])
         old = replace(approvals.stop(one, by="Ada", at=world.clock.now()), card="old", refs=())
         await put_a_page_before(world.store, approvals.to_put(old, expect=0))
         await house.press()
@@ -31,7 +31,7 @@ async def test_a_card_that_is_known_by_a_press_alone_shows_every_call(world: Wor
     async with world.running() as house:
         await house.say("poke both")
         rows = await house.rows(RowKind.APPROVAL)
-        asked = [approvals.decode(row.body) for row in rows]
+        asked = [approvals.APPROVALS.of(row) for row in rows]
         unknown = tuple(
             approvals.to_put(replace(one, refs=()), expect=row.version)
             for row, one in zip(rows, asked, strict=True)
