@@ -169,7 +169,7 @@ def no_blocking_calls() -> Iterator[None]:
         watched.functions["threading.Lock.acquire"].can_block_in(
             "coverage/collector.py", "lock_data"
         )
-        # A row by its key is in the cache of pages, and takes less than the way to a thread.
+        # What takes few steps takes less than the way to a thread.
         for name in ("sqlite3.Connection.execute", "sqlite3.Cursor.fetchall"):
             watched.functions[name].can_block_in("stores/sqlite/reader.py", "read_near")
         yield

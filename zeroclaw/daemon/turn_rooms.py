@@ -139,7 +139,11 @@ def _max_file_bytes(account: Account | None) -> int:
 
 
 async def _workspace(foundation: Foundation, conversation: ConversationId) -> Path:
-    path = foundation.start.places.workspaces / conversation
-    await asyncio.to_thread(path.mkdir, mode=0o700, parents=True, exist_ok=True)
+    return await asyncio.to_thread(_made, foundation.start.places.workspaces / conversation)
+
+
+def _made(workspace: Path) -> Path:
+    """Make a directory unless it is there; returns its real path, which conversations may share."""
+    workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
     # As tools name what is below it, links in the way there followed.
-    return await asyncio.to_thread(path.resolve)
+    return workspace.resolve()

@@ -91,12 +91,12 @@ class _TimedSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if not self.is_timed:
             return super().select(timeout)
-        took_s = time.thread_time() - self.began_s
-        if took_s > STALL_S:
-            self._turned(self.began_s, took_s)
+        ended_s = time.thread_time()
+        if ended_s - self.began_s > STALL_S:
+            self._turned(self.began_s, ended_s - self.began_s)
         self.began_s = math.inf
         ready = super().select(timeout)
-        self.began_s = time.thread_time()
+        self.began_s = ended_s  # waiting takes no time of the processor
         return ready
 
 

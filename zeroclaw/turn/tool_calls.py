@@ -101,9 +101,7 @@ class ToolCalls:
     async def _taint(self, workspace: Path) -> Taint:
         """Return where the text came from that the model has read, or is about to."""
         history = self._session.history
-        changed = await self._services.store.select(
-            WORKSPACES.where(place=await _place_of(workspace), limit=1)
-        )
+        changed = await self._services.store.select(WORKSPACES.where(place=str(workspace), limit=1))
         return Taint(
             sources=history.untrusted,
             words=() if history.turn is None else history.turn.own,
@@ -145,7 +143,7 @@ class ToolCalls:
             self._session.conversation,
             None,
             conversation=self._session.conversation,
-            place=await _place_of(setting.context.workspace),
+            place=str(setting.context.workspace),
         )
         return Checked(frozen=frozen, verdict=verdict, writes=(changed,))
 
@@ -219,8 +217,3 @@ class ToolCalls:
         key = action or self._opened.turn
         write = PROCESSES.delete(key) if spawned is None else PROCESSES.put(key, spawned)
         await self._services.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(write,)))
-
-
-async def _place_of(workspace: Path) -> str:
-    """Return a workspace's real path, which conversations may share."""
-    return str(await asyncio.to_thread(workspace.resolve))

@@ -2,6 +2,9 @@
 
 import json
 
+from msgspec import Raw, Struct
+from msgspec.json import decode
+
 from zeroclaw.message import (
     AssistantMessage,
     Message,
@@ -12,7 +15,7 @@ from zeroclaw.message import (
     UserMessage,
 )
 from zeroclaw.provider import ModelRequest
-from zeroclaw.providers.openai.request import encode_messages, encode_request
+from zeroclaw.providers.openai.request import encode_request
 
 # The reference transcript of the wire-format document (featherless-ai/open-agent-loops), as the
 # second request of its example sends it.
@@ -67,6 +70,18 @@ def compact(document: str) -> str:
     return json.dumps(json.loads(document), ensure_ascii=False, separators=(",", ":"))
 
 
+class Body(Struct):
+    """The one field that is compared byte for byte."""
+
+    messages: Raw
+
+
+def sent(*messages: Message) -> str:
+    """The array of messages as it goes out."""
+    body = encode_request(ModelRequest(messages=messages), model="m", options={})
+    return bytes(decode(body, type=Body).messages).decode()
+
+
 def body_of(request: ModelRequest, **options: object) -> dict[str, object]:
     return json.loads(encode_request(request, model="m", options=options))
 
@@ -76,13 +91,13 @@ def test_the_reference_transcript_goes_out_exactly_as_the_document_has_it() -> N
 
     S1-01, S1-04, S1-07, S1-08, S1-09, S1-14, S1-15, S1-16.
     """
-    assert encode_messages(TRANSCRIPT) == compact(DOCUMENT)
+    assert sent(*TRANSCRIPT) == compact(DOCUMENT)
 
 
 def test_an_answer_of_words_alone_goes_out_as_its_words() -> None:
     """Role and content, and no field that is empty. S1-09."""
-    sent = encode_messages((AssistantMessage(content="Sunny.", finish_reason="stop"),))
-    assert json.loads(sent) == [{"role": "assistant", "content": "Sunny."}]
+    found = sent(AssistantMessage(content="Sunny.", finish_reason="stop"))
+    assert json.loads(found) == [{"role": "assistant", "content": "Sunny."}]
 
 
 def test_reasoning_rides_beside_the_calls_under_the_documents_name() -> None:
@@ -91,14 +106,14 @@ def test_reasoning_rides_beside_the_calls_under_the_documents_name() -> None:
         tool_calls=CALLS,
         reasoning="The user wants two cities. I'll call get_weather for each.",
     )
-    assert encode_messages((message,)) == f"[{compact(THINKING)}]"
+    assert sent(message) == f"[{compact(THINKING)}]"
 
 
 def test_structured_reasoning_goes_back_verbatim_and_instead_of_the_flat_text() -> None:
     """Blocks are put in as stored: spaces, escapes and number forms included (S1-27, S1-28)."""
     blocks = ('{"type": "reasoning.text", "n": 1.00, "signature":"a\\u002fb"}', '{"type":"x"}')
     message = AssistantMessage(content="c", reasoning="display", reasoning_details=blocks)
-    assert encode_messages((message,)) == (
+    assert sent(message) == (
         '[{"role":"assistant","content":"c","reasoning_details":['
         '{"type": "reasoning.text", "n": 1.00, "signature":"a\\u002fb"},{"type":"x"}]}]'
     )
@@ -108,8 +123,8 @@ def test_arguments_cross_byte_for_byte_even_when_they_are_no_json() -> None:
     """The model's raw text is never parsed or mended (S1-10)."""
     for raw in ('{ "a" :1.0,"a":2}', "", "{broken", "\u2028 é 😀"):
         message = AssistantMessage(tool_calls=(ToolCall(id="i", name="n", arguments=raw),))
-        sent = json.loads(encode_messages((message,)))
-        assert sent[0]["tool_calls"][0]["function"]["arguments"] == raw
+        found = json.loads(sent(message))
+        assert found[0]["tool_calls"][0]["function"]["arguments"] == raw
 
 
 def test_a_request_asks_for_a_stream_with_usage() -> None:

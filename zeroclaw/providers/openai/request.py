@@ -11,9 +11,11 @@ the next message follows a `/tool` call, and a turn that failed or was stopped l
 between two messages.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import assert_never
+from typing import assert_never, cast
+
+from msgspec import Raw
+from msgspec.json import encode
 
 from zeroclaw.message import (
     AssistantMessage,
@@ -47,22 +49,19 @@ def encode_request(
             endpoint that calls the output bound `max_completion_tokens` gets it from here.
         max_output_tokens: The operator's bound, None for the endpoint's own.
     """
-    fields = [("model", _json(model)), ("messages", encode_messages(request.messages))]
+    messages = [_message(message) for message in alternating(request.messages)]
+    body: dict[str, object] = {"model": model, "messages": messages}
     if request.tools:
-        fields.append(("tools", _json([_tool(tool) for tool in request.tools])))
+        body["tools"] = [_tool(tool) for tool in request.tools]
     bound = request.max_output_tokens or max_output_tokens
     if bound is not None:
-        fields.append(("max_tokens", _json(bound)))
-    fields.append(("stream", "true"))
-    fields.append(("stream_options", '{"include_usage":true}'))
-    fields.extend((name, _json(value)) for name, value in options.items() if name not in RESERVED)
-    # A field set twice is the operator's: JSON readers take the last one, a dict does as well.
-    return _object(dict(fields)).encode(errors="replace")
-
-
-def encode_messages(messages: tuple[Message, ...]) -> str:
-    """Write the array of messages as JSON, in an order that every endpoint takes."""
-    return f"[{','.join(_message(message) for message in alternating(messages))}]"
+        body["max_tokens"] = bound
+    body |= {"stream": True, "stream_options": {"include_usage": True}}
+    body |= {name: value for name, value in options.items() if name not in RESERVED}
+    try:
+        return encode(body)
+    except UnicodeEncodeError:  # UTF-8 can't carry half of a surrogate pair
+        return encode(_whole(body))
 
 
 def alternating(messages: Iterable[Message]) -> Iterator[Message]:
@@ -85,57 +84,43 @@ def alternating(messages: Iterable[Message]) -> Iterator[Message]:
         yield last
 
 
-def _message(message: Message) -> str:
+def _message(message: Message) -> dict[str, object]:
     match message:
         case SystemMessage():
-            return _said("system", message.content)
+            return {"role": "system", "content": message.content}
         case UserMessage():
-            return _said("user", message.content)
+            return {"role": "user", "content": message.content}
         case AssistantMessage():
             return _assistant(message)
         case ToolMessage():
-            return _json(
-                {
-                    "role": "tool",
-                    "tool_call_id": message.tool_call_id,
-                    "content": message.content,
-                }
-            )
+            return {
+                "role": "tool",
+                "tool_call_id": message.tool_call_id,
+                "content": message.content,
+            }
         case _:
             assert_never(message)
 
 
-def _said(role: str, content: str) -> str:
-    """Write a message of words alone.
-
-    A conversation is sent whole with each request, and for one text the library is much faster
-    than for an object that holds it.
-    """
-    return f'{{"role":"{role}","content":{_json(content)}}}'
-
-
-def _assistant(message: AssistantMessage) -> str:
-    if not (message.reasoning_details or message.reasoning or message.tool_calls):
-        return _said("assistant", message.content)
-    fields = {"role": '"assistant"', "content": _json(message.content)}
+def _assistant(message: AssistantMessage) -> dict[str, object]:
+    wire: dict[str, object] = {"role": "assistant", "content": message.content}
     if message.reasoning_details:
         # The endpoint checks signatures over these; decoding and encoding could change a number
         # or an escape, so the stored texts are put in as they are (S1-28).
-        fields["reasoning_details"] = f"[{','.join(message.reasoning_details)}]"
+        blocks = (block.encode(errors="replace") for block in message.reasoning_details)
+        wire["reasoning_details"] = [Raw(block) for block in blocks]
     elif message.reasoning:
-        fields["reasoning_content"] = _json(message.reasoning)
+        wire["reasoning_content"] = message.reasoning
     if message.tool_calls:
-        fields["tool_calls"] = _json(
-            [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for call in message.tool_calls
-            ]
-        )
-    return _object(fields)
+        wire["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    return wire
 
 
 def _tool(tool: ToolDefinition) -> dict[str, object]:
@@ -149,10 +134,15 @@ def _tool(tool: ToolDefinition) -> dict[str, object]:
     }
 
 
-def _object(fields: Mapping[str, str]) -> str:
-    """Join JSON texts to one object."""
-    return "{" + ",".join(f"{_json(name)}:{text}" for name, text in fields.items()) + "}"
-
-
-# Made once: `json.dumps` makes a new one for each call that asks for more than its defaults.
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+def _whole(value: object) -> object:
+    """Return a JSON value with a question mark in place of each half of a surrogate pair."""
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case dict():
+            fields = cast("dict[str, object]", value)
+            return {_whole(name): _whole(inner) for name, inner in fields.items()}
+        case list() | tuple():
+            return [_whole(inner) for inner in cast("Iterable[object]", value)]
+        case _:
+            return value

@@ -3,9 +3,10 @@
 One thread runs them, one after the other, on a connection that can't write. Whoever only looks may
 do so while a daemon runs: nothing is written and no log is folded in.
 
-What is read by its key alone is read on the event loop itself, on a second such connection: it takes
-some 20 µs where the way to a thread and back takes ten times that, of which a turn had a dozen (a
-quarter of its processor time, measured 2026-11). Where the file is locked the thread waits for it.
+What takes few steps is read on the event loop itself, on a second such connection: a row by its key
+takes some 20 µs where the way to a thread and back takes ten times that, of which a turn had a dozen
+(a quarter of its processor time, measured 2026-11). A query that takes more steps is broken off and
+goes to the thread, and so does one that finds the file locked.
 """
 
 import asyncio
@@ -25,6 +26,8 @@ from zeroclaw.stores.sqlite.files import FILE_NAME, open_for_reading, unusable
 
 READS_IN_A_ROW = 32
 """On the event loop, until it goes round once more."""
+NEAR_STEPS = 2_000
+"""Of SQLite's machine, for one query on the event loop: some 150 rows, half a millisecond."""
 T = TypeVar("T")
 Read = Callable[[sqlite3.Connection], T]
 
@@ -40,6 +43,7 @@ class ReaderThread:
         self._thread = Thread(target=self._run, name="zeroclaw-store-reader", daemon=True)
         self._near: sqlite3.Connection | None = None
         self._reads = 0
+        self._is_over = False
         self._stopping = False
         self._waiting: set[Callable[[ZeroclawError], None]] = set()
         self.opened: asyncio.Future[None] = self._loop.create_future()
@@ -60,7 +64,7 @@ class ReaderThread:
             self._thread.join()
 
     async def read_near(self, read: Read[T]) -> T:
-        """Run a query that finds its row by a key, on the event loop where that can be done at once.
+        """Run a query on the event loop where that can be done at once, else on the thread.
 
         Raises:
             StoreUnusable: The file can't be read, or the store is closed.
@@ -70,10 +74,16 @@ class ReaderThread:
             await asyncio.sleep(0)  # whoever reads row after row lets others in
         try:
             if self._near is not None:
+                self._is_over = False
                 return read(self._near)
         except (sqlite3.Error, OSError, OverflowError, TypeError, UnicodeEncodeError):
-            pass  # a lock, which the thread waits for; or what it says of anything else
+            pass  # too many steps; a lock, which the thread waits for; or what it says of others
         return await self.read(read)
+
+    def _stepped(self) -> bool:
+        """Break off the second time; a statement's steps go on counting from its earlier runs."""
+        is_over, self._is_over = self._is_over, True
+        return is_over
 
     async def read(self, read: Read[T]) -> T:
         """Run a query on the thread.
@@ -115,6 +125,7 @@ class ReaderThread:
         if self._stopping:
             near.close()
             return
+        near.set_progress_handler(self._stepped, NEAR_STEPS)
         self._near = near
         _succeed(self.opened, None)
 
@@ -176,7 +187,7 @@ class StoreReads:
 
     async def select(self, query: Query) -> tuple[Row, ...]:
         """Read the rows that fit, see `Rows.select`."""
-        return await self._read(lambda connection: statements.select(connection, query))
+        return await self._reader.read_near(lambda connection: statements.select(connection, query))
 
     async def count(self, query: Query) -> int:
         """Count the rows that fit, see `Rows.count`."""

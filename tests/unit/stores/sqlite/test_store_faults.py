@@ -34,7 +34,7 @@ from zeroclaw.store import (
 )
 from zeroclaw.stores.sqlite import open_store, statements
 from zeroclaw.stores.sqlite.files import FILE_NAME
-from zeroclaw.stores.sqlite.reader import READS_IN_A_ROW
+from zeroclaw.stores.sqlite.reader import NEAR_STEPS, READS_IN_A_ROW
 
 # --- what a caller can get wrong ------------------------------------------------------------------
 
@@ -86,6 +86,28 @@ async def test_a_row_that_is_locked_is_waited_for_by_the_thread(
         monkeypatch.setattr(statements, "get", locked_at_first)
         assert await store.get(RowKind.COUNTER, "a") is not None
     assert asked == ["MainThread", "zeroclaw-store-reader"]
+
+
+async def test_a_long_query_is_broken_off_and_goes_to_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short one stays on the event loop, however often it was asked before (P9)."""
+    select, asked = statements.select, list[str]()
+
+    def noted(connection: sqlite3.Connection, query: Query) -> tuple[Row, ...]:
+        asked.append(threading.current_thread().name)
+        return select(connection, query)
+
+    monkeypatch.setattr(statements, "select", noted)
+    rows = [counter(f"{number:04}") for number in range(NEAR_STEPS)]
+    async with aclosing(await open_store(tmp_path, clock=ManualClock())) as store:
+        await store.commit(chore(*rows))
+        for _ in range(NEAR_STEPS):
+            assert len(await store.select(Query(kind=RowKind.COUNTER, limit=1))) == 1
+        assert asked == ["MainThread"] * NEAR_STEPS
+        found = await store.select(Query(kind=RowKind.COUNTER, limit=len(rows)))
+    assert [row.key for row in found] == [row.key for row in rows]
+    assert asked[NEAR_STEPS:] == ["MainThread", "zeroclaw-store-reader"]
 
 
 async def test_who_reads_row_after_row_lets_others_in(tmp_path: Path) -> None:
