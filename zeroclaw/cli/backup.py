@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.options import data_place, with_places
+from zeroclaw.cli.options import at_place
 
 _TENTHS = 10
 
 
 @click.command("backup")
 @click.argument("path", type=click.Path(path_type=Path))
-@with_places
-def command(path: Path, config: Path | None, data_dir: Path | None) -> None:
+@at_place
+def command(place: Path, *, path: Path) -> None:
     """Copy all data to a new directory, while the daemon runs or not.
 
     PATH is made, and must not exist. It gets the database as it is at one moment, and the keys of
@@ -32,7 +32,7 @@ def command(path: Path, config: Path | None, data_dir: Path | None) -> None:
             click.echo(f"\rcopying: {tenth * 100 // _TENTHS} %", err=True, nl=False)
             shown = tenth
 
-    back_up(data_place(config, data_dir), path, files=(FILE,), progress=progress)
+    back_up(place, path, files=(FILE,), progress=progress)
     if shown >= 0:
         click.echo(err=True)
     click.echo(f"backed up to {path}")
@@ -41,8 +41,8 @@ def command(path: Path, config: Path | None, data_dir: Path | None) -> None:
 @click.command("restore")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace the data that is there; it is lost.")
-@with_places
-def restore(path: Path, config: Path | None, data_dir: Path | None, *, force: bool) -> None:
+@at_place
+def restore(place: Path, *, path: Path, force: bool) -> None:
     """Put a backup in the place of the data, while no daemon runs.
 
     PATH is what `zeroclaw backup` made. It is checked whole before anything is replaced, and it
@@ -51,6 +51,5 @@ def restore(path: Path, config: Path | None, data_dir: Path | None, *, force: bo
     from zeroclaw.gate.receipt_keys import FILE
     from zeroclaw.stores.sqlite.backup import restore as put_back
 
-    place = data_place(config, data_dir)
     put_back(path, place, files=(FILE,), overwrite=force)
     click.echo(f"restored {place} from {path}")

@@ -4,42 +4,83 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import cast
+from typing import TypeVar
 
-from zeroclaw.clock import Clock
+import msgspec
+
+from zeroclaw.cli.answers import Answer, Errors, Text
 from zeroclaw.errors import Refused
-from zeroclaw.host.control import Unreachable, request
+from zeroclaw.host.control import Unreachable, connect, request
 from zeroclaw.store import Store
+
+A = TypeVar("A", bound=Answer)
 
 
 class DaemonRefused(Refused):
     """Raised when the daemon answered with an error; the text is the daemon's."""
 
 
-async def answer(place: Path, line: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the daemon's answer.
+async def answer(place: Path, call: str, **more: object) -> Mapping[str, object]:
+    """Return the daemon's answer as it came.
 
     Args:
         place: The data directory.
-        line: `{"call": name, …}`.
+        call: What the daemon is asked for.
+        more: What the call takes.
 
     Raises:
         Unreachable: No daemon runs there.
         DaemonRefused: It answered with an error.
     """
-    told = await request(place, line)
+    told = await request(place, {"call": call, **more})
     if "error" in told:
         raise DaemonRefused(str(told["error"]))
     return told
 
 
+def read(told: Mapping[str, object], kind: type[A]) -> A:
+    """Return an answer as a value.
+
+    Raises:
+        DaemonRefused: It has another form.
+    """
+    try:
+        return msgspec.convert(told, kind)
+    except msgspec.ValidationError as error:
+        why = f"{error}"[:1].lower() + f"{error}"[1:]
+        message = f"the running daemon says something in another form: {why}; restart it"
+        raise DaemonRefused(message) from error
+
+
+async def ask(place: Path, call: str, kind: type[A], **more: object) -> A:
+    """Return the daemon's answer as a value; see `answer` and `read`."""
+    return read(await answer(place, call, **more), kind)
+
+
+async def ask_if_running(place: Path, call: str, kind: type[A], **more: object) -> A | None:
+    """Return the daemon's answer, None where none runs; see `ask`."""
+    try:
+        return await ask(place, call, kind, **more)
+    except Unreachable:
+        return None
+
+
+async def is_running(place: Path) -> bool:
+    """Tell whether a daemon answers in this data directory."""
+    try:
+        lines = await connect(place)
+    except Unreachable:
+        return False
+    await lines.aclose()
+    return True
+
+
 async def held_by_daemon(place: Path) -> frozenset[str]:
     """Return the key paths of the secrets that the running daemon has; empty where none runs."""
     try:
-        told = await answer(place, {"call": "errors"})
+        return (await ask(place, "errors", Errors)).secrets
     except (Unreachable, DaemonRefused):
         return frozenset()
-    return frozenset(texts(told.get("secrets")))
 
 
 async def change(place: Path, call: str, *words: str) -> str:
@@ -47,23 +88,22 @@ async def change(place: Path, call: str, *words: str) -> str:
 
     Args:
         place: The data directory.
-        call: What takes `{"call": …, "words": "…"}` and answers `{"text": "…", "changed": true}`.
+        call: What takes `{"call": …, "words": "…"}` and answers with a `Text`.
         words: What to do, as a person would write it in a chat.
 
     Raises:
         Unreachable: No daemon runs there.
         Refused: Nothing was changed; the text is the daemon's.
     """
-    told = await answer(place, {"call": call, "words": " ".join(words)})
-    text = str(told.get("text", ""))
-    if told.get("changed") is not True:
-        raise Refused(text)
-    return text
+    told = await ask(place, call, Text, words=" ".join(words))
+    if not told.changed:
+        raise Refused(told.text)
+    return told.text
 
 
 @asynccontextmanager
-async def store_at(place: Path) -> AsyncGenerator[tuple[Store, Clock]]:
-    """Open the store of a daemon that does not run, and the clock that it goes by.
+async def store_at(place: Path) -> AsyncGenerator[tuple[Store, datetime]]:
+    """Open the store of a daemon that does not run, and say what time it is there.
 
     Raises:
         StoreUnusable: It can't be opened, or a daemon holds it after all.
@@ -75,26 +115,6 @@ async def store_at(place: Path) -> AsyncGenerator[tuple[Store, Clock]]:
     clock = SystemClock()
     store = await open_store(place, clock=clock)
     try:
-        yield store, clock
+        yield store, clock.now()
     finally:
         await store.aclose()
-
-
-def table(value: object) -> Mapping[str, object]:
-    """Return what is a table in an answer, and an empty one for all else."""
-    # What comes over the socket is JSON, whose objects have text keys only.
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def texts(value: object) -> tuple[str, ...]:
-    """Return what is a list in an answer as texts, and none for all else."""
-    return tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else ()
-
-
-def time(value: object) -> datetime | None:
-    """Return what is an aware time in an answer, None for all else."""
-    try:
-        found = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None

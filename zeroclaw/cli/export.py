@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from zeroclaw.cli.options import with_places
-from zeroclaw.errors import Refused
+from zeroclaw.errors import Refused, system_words
 
 _PIECE_CHARS = 80_000
 """Of a line to the daemon, which holds 1 MiB: a character takes up to twelve bytes as JSON."""
@@ -86,16 +86,15 @@ async def _redacted_there(place: Path, said: tuple[str, ...]) -> tuple[str, ...]
 
     Returns the texts as they were where none runs, or an older one.
     """
-    from zeroclaw.cli.client import DaemonRefused, answer, texts
+    from zeroclaw.cli.answers import Redacted
+    from zeroclaw.cli.client import DaemonRefused, ask
     from zeroclaw.host.control import Unreachable
 
     cut = [list(_pieces(text)) for text in said]
     redacted: list[str] = []
     try:
         for batch in _batches(piece for pieces in cut for piece in pieces):
-            redacted += texts(
-                (await answer(place, {"call": "redact", "texts": batch})).get("texts")
-            )
+            redacted += (await ask(place, "redact", Redacted, texts=batch)).texts
     except (Unreachable, DaemonRefused):
         return said
     rest = iter(redacted)
@@ -125,8 +124,7 @@ def _write(to: Path, text: str) -> None:
     try:
         descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        why = (error.strerror or "unknown reason").lower()
-        message = f"`{to}` can't be written: {why}"
+        message = f"`{to}` can't be written: {system_words(error)}"
         raise NotExported(message) from error
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)

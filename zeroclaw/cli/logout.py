@@ -1,7 +1,5 @@
 """`zeroclaw logout`: every browser is logged out of the web page.
 
-    {"call": "logout"} → {"sessions": 2}
-
 A button on the page logs out the browser that shows it.
 """
 
@@ -10,32 +8,25 @@ from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import answer
-from zeroclaw.cli.options import data_place, with_places
-from zeroclaw.errors import Refused
-from zeroclaw.host.control import Unreachable
+from zeroclaw.cli.answers import LoggedOut
+from zeroclaw.cli.options import at_place
+from zeroclaw.errors import Refused, system_words
 
 
 @click.command("logout")
-@with_places
-def command(config: Path | None, data_dir: Path | None) -> None:
+@at_place
+def command(place: Path) -> None:
     """Log every browser out of the web page.
 
     And of the console. Open pages say so at once, and login links that nobody has used yet open nothing any more. Works
     without a running daemon. `zeroclaw status` prints a new link.
     """
-    count = asyncio.run(_log_out(data_place(config, data_dir)))
+    from zeroclaw.cli.client import ask_if_running
+
+    told = asyncio.run(ask_if_running(place, "logout", LoggedOut))
+    count = _in_file(place) if told is None else told.sessions
     said = "1 browser is" if count == 1 else f"{count} browsers are"
     click.echo(f"{said} logged out" if count else "no browser was logged in")
-
-
-async def _log_out(place: Path) -> int:
-    try:
-        told = await answer(place, {"call": "logout"})
-    except Unreachable:
-        return await asyncio.to_thread(_in_file, place)
-    count = told.get("sessions")
-    return count if isinstance(count, int) else 0
 
 
 def _in_file(place: Path) -> int:
@@ -45,5 +36,5 @@ def _in_file(place: Path) -> int:
     try:
         return log_out_stored(place / SESSIONS)
     except OSError as error:
-        message = f"`{place / SESSIONS}` can't be written: {str(error.strerror).lower()}"
+        message = f"`{place / SESSIONS}` can't be written: {system_words(error)}"
         raise Refused(message) from error

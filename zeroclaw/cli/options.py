@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,6 +37,17 @@ def with_places(function: C) -> C:
         help="The data directory, in place of the configured one.",
     )
     return with_config(data_dir(function))
+
+
+def at_place(function: Callable[..., None]) -> Callable[..., None]:
+    """Add `--config` and `--data-dir`, and call with the data directory that they lead to."""
+
+    @with_places
+    @wraps(function)
+    def command(*, config: Path | None, data_dir: Path | None, **given: object) -> None:
+        function(data_place(config, data_dir), **given)
+
+    return command
 
 
 def as_json(function: C) -> C:

@@ -1,26 +1,17 @@
-"""`zeroclaw receipts`: which receipts in a text are true.
-
-    {"call": "receipts", "text": "…"} →
-    {"receipts": [{"token": "zc-receipt-…", "verdict": "valid" | "earlier" | "removed" | "false",
-                   "tool": "shell", "outcome": "ok", "at": "2026-01-01T12:00:00+00:00"}]}
-
-`tool`, `outcome` and `at` are empty for a false one.
-"""
+"""`zeroclaw receipts`: which receipts in a text are true."""
 
 import asyncio
 import json
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 import click
 
-from zeroclaw.cli.client import answer, store_at
-from zeroclaw.cli.options import as_json, data_place, with_places
+from zeroclaw.cli.answers import Receipts
+from zeroclaw.cli.options import as_json, at_place
 from zeroclaw.errors import StoreUnusable
-from zeroclaw.host.control import Unreachable
 
 _WORDS = {
     "valid": "valid",
@@ -29,24 +20,27 @@ _WORDS = {
 }
 
 
+def _typed(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    return sys.stdin.read() if text == "-" else text
+
+
 @click.group("receipts")
 def command() -> None:
     """Tell true receipts from false ones."""
 
 
 @command.command("verify")
-@click.argument("text", metavar="TOKEN|-")
-@with_places
+@click.argument("text", metavar="TOKEN|-", callback=_typed)
+@at_place
 @as_json
-def verify(text: str, config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
+def verify(place: Path, *, text: str, as_json: bool) -> None:
     """Say of each receipt in a text whether this daemon issued it.
 
     TOKEN is a receipt (zc-receipt-…) or any text with receipts in it; - reads the text from
     stdin. A true receipt proves that the tool ran, when, and with which outcome. Exits with 1 when
     one is false, or when the text holds none. Works without a running daemon.
     """
-    given = sys.stdin.read() if text == "-" else text
-    found = asyncio.run(receipts_in(data_place(config, data_dir), given))
+    found = asyncio.run(receipts_in(place, text))
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     elif not found:
@@ -59,35 +53,25 @@ def verify(text: str, config: Path | None, data_dir: Path | None, *, as_json: bo
 
 def line(one: Mapping[str, object]) -> str:
     """Return a verdict as a person reads it."""
-    words = _WORDS.get(cast("str", one.get("verdict")), "FALSE: nobody here issued it")
-    if one.get("verdict") not in _WORDS:
-        return f"{one.get('token')}: {words}"
-    return f"{one.get('token')}: {words}; {one.get('tool')}, {one.get('outcome')}, {one.get('at')}"
+    if (words := _WORDS.get(str(one["verdict"]))) is None:
+        return f"{one['token']}: FALSE: nobody here issued it"
+    return f"{one['token']}: {words}; {one['tool']}, {one['outcome']}, {one['at']}"
 
 
-Shown = Mapping[str, object]
-
-
-async def receipts_in(place: Path, text: str) -> tuple[Shown, ...]:
-    """Return what each receipt in a text is, as `zeroclaw.cli.receipts` describes it.
+async def receipts_in(place: Path, text: str) -> Sequence[Mapping[str, object]]:
+    """Return what each receipt in a text is, as `Receipts` describes it.
 
     Raises:
         DaemonRefused: The daemon could not.
         StoreUnusable: None runs, and the store can't be opened.
     """
-    try:
-        told = await answer(place, {"call": "receipts", "text": text})
-    except Unreachable:
-        return await _from_store(place, text)
-    found = told.get("receipts")
-    # The daemon answers in JSON, whose objects have text keys only.
-    return tuple(cast("list[Shown]", found)) if isinstance(found, list) else ()
+    from zeroclaw.cli.client import ask_if_running, store_at
 
-
-async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
+    if (told := await ask_if_running(place, "receipts", Receipts, text=text)) is not None:
+        return told.receipts
     from zeroclaw.gate.receipt import Key
     from zeroclaw.gate.receipt_keys import FILE, Keys, read_keys
-    from zeroclaw.inbound.receipts import Receipts
+    from zeroclaw.inbound import receipts
     from zeroclaw.stores.sqlite.files import FILE_NAME
 
     if not await asyncio.to_thread((place / FILE_NAME).is_file):
@@ -98,5 +82,5 @@ async def _from_store(place: Path, text: str) -> tuple[Shown, ...]:
     stored = await asyncio.to_thread(read_keys, place / FILE)
     kept = (Key(id=one.id, secret=bytes.fromhex(one.secret)) for one in stored)
     async with store_at(place) as (store, _):
-        receipts = Receipts(store, Keys(current=nobody, every=(*kept, nobody)))
-        return tuple(await receipts.verify(text))
+        keys = Keys(current=nobody, every=(*kept, nobody))
+        return await receipts.Receipts(store, keys).verify(text)

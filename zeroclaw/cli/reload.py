@@ -1,24 +1,19 @@
-"""`zeroclaw reload`: the running daemon reads its configuration again.
-
-{"call": "reload"} →
-{"file": "/path/config.toml", "live": ["autonomy"], "waiting": ["provider.model"], "warnings": []}
-{"faults": ["/path/config.toml: autonomy: …"]}, and nothing has changed
-"""
+"""`zeroclaw reload`: the running daemon reads its configuration again."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from zeroclaw.cli.client import answer, texts
-from zeroclaw.cli.options import data_place, with_places
+from zeroclaw.cli.answers import Reloaded
+from zeroclaw.cli.options import at_place
 from zeroclaw.errors import ConfigError
 
 
 @click.command("reload")
-@with_places
-def command(config: Path | None, data_dir: Path | None) -> None:
+@at_place
+def command(place: Path) -> None:
     """Let the running daemon read its configuration again.
 
     Who may talk to it, the policy and the limits hold at once, for what is under way too: whoever
@@ -26,18 +21,19 @@ def command(config: Path | None, data_dir: Path | None) -> None:
     stay as they were. A file with a fault changes nothing; every fault is printed. SIGHUP does the
     same, and logs it.
     """
-    told = asyncio.run(answer(data_place(config, data_dir), {"call": "reload"}))
-    if faults := texts(told.get("faults")):
-        raise ConfigError((*faults, "nothing was changed"))
-    click.echo("\n".join(lines(told)))
+    from zeroclaw.cli.client import ask
+
+    done = asyncio.run(ask(place, "reload", Reloaded))
+    if done.faults:
+        raise ConfigError((*done.faults, "nothing was changed"))
+    click.echo("\n".join(lines(done)))
 
 
-def lines(told: Mapping[str, object]) -> Iterator[str]:
+def lines(done: Reloaded) -> Iterator[str]:
     """Return what was taken up as a person reads it."""
-    live, waiting = texts(told.get("live")), texts(told.get("waiting"))
-    yield f"read        {told.get('file', '')}"
-    yield f"holds now   {', '.join(live) or 'nothing new'}"
-    if waiting:
-        yield f"restart     needed for {', '.join(waiting)}; as it was until then"
-    for warning in texts(told.get("warnings")):
+    yield f"read        {done.file}"
+    yield f"holds now   {', '.join(done.live) or 'nothing new'}"
+    if done.waiting:
+        yield f"restart     needed for {', '.join(done.waiting)}; as it was until then"
+    for warning in done.warnings:
         yield f"warning     {warning}"

@@ -201,18 +201,18 @@ async def test_a_server_is_asked_for_its_list_and_for_nothing_else(
 
 
 async def test_a_running_daemon_is_asked(tmp_path: Path) -> None:
-    """Its channels, its shell, its last errors; what it says in another form is passed over."""
+    """Its channels, its shell, its last errors; what a later one says beside is passed over."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     status = {
         "version": "0.0.1",
         "channels": {
             "web": {"condition": "up", "since": "2026-01-01T12:00:00+00:00", "why": ""},
-            "terminal": {"condition": "down", "since": "?", "why": "no token"},
+            "terminal": {"condition": "down", "why": "no token", "mood": "bad"},
         },
     }
     trouble = {"at": "2026-01-01T12:00:00+00:00", "level": "error", "text": "it broke"}
-    errors = {"errors": [trouble, {"at": "2026-01-01"}, "?"], "sandbox": ""}
+    errors = {"errors": [trouble], "sandbox": ""}
     async with daemon(data, {"status": status, "errors": errors}):
         code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path))
     assert code == 1
@@ -223,10 +223,20 @@ async def test_a_running_daemon_is_asked(tmp_path: Path) -> None:
     assert "error: it broke" in told["errors"][1]
 
 
-async def test_an_older_daemon_tells_what_it_knows(tmp_path: Path) -> None:
-    """It knows no last errors."""
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({"status": {"version": "0.0.1"}}, "is it older?"),
+        ({"status": {"version": 1}}, "in another form: expected `str`, got `int` - at `$.version`"),
+    ],
+)
+async def test_a_daemon_that_is_not_understood_is_told(
+    answers: Mapping[str, Mapping[str, object]], why: str, tmp_path: Path
+) -> None:
+    """In one line (P10); all that needs no daemon is judged all the same."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    async with daemon(data, {"status": {"version": "0.0.1"}}):
-        _, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path))
-    assert "too old" in told["errors"][1]
+    async with daemon(data, answers):
+        code, told = await asyncio.to_thread(doctor, tmp_path, scripted(tmp_path))
+    assert (code, told["daemon"][0], told["provider"][0]) == (0, "warn", "ok")
+    assert why in told["daemon"][1]

@@ -4,19 +4,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from zeroclaw.cli.doctor.checks import Line, exit_code, in_words, run_checks
-from zeroclaw.cli.doctor.facts import (
-    AccountSeen,
-    ChannelSeen,
-    Configured,
-    DaemonSeen,
-    DiskSeen,
+from zeroclaw.cli.answers import ChannelSeen, Errors, ModelSeen, Status, Trouble
+from zeroclaw.cli.doctor.checks import (
+    Disk,
     Facts,
-    ModelSeen,
-    ProviderSeen,
-    Trouble,
+    Line,
     Verdict,
     Versions,
+    exit_code,
+    fail,
+    in_words,
+    ok,
+    run_checks,
+    warn,
 )
 from zeroclaw.cli.doctor.health import Failing, Health
 from zeroclaw.envelope import ConversationId
@@ -25,20 +25,22 @@ from zeroclaw.value import replace
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MB = 1_000_000
-UP = ChannelSeen(name="web", condition="up", since=NOW - timedelta(hours=3))
-DISK = DiskSeen(place="/data", free_bytes=9000 * MB, used_bytes=10 * MB, bound_bytes=2048 * MB)
+UP = ChannelSeen(condition="up", since=NOW - timedelta(hours=3))
+DISK = Disk(place="/data", free_bytes=9000 * MB, used_bytes=10 * MB, bound_bytes=2048 * MB)
 VERSIONS = Versions(zeroclaw="0.1.0", python="3.11.2", sqlite="3.51.3", sqlite_fault=False)
 WELL = Facts(
     now=NOW,
-    configured=Configured(place="/c.toml"),
-    daemon=DaemonSeen(version="0.1.0", channels=(UP,)),
-    enabled=("web",),
-    provider=ProviderSeen(name="`m` of http://h/v1", told="it answers"),
-    sandbox="",
-    disk=DISK,
-    loose=(),
     versions=VERSIONS,
+    status=Status(version="0.1.0", channels={"web": UP}),
     store=Health(newest_at=NOW),
+    disk=DISK,
+    enabled=("web",),
+    sandbox="",
+    found=(
+        ok("configuration", "/c.toml: no faults"),
+        ok("provider", "`m` of http://h/v1: it answers"),
+        ok("permissions", "data and secrets are this user's alone"),
+    ),
 )
 
 
@@ -51,14 +53,14 @@ def _sentence(line: Line) -> str:
     return f"{line.text}; {line.remedy}" if line.remedy else line.text
 
 
-def with_daemon(**changes: object) -> Facts:
-    return replace(WELL, daemon=DaemonSeen(**{"version": "0.1.0", **changes}))  # type: ignore[arg-type]
+def with_daemon(**met: object) -> Facts:
+    return replace(WELL, errors=Errors(**met))  # type: ignore[arg-type]
 
 
 def with_channel(condition: str, *, seconds: int | None, why: str = "") -> Facts:
     since = None if seconds is None else NOW - timedelta(seconds=seconds)
-    seen = ChannelSeen(name="web", condition=condition, since=since, why=why)
-    return replace(WELL, daemon=DaemonSeen(version="0.1.0", channels=(seen,)))
+    seen = ChannelSeen(condition=condition, since=since, why=why)
+    return replace(WELL, status=Status(version="0.1.0", channels={"web": seen}))
 
 
 def with_store(**changes: object) -> Facts:
@@ -109,25 +111,12 @@ def test_a_line_stays_one_line() -> None:
 
 CHANNEL_LATER = "it is tried again; see that this machine reaches the platform"
 CHANNEL_MEND = "mend it in the configuration, then restart `zeroclaw run`"
-BEFORE = "not looked at, as the configuration has faults; mend them first"
 
 TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
-    (
-        "configuration",
-        replace(WELL, configured=Configured(place="/c.toml", faults=("a: b", "c: d"))),
-        "fail",
-        "a: b",
-    ),
-    (
-        "configuration",
-        replace(WELL, configured=Configured(place="/c.toml", warnings=("e: f",))),
-        "warn",
-        "e: f",
-    ),
-    ("daemon", replace(WELL, daemon="none runs"), "warn", "none runs"),
+    ("daemon", replace(WELL, status="none runs"), "warn", "none runs"),
     (
         "daemon",
-        with_daemon(version="0.0.9"),
+        replace(WELL, status=Status(version="0.0.9")),
         "warn",
         "0.0.9 runs, 0.1.0 is installed; restart `zeroclaw run`",
     ),
@@ -138,15 +127,7 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "everything was halted by ada 2 d ago; `zeroclaw resume` goes on",
     ),
     ("halt", replace(WELL, store=None), "ok", "none in force"),
-    ("provider", replace(WELL, provider=None), "warn", BEFORE),
-    ("provider", replace(WELL, provider=ProviderSeen(name="m")), "ok", "m"),
-    (
-        "provider",
-        replace(WELL, provider=ProviderSeen(name="m", verdict="fail", told="gone; do")),
-        "fail",
-        "m: gone; do",
-    ),
-    ("channels", replace(WELL, daemon="none runs"), "ok", "web; up when the daemon is"),
+    ("channels", replace(WELL, status="none runs"), "ok", "web; up when the daemon is"),
     ("channels", with_channel("starting", seconds=5), "ok", "`web` starting for 5 s"),
     ("channels", with_channel("starting", seconds=None), "ok", "`web` starting"),
     (
@@ -169,13 +150,13 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
     ),
     (
         "channels",
-        with_daemon(),
+        replace(WELL, status=Status(version="0.1.0")),
         "warn",
         "`web` is configured, and the running daemon does not know it; restart `zeroclaw run`",
     ),
     (
         "channels",
-        replace(WELL, enabled=(), daemon="none runs"),
+        replace(WELL, enabled=(), status="none runs"),
         "fail",
         "none is switched on, so nobody can write to the bot; set `enabled = true` for one",
     ),
@@ -299,20 +280,12 @@ TABLE: tuple[tuple[str, Facts, Verdict, str], ...] = (
         "set this machine's time; till then deadlines and ages are wrong",
     ),
     ("clock", with_store(newest_at=NOW + timedelta(seconds=60)), "ok", "2026-01-02 12:00 UTC"),
-    ("permissions", replace(WELL, loose=None), "ok", "nothing is there yet"),
-    ("permissions", replace(WELL, loose=("chmod it",)), "fail", "chmod it"),
     (
         "versions",
         replace(WELL, versions=replace(VERSIONS, sqlite="3.40.1", sqlite_fault=True)),
         "ok",
         "zeroclaw 0.1.0, Python 3.11.2, SQLite 3.40.1 (open the database with no other program "
         "while zeroclaw runs; 3.51.3 is mended)",
-    ),
-    (
-        "errors",
-        with_daemon(troubles=None),
-        "warn",
-        "the running daemon is too old to tell; restart `zeroclaw run`",
     ),
 )
 
@@ -331,8 +304,7 @@ def test_what_the_daemon_met_at_the_model_is_told(
     """Whether or not it answers now: who writes to the bot was not answered (P10)."""
     at = NOW - timedelta(minutes=2)
     met = ModelSeen(failures=failures, at=at, why="`h:9` can't be reached: connection refused")
-    facts = replace(WELL, daemon=DaemonSeen(version="0.1.0", model=met))
-    assert told("provider", facts)[1] == (
+    assert told("provider", with_daemon(model=met))[1] == (
         verdict,
         f"{often} to it failed, the newest 2 min ago: `h:9` can't be reached: connection refused",
     )
@@ -346,11 +318,21 @@ def test_a_finding_is_judged(check: str, facts: Facts, verdict: Verdict, text: s
 
 def test_what_a_channels_own_check_found_is_told() -> None:
     """Beside what the daemon says of it."""
-    accounts = (AccountSeen(channel="a", told="@bot"), AccountSeen(channel="b", fault="no; do"))
+    accounts = (ok("channels", "`a`: @bot"), fail("channels", "`b`: no; do"))
     assert told("channels", replace(WELL, accounts=accounts))[1:] == [
         ("ok", "`a`: @bot"),
         ("fail", "`b`: no; do"),
     ]
+
+
+def test_what_was_judged_where_it_was_met_has_its_place() -> None:
+    """All faults at once, before what hangs on them, which is not blamed."""
+    found = (warn("provider", "not looked at"), fail("configuration", "a"))
+    facts = replace(WELL, found=(*found, fail("configuration", "b")), enabled=None)
+    assert [line.text for line in run_checks(facts)][:2] == ["a", "b"]
+    assert told("provider", facts) == [("warn", "not looked at")]
+    assert told("channels", facts) == [("ok", "`web` up for 3 h")]
+    assert told("channels", replace(facts, status="none runs")) == []
 
 
 @pytest.mark.parametrize(
@@ -365,7 +347,7 @@ def test_what_a_channels_own_check_found_is_told() -> None:
             ("fail", "it is not set; if a service starts zeroclaw, see that it has it there"),
         ),
         (
-            replace(WELL, daemon="no daemon is running"),
+            replace(WELL, status="no daemon is running"),
             ("fail", "it is not set; if a service starts zeroclaw, see that it has it there"),
         ),
     ],
@@ -377,21 +359,13 @@ def test_a_secret_that_this_shell_lacks_is_a_fault_where_no_daemon_has_it(
     assert told("secrets", replace(facts, missing={"api_key": "it is not set"})) == [line]
 
 
-def test_every_fault_of_the_configuration_has_a_line() -> None:
-    """All at once, and what hangs on it is not blamed."""
-    facts = replace(WELL, configured=Configured(place="/c", faults=("a", "b")), enabled=())
-    assert told("configuration", facts) == [("fail", "a"), ("fail", "b")]
-    assert told("channels", facts) == [("ok", "`web` up for 3 h")]
-    assert told("channels", replace(facts, daemon="none runs")) == []
-
-
 def test_the_same_error_is_told_once_with_how_often() -> None:
     """So that it hides no other."""
     troubles = tuple(
         Trouble(at=NOW - timedelta(seconds=9 - n), level="error", text=text)
         for n, text in enumerate(("a", "b", "a", "a"))
     )
-    assert told("errors", with_daemon(troubles=troubles)) == [
+    assert told("errors", with_daemon(errors=troubles)) == [
         ("warn", "6 s ago (3 times), error: a"),
         ("warn", "8 s ago, error: b"),
     ]
@@ -402,12 +376,12 @@ def test_the_newest_errors_come_first_and_three_of_them() -> None:
     troubles = tuple(
         Trouble(at=NOW - timedelta(seconds=9 - n), level="error", text=f"e{n}") for n in range(5)
     )
-    assert told("errors", with_daemon(troubles=troubles)) == [
+    assert told("errors", with_daemon(errors=troubles)) == [
         ("warn", "5 s ago, error: e4"),
         ("warn", "6 s ago, error: e3"),
         ("warn", "7 s ago, error: e2"),
     ]
-    assert told("errors", replace(WELL, daemon="none runs")) == []
+    assert told("errors", replace(WELL, status="none runs")) == []
 
 
 def test_many_conversations_that_fail_are_counted() -> None:

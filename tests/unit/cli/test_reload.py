@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from zeroclaw.cli.answers import Reloaded
+from zeroclaw.cli.client import read
 from zeroclaw.cli.configuration import rereading
 from zeroclaw.cli.reload import lines
 from zeroclaw.errors import ConfigError
@@ -86,4 +88,4 @@ def test_a_person_reads_what_holds_and_what_waits(
     told: dict[str, object], shown: list[str]
 ) -> None:
     """Key by key."""
-    assert list(lines(told)) == shown
+    assert list(lines(read(told, Reloaded))) == shown

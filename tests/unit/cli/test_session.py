@@ -1,7 +1,7 @@
 """A session against the real terminal channel over a real socket: said, shown, pressed, resumed."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from zeroclaw import (
     Pressed,
     Said,
 )
+from zeroclaw.cli.answers import Status
 from zeroclaw.cli.chat import connection as link_room
 from zeroclaw.cli.chat.connection import Link, NoTerminal
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed
@@ -109,12 +110,12 @@ class Bot:
             OPERATOR, Outgoing(rendered=self.channel.render(text), key=key, draft=draft)
         )
 
-    async def status(self) -> Mapping[str, object]:
+    async def status(self) -> Status:
         await asyncio.sleep(0)
         if self.is_gone:
             message = "no daemon answers"
             raise Unreachable(message)
-        return {"busy": self.busy, "waiting": 0, "halted": ""}
+        return Status(busy=self.busy)
 
 
 @asynccontextmanager

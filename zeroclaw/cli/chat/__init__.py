@@ -35,8 +35,9 @@ def _handed_on(config: Path | None, data_dir: Path | None) -> tuple[str, ...]:
 
 
 async def _chat(place: Path, arguments: tuple[str, ...]) -> None:
-    from zeroclaw.cli.chat.own_daemon import DidNotStart, is_running, with_own_daemon
+    from zeroclaw.cli.chat.own_daemon import DidNotStart, with_own_daemon
     from zeroclaw.cli.chat.session import ink_of_stdout, sit
+    from zeroclaw.cli.client import is_running
 
     if await is_running(place):
         await sit(place)

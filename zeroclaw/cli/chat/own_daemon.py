@@ -10,8 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from zeroclaw.errors import StoreUnusable, ZeroclawError
-from zeroclaw.host.control import Unreachable, connect
+from zeroclaw.errors import StoreUnusable, ZeroclawError, system_words
 
 LOG = "chat.log"
 END_S = 30.0
@@ -24,16 +23,6 @@ class DidNotStart(ZeroclawError):
 
 class EndedEarly(ZeroclawError):
     """Raised when the daemon ended during the sitting; the text says why, or where to look."""
-
-
-async def is_running(place: Path) -> bool:
-    """Tell whether a daemon answers in this data directory."""
-    try:
-        lines = await connect(place)
-    except Unreachable:
-        return False
-    await lines.aclose()
-    return True
 
 
 async def with_own_daemon(
@@ -102,8 +91,7 @@ def _open_log(place: Path) -> int:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(place / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as error:
-        why = (error.strerror or "unknown reason").lower()
-        message = f"`{place}` can't be used: {why}; name another data directory"
+        message = f"`{place}` can't be used: {system_words(error)}; name another data directory"
         raise StoreUnusable(message) from error
 
 

@@ -10,13 +10,14 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+from zeroclaw.cli.answers import Status
 from zeroclaw.cli.chat.connection import Line, Link
 from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
 from zeroclaw.cli.chat.screen import KEYS, Ink, View
-from zeroclaw.cli.client import answer
+from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
 from zeroclaw.errors import Refused, ZeroclawError
 from zeroclaw.host.clock import SystemClock
@@ -31,8 +32,6 @@ _CARD_POLLS = 50
 """A card that is open for so long after the last line was said is not answered by that line."""
 _GONE_POLLS = 300
 """A daemon that restarts is back before that."""
-
-Status = Callable[[], Awaitable[Mapping[str, object]]]
 
 
 class Unanswered(Refused):
@@ -49,7 +48,7 @@ class Session:
         view: View,
         ink: Ink,
         write: Callable[[str], None],
-        status: Status,
+        status: Callable[[], Awaitable[Status]],
         clock: Clock,
         approves: bool = False,
     ) -> None:
@@ -156,7 +155,7 @@ class Session:
         if self._link.pending or self._view.is_drafting or not self._view.is_live:
             self._still = 0
             return False
-        return told.get("busy") == 0 and (told.get("waiting") == 0 or bool(told.get("halted")))
+        return not told.busy and (not told.waiting or bool(told.halted))
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -250,7 +249,7 @@ async def sit(
         view=View(ink, history=history if ink.moves else 0),
         ink=ink,
         write=_write,
-        status=lambda: answer(place, {"call": "status"}),
+        status=lambda: ask(place, "status", Status),
         clock=clock,
         approves=approves,
     )

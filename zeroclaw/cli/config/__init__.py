@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from zeroclaw.cli.client import is_running
 from zeroclaw.cli.invocation import say
 from zeroclaw.cli.options import config_place, data_place, with_config
 from zeroclaw.config.diff import changed_keys, is_live
 from zeroclaw.config.validate import parse
 from zeroclaw.errors import ConfigError
-from zeroclaw.host.control import Unreachable, request
 
 
 @click.group("config")
@@ -127,16 +127,8 @@ def when_it_holds(before: str, after: str, place: Path) -> str:
         return "it holds when the file has no fault and zeroclaw is started again"
     if not keys:
         return "nothing else changes by it"
-    if not asyncio.run(_runs(place)):
+    if not asyncio.run(is_running(place)):
         return "it holds when zeroclaw is started"
     if all(map(is_live, keys)):
         return "a zeroclaw runs; `zeroclaw reload` puts it in force"
     return "a zeroclaw runs; it holds when that is started again"
-
-
-async def _runs(place: Path) -> bool:
-    try:
-        await request(place, {"call": "status"})
-    except Unreachable:
-        return False
-    return True
