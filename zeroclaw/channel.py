@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from zeroclaw.clock import Clock
 from zeroclaw.envelope import (
@@ -354,12 +354,15 @@ async def no_file(_address: Address, _key: str) -> OutgoingFile | None:
     return None
 
 
+S = TypeVar("S")
+
+
 class ChannelContext(Value):
     """All that an adapter is handed.
 
     Attributes:
         name: The name in the configuration.
-        settings: An instance of the manifest's model, validated; narrow it before use.
+        settings: An instance of the manifest's model, validated; `settings_as` narrows it.
         secrets: What the `SecretReference`s of the settings stand for, by field name, for those in
             a model within the model `<field>.<field>`; those that are not set are missing. Not
             part of the representation.
@@ -388,3 +391,10 @@ class ChannelContext(Value):
     directory: Path | None = None
     sent_file: Callable[[Address, str], Awaitable[OutgoingFile | None]] = no_file
     menu: Menu = NO_MENU
+
+    def settings_as(self, model: type[S]) -> S:
+        """Return the settings, which must be of this model."""
+        if not isinstance(self.settings, model):
+            message = f"the settings of `{self.name}` must be `{model.__name__}`"
+            raise TypeError(message)
+        return self.settings

@@ -5,23 +5,22 @@ message's id is its key, so that sending twice shows one message; a reader that 
 the store's transcript, so that sending to nobody succeeds.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import NoReturn
 
-from channels._local import decode, render
+from channels._local import CAPABILITIES, LocalSettings, decode, render
+from channels._local.decode import Received, Refused
 from channels._local.feed import Feed, Numbered
-from channels._local.render import Item
 from zeroclaw import (
     Address,
-    Admission,
     Admit,
+    Answered,
     Capabilities,
     Card,
     ChannelContext,
     ChannelRejected,
     ChannelUnavailable,
-    Command,
-    Envelope,
     Ignored,
     LookupResult,
     MessageRef,
@@ -30,10 +29,10 @@ from zeroclaw import (
     Outgoing,
     Postable,
     Rendered,
-    Said,
     TranscriptItem,
     Value,
     ZeroclawError,
+    replace,
 )
 
 
@@ -45,7 +44,7 @@ class Snapshot(Value):
         number: Of the newest event then.
     """
 
-    items: Mapping[str, Item]
+    items: Mapping[str, TranscriptItem]
     number: int
 
     def lacks(self, one: Numbered) -> bool:
@@ -58,39 +57,21 @@ class LocalChannel:
 
     Attributes:
         context: All that the channel was handed.
+        name: The name in the configuration.
+        capabilities: What its readers can show.
         feed: Where live events go.
         here: The one chat.
     """
 
-    def __init__(
-        self,
-        context: ChannelContext,
-        capabilities: Capabilities,
-        stored: Callable[[TranscriptItem], Item] = render.stored,
-    ) -> None:
-        """Hold what is needed.
-
-        Args:
-            context: As handed to `open_channel`.
-            capabilities: What the channel can show.
-            stored: Makes an item of what the store says of it.
-        """
+    def __init__(self, context: ChannelContext, capabilities: Capabilities = CAPABILITIES) -> None:
+        """Open nothing before `receive`; the interval of edits is the settings'."""
+        interval = context.settings_as(LocalSettings).draft_interval_s
         self.context = context
+        self.name = context.name
+        self.capabilities = replace(capabilities, min_edit_interval_s=interval)
         self.feed = Feed()
         self.here = decode.address(context.name)
-        self._capabilities = capabilities
-        self._stored = stored
         self._admit: Admit | None = None
-
-    @property
-    def name(self) -> str:
-        """The name in the configuration."""
-        return self.context.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What its readers can show."""
-        return self._capabilities
 
     @contextmanager
     def serving(self, admit: Admit) -> Generator[None]:
@@ -103,11 +84,20 @@ class LocalChannel:
             self._admit = None
             self.feed.close()
 
-    async def take(self, event: Envelope) -> Admission | None:
-        """Admit an event and tell all readers of it (P1); None where it could not be stored.
+    async def take(
+        self, kind: str, posted: decode.Message | decode.Press | Refused
+    ) -> Received | Refused:
+        """Admit an event, tell all readers of it, and return what its sender is told (P1).
 
-        Whoever sent it knows it by its id.
+        Args:
+            kind: As in `decode.envelope`.
+            posted: What was sent; what could not be read is refused as it is.
         """
+        if isinstance(posted, Refused):
+            return posted
+        event = decode.envelope(self.name, kind, posted)
+        if isinstance(event, Refused):
+            return event
         try:
             if self._admit is None:
                 message = f"`{self.name}` is closing"
@@ -115,12 +105,14 @@ class LocalChannel:
             admission = await self._admit(event)
         except ZeroclawError as error:
             self.context.log("event_not_stored", why=str(error), level="warning")
-            return None
-        if not isinstance(admission, Ignored) and isinstance(event.body, Said | Command):
-            text, files = decode.typed(event.body), tuple(one.name for one in event.attachments)
-            now = self.context.clock.now()
-            self.feed.publish(render.person(event.message, text, now, files))
-        return admission
+            return Refused(id=posted.id, why="it could not be stored yet", again=True)
+        if isinstance(admission, Ignored):
+            return Refused(id=posted.id, why="it was ignored")
+        if isinstance(posted, decode.Message):
+            files, now = tuple(one.name for one in event.attachments), self.context.clock.now()
+            self.feed.publish(render.person(posted.id, posted.text, now, files))
+        toast = admission.text if isinstance(admission, Answered) else ""
+        return Received(id=posted.id, toast=toast)
 
     async def snapshot(self, after: str = "") -> Snapshot | None:
         """Read what stands after a cursor; None where it can't be read."""
@@ -129,7 +121,12 @@ class LocalChannel:
         except ZeroclawError as error:
             self.context.log("transcript_not_read", why=str(error), level="warning")
             return None
-        return Snapshot(items=render.standing(map(self._stored, items)), number=self.feed.number)
+        shown = (replace(item, text=self.shown(item.text)) for item in items)
+        return Snapshot(items=render.standing(shown), number=self.feed.number)
+
+    def shown(self, text: str) -> str:
+        """Return a text of the store as a live event shows it."""
+        return text
 
     def measure(self, rendered: Rendered) -> int:
         """Return the length in code points."""
@@ -143,14 +140,16 @@ class LocalChannel:
 
     def mark(self, to: Address) -> str:
         """Refuse: a reader shows a message once, however often it is sent."""
-        raise self._looks_for_nothing(to)
+        self.known(to)
+        self.refuse("looks for no messages")
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str = ""
     ) -> LookupResult:
         """Refuse; see `mark`."""
         del content, since, apart, before
-        raise self._looks_for_nothing(to)
+        self.known(to)
+        self.refuse("looks for no messages")
 
     async def edit(self, ref: MessageRef, outgoing: Outgoing) -> None:
         """Show the whole new text in place."""
@@ -180,8 +179,7 @@ class LocalChannel:
 
     async def preview(self, to: Address, outgoing: Outgoing) -> None:  # noqa: ARG002  the contract's
         """Refuse: here a message is edited as it grows."""
-        message = f"`{self.name}` shows nothing that is not sent"
-        raise NotSupported(message)
+        self.refuse("shows nothing that is not sent")
 
     def direct_address(self, sender: str) -> Address | None:
         """Return the one chat, for the one person."""
@@ -199,20 +197,20 @@ class LocalChannel:
             ChannelRejected: It is another chat.
         """
         if place.thread is not None:
-            message = f"`{self.name}` has no threads"
-            raise NotSupported(message)
+            self.refuse("has no threads")
         if place.key() != self.here.key():
             message = f"`{self.name}` has no chat `{place.chat}`"
             raise ChannelRejected(message)
         return self.here
 
-    def _looks_for_nothing(self, to: Address) -> NotSupported:
-        self.known(to)
-        return NotSupported(f"`{self.name}` looks for no messages")
+    def refuse(self, why: str) -> NoReturn:
+        """Raise for what the capabilities do not say."""
+        message = f"`{self.name}` {why}"
+        raise NotSupported(message)
 
     def _show(self, ref: MessageRef, outgoing: Outgoing) -> None:
         item = render.bot(ref.message, outgoing, self.context.clock.now())
-        most = self._capabilities.max_length
+        most = self.capabilities.max_length
         if len(item.text) > most:
             message = f"{len(item.text)} characters are more than {most}"
             raise ChannelRejected(message)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, TypeVar, assert_never
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +18,7 @@ from zeroclaw import (
     Said,
     Sender,
     Value,
+    replace,
 )
 
 ACCOUNT = "local"
@@ -30,11 +31,19 @@ _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:\s+(.*))?", re.DOTALL)
 P = TypeVar("P", bound=BaseModel)
 
 
-class Unreadable(Value):
-    """What is no event; `why` is one line for whoever sent it, `id` is empty where there is none."""
+class Received(Value):
+    """An event is stored; `toast` is for its sender alone."""
 
+    id: str
+    toast: str = ""
+
+
+class Refused(Value):
+    """An event is not stored; `id` is empty where it has none, `again` says that it may be later."""
+
+    id: str
     why: str
-    id: str = ""
+    again: bool = False
 
 
 class Posted(BaseModel):
@@ -43,6 +52,16 @@ class Posted(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Key
+
+
+class Message(Posted):
+    """What a person writes; a text that begins with `/word` is a command."""
+
+    text: str
+
+    def attachments(self) -> tuple[Attachment, ...]:
+        """Return the files that come with it."""
+        return ()
 
 
 class Press(Posted):
@@ -59,7 +78,7 @@ def address(channel: str) -> Address:
     return Address(channel=channel, account=ACCOUNT, chat=CHAT, direct=True)
 
 
-def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Unreadable:
+def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Refused:
     """Return what was sent, as JSON or parsed already, checked against its model."""
     try:
         if isinstance(sent, bytes):
@@ -69,7 +88,7 @@ def read(model: type[P], sent: bytes | Mapping[str, object]) -> P | Unreadable:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         why = f"{where or 'body'}: {first['msg'].lower()}"
-        return Unreadable(why=why, id="" if isinstance(sent, bytes) else id_of(sent))
+        return Refused(id="" if isinstance(sent, bytes) else id_of(sent), why=why)
 
 
 def id_of(sent: Mapping[str, object]) -> str:
@@ -78,44 +97,31 @@ def id_of(sent: Mapping[str, object]) -> str:
     return found[:MOST_ID_CHARS] if isinstance(found, str) else ""
 
 
-def said(
-    channel: str, kind: str, key: str, text: str, files: tuple[Attachment, ...] = ()
-) -> Envelope | Unreadable:
-    """Return the envelope of a message; a text that begins with `/word` is a command.
+def envelope(channel: str, kind: str, posted: Message | Press) -> Envelope | Refused:
+    """Return the envelope of an event.
 
     Args:
         channel: The channel's name.
         kind: Under which keys of this kind are remembered; stored, so it stays what it is.
-        key: The event's own id.
-        text: As it was typed.
-        files: That came with it.
+        posted: The event.
     """
-    if not text.strip() and not files:
-        return Unreadable(why="the message is empty", id=key)
-    return Envelope(
-        address=address(channel),
-        sender=_operator(),
-        dedup=(f"{kind}/{key}",),
-        body=said_or_command(text),
-        message=key,
-        attachments=files,
-    )
-
-
-def pressed(channel: str, kind: str, press: Press) -> Envelope:
-    """Return the envelope of an answer; `kind` as in `said`."""
     here = address(channel)
-    return Envelope(
+    event = Envelope(
         address=here,
-        sender=_operator(),
-        dedup=(f"{kind}/{press.id}",),
-        body=Pressed(
-            approval=ApprovalId(press.approval),
-            choice=press.choice,
-            reason=press.reason.strip(),
-            card=MessageRef(address=here, message=press.card) if press.card else None,
-        ),
+        sender=Sender(id=CHAT, verified=True, display=CHAT),
+        dedup=(f"{kind}/{posted.id}",),
+        body=Said(text=""),
     )
+    if isinstance(posted, Press):
+        card = MessageRef(address=here, message=posted.card) if posted.card else None
+        approval, reason = ApprovalId(posted.approval), posted.reason.strip()
+        pressed = Pressed(approval=approval, choice=posted.choice, reason=reason, card=card)
+        return replace(event, body=pressed)
+    files = posted.attachments()
+    if not posted.text.strip() and not files:
+        return Refused(id=posted.id, why="the message is empty")
+    body = said_or_command(posted.text)
+    return replace(event, body=body, message=posted.id, attachments=files)
 
 
 def said_or_command(text: str) -> Said | Command:
@@ -124,18 +130,3 @@ def said_or_command(text: str) -> Said | Command:
     if found is None:
         return Said(text=text)
     return Command(name=found[1].lower(), rest=found[2] or "")
-
-
-def typed(body: Said | Command) -> str:
-    """Return what a person wrote."""
-    match body:
-        case Said(text=text):
-            return text
-        case Command(name=name, rest=rest):
-            return f"/{name} {rest}".rstrip()
-        case _:
-            assert_never(body)
-
-
-def _operator() -> Sender:
-    return Sender(id=CHAT, verified=True, display=CHAT)

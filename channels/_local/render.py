@@ -7,10 +7,10 @@ approved is what was read; its fixed words and its endings come in the card's la
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Literal, assert_never
+from typing import assert_never
 
+from channels._local.decode import Received, Refused
 from zeroclaw import (
-    CardCall,
     CardWords,
     CheckedReceipt,
     Ending,
@@ -24,34 +24,6 @@ from zeroclaw import (
 )
 
 
-class Item(Value):
-    """One thing in the chat.
-
-    Attributes:
-        id: Own messages carry `person/` before the id that they were sent with; all else is what
-            the channel answered as the message's id.
-        cursor: Where it stands in the transcript, empty for what happens now.
-        plain: The text is no Markdown.
-        draft: More will follow.
-        outcome: The card and its endings, for cards.
-        files: Names of the files that came with it, for own messages.
-        sent: The file that it is, with the text for its caption; None for others.
-        receipts: What it proves.
-    """
-
-    id: str
-    kind: Literal["person", "bot", "card"]
-    text: str
-    at: datetime
-    cursor: str = ""
-    plain: bool = False
-    draft: bool = False
-    outcome: Outcome | None = None
-    files: tuple[str, ...] = ()
-    sent: SentFile | None = None
-    receipts: tuple[CheckedReceipt, ...] = ()
-
-
 class Gone(Value):
     """A message that no longer stands."""
 
@@ -62,39 +34,27 @@ class Typing(Value):
     """The bot is at work."""
 
 
-class Received(Value):
-    """An event is stored; `toast` is for its sender alone."""
-
-    id: str
-    toast: str = ""
-
-
-class Refused(Value):
-    """An event is not stored; `again` says that it may be later."""
-
-    id: str
-    why: str
-    again: bool = False
-
-
-Happening = Item | Gone | Typing
+Happening = TranscriptItem | Gone | Typing
 """What everybody is told."""
 Event = Happening | Received | Refused
 """What one of them is told."""
 
 
-def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> Item:
+def person(message: str, text: str, at: datetime, files: tuple[str, ...] = ()) -> TranscriptItem:
     """Return an own message."""
-    return Item(id=f"person/{message}", kind="person", text=text, at=at, files=files)
+    return TranscriptItem(
+        cursor="", kind="person", key="", ref=message, text=text, at=at, files=files
+    )
 
 
-def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
+def bot(message: str, outgoing: Outgoing, at: datetime) -> TranscriptItem:
     """Return a message of the bot."""
-    text = outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body
-    return Item(
-        id=message,
+    return TranscriptItem(
+        cursor="",
         kind="bot",
-        text=text,
+        key=outgoing.key,
+        ref=message,
+        text=outgoing.rendered.plain if outgoing.plain else outgoing.rendered.body,
         at=at,
         plain=outgoing.plain,
         draft=outgoing.draft,
@@ -102,49 +62,46 @@ def bot(message: str, outgoing: Outgoing, at: datetime) -> Item:
     )
 
 
-def file(message: str, sent: OutgoingFile, at: datetime) -> Item:
+def file(message: str, sent: OutgoingFile, at: datetime) -> TranscriptItem:
     """Return a file of the bot."""
     shown = SentFile(name=sent.name, size_bytes=len(sent.content))
-    return Item(id=message, kind="bot", text=sent.caption, at=at, sent=shown)
-
-
-def card(message: str, outcome: Outcome, at: datetime) -> Item:
-    """Return an approval card."""
-    return Item(id=message, kind="card", text="", at=at, outcome=outcome)
-
-
-def stored(item: TranscriptItem) -> Item:
-    """Return what the store says of a message, in the ids that live events use."""
-    message = item.ref or item.key or item.cursor
-    if item.kind == "person":
-        return person(message, item.text, item.at, item.files)
-    if item.outcome is not None:
-        return card(message, item.outcome, item.at)
-    return Item(
-        id=message,
-        kind="bot",
-        text=item.text,
-        at=item.at,
-        plain=item.plain,
-        draft=item.draft,
-        sent=item.sent,
-        receipts=item.receipts,
+    return TranscriptItem(
+        cursor="", kind="bot", key=sent.key, ref=message, text=sent.caption, at=at, sent=shown
     )
 
 
-def standing(items: Iterable[Item]) -> dict[str, Item]:
+def card(message: str, outcome: Outcome, at: datetime) -> TranscriptItem:
+    """Return an approval card."""
+    return TranscriptItem(
+        cursor="", kind="card", key=outcome.card.key, ref=message, text="", at=at, outcome=outcome
+    )
+
+
+def id_of(item: TranscriptItem) -> str:
+    """Return the id that an item has live and in a snapshot alike.
+
+    Own messages carry `person/` before the id that they were sent with; all else is what the
+    channel answered as the message's id.
+    """
+    known = item.ref or item.key or item.cursor
+    return f"person/{known}" if item.kind == "person" else known
+
+
+def standing(items: Iterable[TranscriptItem]) -> dict[str, TranscriptItem]:
     """Return what stands, by id, in order; of one message its end counts, not its draft."""
-    found: dict[str, Item] = {}
+    found: dict[str, TranscriptItem] = {}
     for item in items:
-        if not (item.draft and item.id in found):
-            found[item.id] = item
+        if not (item.draft and id_of(item) in found):
+            found[id_of(item)] = item
     return found
 
 
 def slot(event: Event) -> str:
     """Return what an event is about: of two that wait for a slow reader, only the newer counts."""
     match event:
-        case Item() | Gone():
+        case TranscriptItem():
+            return f"item/{id_of(event)}"
+        case Gone():
             return f"item/{event.id}"
         case Received() | Refused():
             return f"answer/{event.id}"
@@ -154,15 +111,14 @@ def slot(event: Event) -> str:
             assert_never(event)
 
 
-def is_news(event: Event, snapshot: Mapping[str, Item]) -> bool:
+def is_news(event: Event, snapshot: Mapping[str, TranscriptItem]) -> bool:
     """Tell whether a snapshot, read while events already came, lacks this event.
 
     What is stored is ahead of what is sent, never behind: an ended message stays ended, a draft
     only grows, an ending stays.
     """
-    if not isinstance(event, Item) or event.id not in snapshot:
+    if not isinstance(event, TranscriptItem) or (known := snapshot.get(id_of(event))) is None:
         return True
-    known = snapshot[event.id]
     if known.outcome is not None and event.outcome is not None:
         return len(event.outcome.endings) > len(known.outcome.endings)
     if event.kind == "person":
@@ -172,23 +128,55 @@ def is_news(event: Event, snapshot: Mapping[str, Item]) -> bool:
     return known.draft or known.text != event.text
 
 
-def fields(item: Item, arguments: Callable[[str], str] = escape_invisible) -> dict[str, object]:
-    """Return what every reader is sent of an item.
+def told(
+    event: Event, arguments: Callable[[str], str] = escape_invisible
+) -> tuple[str, dict[str, object]]:
+    """Return an event's name and what every reader is sent of it.
 
     Args:
-        item: The item.
+        event: The event.
         arguments: Makes the arguments of a card's call what is shown of them.
     """
-    sent: dict[str, object] = {
-        "id": item.id,
-        "kind": item.kind,
+    match event:
+        case TranscriptItem():
+            return "item", _item(event, arguments)
+        case Gone():
+            return "gone", {"id": event.id}
+        case Typing():
+            return "typing", {}
+        case Received():
+            return "received", {"id": event.id, "toast": event.toast}
+        case Refused():
+            return "refused", {"id": event.id, "why": event.why, "again": event.again}
+        case _:
+            assert_never(event)
+
+
+def _item(item: TranscriptItem, arguments: Callable[[str], str]) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "id": id_of(item),
+        "cursor": item.cursor,
+        "kind": "bot" if item.kind == "note" else item.kind,
         "text": item.text,
         "at": item.at.isoformat(),
         "draft": item.draft,
     }
+    if item.plain:
+        shown["plain"] = True
+    if item.files:
+        shown["files"] = list(item.files)
+    if item.sent is not None:
+        shown["sent"] = {"name": item.sent.name, "size": item.sent.size_bytes}
+    if item.receipts:
+        shown["receipts"] = [_receipt(one) for one in item.receipts]
     if item.outcome is not None:
-        sent["card"] = _card(item.outcome, arguments)
-    return sent
+        shown["card"] = _card(item.outcome, arguments)
+    return shown
+
+
+def _receipt(one: CheckedReceipt) -> dict[str, object]:
+    verdict = "earlier" if one.earlier else "valid"
+    return {"verdict": verdict, "line": escape_invisible(one.line()), "token": one.token}
 
 
 def _card(outcome: Outcome, arguments: Callable[[str], str]) -> dict[str, object]:
@@ -202,24 +190,18 @@ def _card(outcome: Outcome, arguments: Callable[[str], str]) -> dict[str, object
         "choices": list(card.choices),
         "calls": [
             {
-                **_call(call),
+                "approval": call.approval,
+                "number": call.number,
+                "tool": escape_invisible(call.tool),
+                "summary": escape_invisible(call.summary),
                 "arguments": arguments(call.arguments),
+                "why": escape_invisible(call.why),
+                "scope": escape_invisible(call.scope),
+                "hash8": call.hash8,
                 "ending": _ending(endings.get(call.approval), words),
             }
             for call in card.calls
         ],
-    }
-
-
-def _call(call: CardCall) -> dict[str, object]:
-    return {
-        "approval": call.approval,
-        "number": call.number,
-        "tool": escape_invisible(call.tool),
-        "summary": escape_invisible(call.summary),
-        "why": escape_invisible(call.why),
-        "scope": escape_invisible(call.scope),
-        "hash8": call.hash8,
     }
 
 

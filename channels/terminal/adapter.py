@@ -4,46 +4,24 @@ import asyncio
 from collections.abc import Callable
 
 from channels._local.adapter import LocalChannel
-from channels._local.decode import Unreadable
 from channels._local.feed import Numbered, Subscription
-from channels._local.render import Received, Refused
-from channels.terminal import CAPABILITIES, TerminalSettings, decode, render
+from channels.terminal import decode, render
 from zeroclaw import (
     Address,
     Admit,
-    Answered,
     Attachment,
-    Channel,
-    ChannelContext,
-    Ignored,
     LineStream,
     MessageRef,
-    NotSupported,
     OutgoingFile,
     Rendered,
-    replace,
 )
 
 STREAM = "chat"
 """What a connection of the control socket opens with."""
 
 
-def open_channel(context: ChannelContext) -> Channel:
-    """Make the adapter; it opens nothing before `receive`."""
-    settings = context.settings
-    if not isinstance(settings, TerminalSettings):
-        message = "the settings of a terminal channel must be `TerminalSettings`"
-        raise TypeError(message)
-    return TerminalChannel(context, settings)
-
-
 class TerminalChannel(LocalChannel):
     """Clients on the control socket, each with a connection of its own."""
-
-    def __init__(self, context: ChannelContext, settings: TerminalSettings) -> None:
-        """Hold what is needed."""
-        capabilities = replace(CAPABILITIES, min_edit_interval_s=settings.draft_interval_s)
-        super().__init__(context, capabilities, render.stored)
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Serve clients until cancelled; see `Channel.receive`."""
@@ -56,23 +34,26 @@ class TerminalChannel(LocalChannel):
         """Return the text, with nothing in it that a terminal would obey."""
         return render.markdown(markdown)
 
+    def shown(self, text: str) -> str:
+        """Return a text with nothing in it that a terminal would obey."""
+        return render.visible(text)
+
     async def send_file(self, to: Address, file: OutgoingFile) -> MessageRef:
         """Refuse: a terminal shows text."""
         self.known(to)
-        message = f"`{self.name}` takes no files, so `{file.name}` can't be sent there"
-        raise NotSupported(message)
+        self.refuse(f"takes no files, so `{file.name}` can't be sent there")
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:  # noqa: ARG002  the contract's
         """Refuse: a terminal sends no files."""
-        message = f"`{self.name}` carries no attachments, so `{attachment.name}` is not one of its"
-        raise NotSupported(message)
+        self.refuse(f"carries no attachments, so `{attachment.name}` is not one of its")
 
     # --- one client ------------------------------------------------------------------------------
 
     async def _attend(self, stream: LineStream) -> None:
         """Serve one client until it goes or is cut; reading and writing never wait for each other."""
         if not self.feed.has_room():
-            await stream.send(render.trouble("too many clients are attached, or it is closing"))
+            why = "too many clients are attached, or it is closing"
+            await stream.send({"type": "trouble", "why": why})
             return
         greeted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         with self.feed.subscribe() as subscription:
@@ -89,28 +70,15 @@ class TerminalChannel(LocalChannel):
         self, stream: LineStream, subscription: Subscription, greeted: asyncio.Future[str]
     ) -> None:
         while (written := await stream.receive()) is not None:
-            match decode.line(self.name, written):
+            match decode.line(written):
                 case decode.Hello(after=after):
                     if not greeted.done():  # a second hello changes nothing
                         greeted.set_result(after)
-                case Unreadable(id=key, why=why):
-                    self._answer(subscription, Refused(id=key, why=why))
-                case decode.Event() as event:
-                    self._answer(subscription, await self._taken(event))
+                case posted:
+                    # Only when the event was admitted is it told to be received (P1).
+                    answer = await self.take(str(written.get("type")), posted)
+                    subscription.put(Numbered(event=answer, number=self.feed.number))
         subscription.end()
-
-    async def _taken(self, event: decode.Event) -> Received | Refused:
-        """Admit an event; only when that returned is it told to be received (P1)."""
-        admission = await self.take(event.envelope)
-        if admission is None:
-            return Refused(id=event.id, why="it could not be stored yet", again=True)
-        if isinstance(admission, Ignored):
-            return Refused(id=event.id, why="it was ignored")
-        toast = admission.text if isinstance(admission, Answered) else ""
-        return Received(id=event.id, toast=toast)
-
-    def _answer(self, subscription: Subscription, answer: Received | Refused) -> None:
-        subscription.put(Numbered(event=answer, number=self.feed.number))
 
     async def _write(
         self, stream: LineStream, subscription: Subscription, greeted: asyncio.Future[str]
@@ -119,12 +87,13 @@ class TerminalChannel(LocalChannel):
         try:
             stood = await self.snapshot(await greeted)
             if stood is None:
-                await stream.send(render.trouble("the conversation can't be read right now"))
+                why = "the conversation can't be read right now"
+                await stream.send({"type": "trouble", "why": why})
                 return
-            await stream.send(render.snapshot_begins(stood.number))
+            await stream.send({"type": "snapshot", "number": stood.number})
             for item in stood.items.values():
                 await stream.send(render.line(item, stood.number))
-            await stream.send(render.snapshot_is_whole(stood.number))
+            await stream.send({"type": "live", "number": stood.number})
             while (taken := await subscription.take()) is not None:
                 for one in taken:
                     if stood.lacks(one):

@@ -9,55 +9,32 @@ line again after a lost connection; what was stored already is then answered the
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from channels._local.decode import Posted, Press, Unreadable, id_of, pressed, read, said
-from zeroclaw import Envelope, Value
+from channels._local.decode import Message, Press, Refused, id_of, read
 
 
-class Hello(Value):
+class Hello(BaseModel):
     """A client wants what stands after a cursor; empty for the newest."""
 
-    after: str
-
-
-class Event(Value):
-    """Something for the daemon; `id` names it in the answer."""
-
-    id: str
-    envelope: Envelope
-
-
-class _Hello(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    type: Literal["hello"]
     after: Annotated[str, Field(max_length=200)] = ""
 
 
-class _Say(Posted):
-    type: Literal["say"]
-    text: str
+_LINES: Mapping[str, type[Hello | Message | Press]] = {
+    "hello": Hello,
+    "say": Message,
+    "press": Press,
+}
 
 
-class _Press(Press):
-    type: Literal["press"]
-
-
-def line(channel: str, written: Mapping[str, object]) -> Hello | Event | Unreadable:
+def line(written: Mapping[str, object]) -> Hello | Message | Press | Refused:
     """Read one line."""
-    match written.get("type"):
-        case "hello":
-            hello = read(_Hello, written)
-            return hello if isinstance(hello, Unreadable) else Hello(after=hello.after)
-        case "say":
-            say = read(_Say, written)
-            found = say if isinstance(say, Unreadable) else said(channel, "say", say.id, say.text)
-        case "press":
-            press = read(_Press, written)
-            found = press if isinstance(press, Unreadable) else pressed(channel, "press", press)
-        case _:
-            return Unreadable(id=id_of(written), why="type: must be hello, say or press")
-    return found if isinstance(found, Unreadable) else Event(id=id_of(written), envelope=found)
+    fields = dict(written)
+    model = _LINES.get(str(fields.pop("type", "")))
+    if model is None:
+        return Refused(id=id_of(written), why="type: must be hello, say or press")
+    return read(model, fields)

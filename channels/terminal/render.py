@@ -6,8 +6,9 @@ r"""Turn what stands in the chat into the lines that a client reads.
     {"type": "live", "number": n}       the snapshot is whole; from here on things happen now
     {"type": "gone", "number": n, "id": "…"}
     {"type": "typing", "number": n}
-    {"type": "received", "id": "…", "toast": "…"}       the event is stored
-    {"type": "refused", "id": "…", "why": "…", "again": true}   not stored; `again`: say it again
+    {"type": "received", "number": n, "id": "…", "toast": "…"}   the event is stored
+    {"type": "refused", "number": n, "id": "…", "why": "…", "again": true}   not stored; `again`:
+                                        say it again
     {"type": "trouble", "why": "…"}     there is no snapshot; the connection ends
 
 An item comes whole and replaces the one of the same id: of two, the one with the higher number is
@@ -24,11 +25,9 @@ tool must not be able to paint over a card. In a card all that can't be seen is 
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import assert_never
 
-from channels._local import render as local
-from channels._local.render import Event, Gone, Item, Received, Refused, Typing
-from zeroclaw import Rendered, TranscriptItem, escape_invisible, replace
+from channels._local.render import Event, told
+from zeroclaw import Rendered, TranscriptItem, escape_invisible
 
 Line = Mapping[str, object]
 
@@ -62,58 +61,21 @@ def _picture(found: re.Match[str]) -> str:
     return _DELETE_PICTURE if code == _DELETE else f"\u27e8U+{code:04X}\u27e9"
 
 
-def stored(item: TranscriptItem) -> Item:
-    """Return what the store says of a message, as a live event would show it."""
-    found = local.stored(item)
-    return replace(found, text=visible(found.text), cursor=item.cursor)
-
-
 def line(event: Event, number: int) -> Line:
     """Return the line that tells an event."""
-    match event:
-        case Item():
-            return {"type": "item", "number": number, **_item(event)}
-        case Gone():
-            return {"type": "gone", "number": number, "id": event.id}
-        case Typing():
-            return {"type": "typing", "number": number}
-        case Received():
-            return {"type": "received", "id": event.id, "toast": visible(event.toast)}
-        case Refused():
-            why = visible(event.why)
-            return {"type": "refused", "id": event.id, "why": why, "again": event.again}
-        case _:
-            assert_never(event)
-
-
-def snapshot_begins(number: int) -> Line:
-    """Return the line before what stands."""
-    return {"type": "snapshot", "number": number}
-
-
-def snapshot_is_whole(number: int) -> Line:
-    """Return the line after what stands."""
-    return {"type": "live", "number": number}
-
-
-def trouble(why: str) -> Line:
-    """Return the line that says why there is no snapshot."""
-    return {"type": "trouble", "why": why}
-
-
-def _item(item: Item) -> dict[str, object]:
-    calls = () if item.outcome is None else item.outcome.card.calls
+    outcome = event.outcome if isinstance(event, TranscriptItem) else None
+    calls = () if outcome is None else outcome.card.calls
     # The gate asks about nothing larger; only a row of an earlier release can be.
     is_whole = sum(len(call.arguments) for call in calls) <= MOST_CHARS
     most_chars = MOST_CHARS if is_whole else MOST_CHARS // len(calls)
+    name, fields = told(event, partial(_capped, most_chars, escape_invisible))
     shown = {
-        **local.fields(item, partial(_capped, most_chars, escape_invisible)),
-        "text": _capped(MOST_CHARS, visible, item.text),
-        "cursor": item.cursor,
+        key: _capped(MOST_CHARS, visible, value) if isinstance(value, str) else value
+        for key, value in fields.items()
     }
-    if item.receipts:
-        shown["receipts"] = [escape_invisible(one.line()) for one in item.receipts]
-    return shown
+    if isinstance(event, TranscriptItem) and event.receipts:
+        shown["receipts"] = [escape_invisible(one.line()) for one in event.receipts]
+    return {"type": name, "number": number, **shown}
 
 
 def _capped(most_chars: int, made: Callable[[str], str], text: str) -> str:

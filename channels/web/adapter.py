@@ -1,58 +1,68 @@
-"""The web chat as a channel: one page on the local listener, and the files that go with it."""
+"""The web chat as a channel: its page on the local listener, and the doors that the page knocks at."""
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from importlib.resources import files
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from channels._local import render as items
 from channels._local.adapter import LocalChannel
-from channels.web import CAPABILITIES, WebSettings, render
-from channels.web.site import Site, load_page
-from channels.web.uploads import Uploads
+from channels._local.decode import Press, Refused, read
+from channels._local.feed import Subscription
+from channels.web import CAPABILITIES, WebSettings, decode, render, uploads
 from zeroclaw import (
     Address,
     Admit,
     Attachment,
-    Channel,
     ChannelContext,
     ChannelRejected,
     MessageRef,
     OutgoingFile,
     Rendered,
-    replace,
 )
 
 PING_S = 15.0
 PINGS_A_SWEEP = 40
 """Old files are looked for every ten minutes."""
-
-
-def open_channel(context: ChannelContext) -> Channel:
-    """Make the adapter; it opens nothing before `receive`."""
-    settings = context.settings
-    if not isinstance(settings, WebSettings):
-        message = "the settings of a web channel must be a `WebSettings`"
-        raise TypeError(message)
-    return WebChannel(context, settings)
+# The machine's own table of kinds is read from files, and differs from machine to machine.
+KINDS = {
+    "html": "text/html",
+    "js": "text/javascript",
+    "css": "text/css",
+    "svg": "image/svg+xml",
+}
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+"""A pasted log of a million characters fits, escaped as JSON in the worst way but one."""
+NOT_NOW = 503
+TOO_LARGE = 413
+UNHEARD = 499  # as other servers call it in their logs; it is sent to nobody
+UNREADABLE = 422
 
 
 class WebChannel(LocalChannel):
     """One page on the local listener, mounted under the channel's name."""
 
-    def __init__(self, context: ChannelContext, settings: WebSettings) -> None:
-        """Hold what is needed."""
-        super().__init__(
-            context, replace(CAPABILITIES, min_edit_interval_s=settings.draft_interval_s)
-        )
+    def __init__(self, context: ChannelContext) -> None:
+        """Open nothing before `receive`."""
+        settings = context.settings_as(WebSettings)
+        super().__init__(context, CAPABILITIES)
+        self._page: Mapping[str, bytes] = {}
         self._title = settings.title
-        self._uploads = Uploads(context.directory, context.clock, settings.max_file_bytes)
+        self._uploads = uploads.Uploads(context.directory, context.clock, settings.max_file_bytes)
 
     async def receive(self, admit: Admit, ready: Callable[[], None]) -> None:
         """Serve the page until cancelled; see `Channel.receive`."""
-        page = await asyncio.to_thread(load_page)
+        self._page = await asyncio.to_thread(_load_page)
         with self.serving(admit):
-            site = Site(self, page=page, title=self._title, uploads=self._uploads)
-            self.context.mount.web(f"/{self.name}", site.application())
+            self.context.mount.web(f"/{self.name}", self.application())
             ready()
             for number in itertools.count():
                 if number % PINGS_A_SWEEP == 0:
@@ -83,3 +93,116 @@ class WebChannel(LocalChannel):
             message = f"it is larger than {max_bytes:,} bytes"
             raise ChannelRejected(message)
         return body
+
+    # --- the doors -------------------------------------------------------------------------------
+
+    def application(self) -> Starlette:
+        """Return what answers the pages' requests."""
+        return Starlette(
+            routes=[
+                Route("/", self._give_page),
+                Route("/events", self._follow),
+                Route("/messages", self._take_message, methods=["POST"]),
+                Route("/answers", self._take_answer, methods=["POST"]),
+                Route("/files/{id}", self._take_file, methods=["POST"]),
+                Route("/sent/{key}", self._give_file),
+                Route("/{name}", self._give_page),
+            ],
+            exception_handlers={ClientDisconnect: _gone},
+        )
+
+    async def _give_page(self, request: Request) -> Response:
+        name = str(request.path_params.get("name", "index.html"))
+        if name not in self._page:
+            return Response(status_code=404)
+        return Response(self._page[name], media_type=_kind(name))
+
+    async def _follow(self, _request: Request) -> Response:
+        if not self.feed.has_room():
+            return JSONResponse({"error": "too many pages are open"}, status_code=NOT_NOW)
+        return _Events(self, self._title)
+
+    async def _take_message(self, request: Request) -> Response:
+        return await self._take_event(request, "message", decode.Message)
+
+    async def _take_answer(self, request: Request) -> Response:
+        return await self._take_event(request, "answer", Press)
+
+    async def _take_file(self, request: Request) -> Response:
+        """Keep a file under the id that its page made, before the message that names it."""
+        try:
+            size = await self._uploads.take(str(request.path_params["id"]), request.stream())
+        except uploads.Refused as refused:
+            return JSONResponse({"error": str(refused)}, status_code=refused.status)
+        return JSONResponse({"status": "accepted", "size": size})
+
+    async def _give_file(self, request: Request) -> Response:
+        """Hand out a file of the bot's: to be kept, never to be shown as a page of ours."""
+        file = await self.context.sent_file(self.here, str(request.path_params["key"]))
+        if file is None:
+            return PlainTextResponse("this file is no longer kept\n", status_code=404)
+        # The listener forbids browsers to guess what it is.
+        named = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+        return Response(
+            file.content,
+            media_type="application/octet-stream",
+            headers={"content-disposition": named},
+        )
+
+    async def _take_event(
+        self, request: Request, kind: str, model: type[decode.Message | Press]
+    ) -> Response:
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_MESSAGE_BYTES:
+                return JSONResponse({"error": "it is too long"}, status_code=TOO_LARGE)
+        taken = await self.take(kind, read(model, bytes(body)))
+        if isinstance(taken, Refused):
+            status = NOT_NOW if taken.again else UNREADABLE
+            return JSONResponse({"error": taken.why}, status_code=status)
+        return JSONResponse({"status": "accepted", "toast": taken.toast})
+
+
+def _load_page() -> Mapping[str, bytes]:
+    """Read the page's files, by name; blocks."""
+    folder = files("channels.web") / "page"
+    return {file.name: file.read_bytes() for file in folder.iterdir() if _kind(file.name)}
+
+
+def _kind(name: str) -> str | None:
+    return KINDS.get(name.rpartition(".")[2])
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Answer a page that was closed while it sent; nobody hears it, and nothing has failed."""
+    return Response(status_code=UNHEARD)
+
+
+class _Events(StreamingResponse):
+    """One page's stream; its subscription ends with it, however it ends."""
+
+    def __init__(self, channel: WebChannel, title: str) -> None:
+        super().__init__((), media_type="text/event-stream")
+        self._channel = channel
+        self._title = title
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._channel.feed.subscribe() as subscription:
+            async with aclosing(self._frames(subscription)) as frames:
+                self.body_iterator = frames
+                await super().__call__(scope, receive, send)
+
+    async def _frames(self, subscription: Subscription) -> AsyncGenerator[bytes]:
+        """Yield the snapshot, then what it lacks of what came meanwhile, then what comes."""
+        stood = await self._channel.snapshot()
+        if stood is None:
+            yield render.trouble_frame("the conversation can't be read right now")
+            return
+        yield render.snapshot_frame(self._title, stood.items.values(), stood.number)
+        while (taken := await subscription.take()) is not None:
+            if not taken:
+                yield render.PING
+            for one in taken:
+                if stood.lacks(one):
+                    yield render.frame(one.event, one.number)

@@ -7,8 +7,11 @@ plain, which the page shows letter by letter.
 import json
 from collections.abc import Iterable, Mapping
 
-from channels._local.render import Event, Gone, Item, Typing, fields
-from zeroclaw import CheckedReceipt, Rendered, escape_invisible, without_markup
+from channels._local.render import Event, told
+from zeroclaw import Rendered, TranscriptItem, without_markup
+
+PING = b": ping\n\n"
+"""Shows both sides that the connection stands."""
 
 
 def markdown(text: str) -> Rendered:
@@ -18,21 +21,13 @@ def markdown(text: str) -> Rendered:
 
 def frame(event: Event, number: int) -> bytes:
     """Return one event of the stream; `number` counts up while the daemon runs."""
-    match event:
-        case Item():
-            return _frame("item", _item(event), number)
-        case Gone():
-            return _frame("gone", {"id": event.id}, number)
-        case Typing():
-            return _frame("typing", {}, number)
-        case _:
-            message = f"the page is answered by HTTP, not by `{type(event).__name__}`"
-            raise TypeError(message)
+    return _frame(*told(event), number)
 
 
-def snapshot_frame(title: str, items: Iterable[Item], number: int) -> bytes:
+def snapshot_frame(title: str, items: Iterable[TranscriptItem], number: int) -> bytes:
     """Return the first event of a stream: all that stands, in order."""
-    return _frame("snapshot", {"title": title, "items": [_item(item) for item in items]}, number)
+    shown = [told(item)[1] for item in items]
+    return _frame("snapshot", {"title": title, "items": shown}, number)
 
 
 def trouble_frame(why: str) -> bytes:
@@ -40,28 +35,6 @@ def trouble_frame(why: str) -> bytes:
     return _frame("trouble", {"why": why}, 0)
 
 
-PING = b": ping\n\n"
-"""Shows both sides that the connection stands."""
-
-
 def _frame(name: str, data: Mapping[str, object], number: int) -> bytes:
     # ASCII only, so that no character can end a line and a lone surrogate can be sent.
     return f"event: {name}\nid: {number}\ndata: {json.dumps(data)}\n\n".encode()
-
-
-def _item(item: Item) -> dict[str, object]:
-    shown = fields(item)
-    if item.plain:
-        shown["plain"] = True
-    if item.files:
-        shown["files"] = list(item.files)
-    if item.sent is not None:
-        shown["sent"] = {"name": item.sent.name, "size": item.sent.size_bytes}
-    if item.receipts:
-        shown["receipts"] = [_receipt(one) for one in item.receipts]
-    return shown
-
-
-def _receipt(one: CheckedReceipt) -> dict[str, object]:
-    verdict = "earlier" if one.earlier else "valid"
-    return {"verdict": verdict, "line": escape_invisible(one.line()), "token": one.token}

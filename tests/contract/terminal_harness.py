@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from channels.terminal import CAPABILITIES, TerminalSettings
-from channels.terminal.adapter import STREAM, open_channel
+from channels._local import CAPABILITIES, LocalSettings
+from channels.terminal.adapter import STREAM, TerminalChannel
 from tests.contract.channel_suite import Standing, receiving
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -60,7 +60,7 @@ async def empty_transcript(address: Address, after: str) -> tuple[TranscriptItem
 def terminal_context(control: Control) -> ChannelContext:
     return ChannelContext(
         name="terminal",
-        settings=TerminalSettings(),
+        settings=LocalSettings(),
         secrets={},
         clock=ManualClock(),
         mount=OnSocket(control),
@@ -175,7 +175,7 @@ def _standing(item: Line) -> Standing:
 @asynccontextmanager
 async def terminal_opened(admit: Admit, directory: Path) -> AsyncGenerator[TerminalHarness]:
     async with control_socket(directory) as control:
-        channel = open_channel(terminal_context(control))
+        channel = TerminalChannel(terminal_context(control))
         async with receiving(channel, admit):
             lines = await connect(directory)
             try:

@@ -10,7 +10,7 @@ from typing import cast
 import httpx
 
 from channels.web import CAPABILITIES, WebSettings
-from channels.web.adapter import open_channel
+from channels.web.adapter import WebChannel
 from tests.contract.channel_suite import Standing, receiving
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import ManualClock
@@ -202,7 +202,7 @@ async def web_opened(admit: Admit, directory: Path) -> AsyncGenerator[WebHarness
     async with local_listener(directory, clock) as listener:
         kept = directory / "kept"
         kept.mkdir()
-        channel = open_channel(web_context(listener, Transcript(), clock, kept))
+        channel = WebChannel(web_context(listener, Transcript(), clock, kept))
         async with (
             receiving(channel, admit),
             visiting(listener) as client,

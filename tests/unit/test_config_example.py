@@ -8,8 +8,8 @@ from typing import cast
 
 from pydantic import BaseModel
 
+from channels._local import LocalSettings
 from channels.telegram import TelegramSettings
-from channels.terminal import TerminalSettings
 from channels.web import WebSettings
 from zeroclaw.config.model import ChannelSettings, Config, PersonSettings
 from zeroclaw.config.references import SecretReference
@@ -18,7 +18,7 @@ from zeroclaw.gate.policy import Statement, configured
 
 TEXT = (Path(__file__).parents[2] / "config.example.toml").read_text(encoding="utf-8")
 UNCOMMENTED = re.sub(r"^#: ?", "", TEXT, flags=re.MULTILINE).replace("statement = []", "")
-KINDS = {"web": WebSettings, "terminal": TerminalSettings}
+KINDS = {"web": WebSettings, "terminal": LocalSettings}
 COMMENTED = {"telegram": TelegramSettings}
 """Kinds that need something of a person's before they run."""
 
@@ -85,7 +85,7 @@ def test_the_example_is_what_the_defaults_are() -> None:
     config = parse(TEXT)
     assert config.model_copy(update={"channels": Config().channels}) == Config()
     settings, faults = channel_settings(config, KINDS)
-    assert (settings, faults) == ({"web": WebSettings(), "terminal": TerminalSettings()}, ())
+    assert (settings, faults) == ({"web": WebSettings(), "terminal": LocalSettings()}, ())
 
 
 def test_every_key_with_a_default_shows_it() -> None:

@@ -12,8 +12,8 @@ from typing import cast
 
 import pytest
 
+from channels._local import LocalSettings
 from channels.telegram import TelegramSettings
-from channels.terminal import TerminalSettings
 from channels.web import WebSettings
 from tests.contract import test_provider
 from tests.contract.provider_implementations import Opener, Stage, ask
@@ -176,7 +176,7 @@ def order(arguments: Mapping[str, object]) -> Query:
     return Query(principal=ANN, action="tool:order", now=NOW, facts=facts, arguments=arguments)
 
 
-BY_DEFAULT = {"web": WebSettings, "terminal": TerminalSettings}
+BY_DEFAULT = {"web": WebSettings, "terminal": LocalSettings}
 """Channels that stay beside those that a file names."""
 
 

@@ -18,11 +18,7 @@ async function post(path, body) {
     body: JSON.stringify(body),
   });
   if (answer.status === 401) throw new LoggedOut();
-  if (answer.ok) {
-    const said = await answer.json();
-    if (said.status === "ignored") throw new Refused("the daemon ignores this");
-    return said;
-  }
+  if (answer.ok) return answer.json();
   const isJson = answer.headers.get("content-type")?.startsWith("application/json");
   const why = isJson ? (await answer.json()).error : await answer.text();
   if (answer.status < 500) throw new Refused(why || `refused (${answer.status})`);

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.terminal.adapter import TerminalChannel, open_channel
+from channels.terminal.adapter import TerminalChannel
 from tests.contract.terminal_harness import OPERATOR, control_socket, terminal_context
 from tests.fakes.counting_ids import CountingIds
 from tests.fakes.manual_clock import EPOCH
@@ -122,7 +122,7 @@ class Bot:
 async def bot_in(place: Path, bot: Bot) -> AsyncGenerator[Bot]:
     ready = asyncio.Event()
     async with control_socket(place) as control, asyncio.TaskGroup() as group:
-        channel = open_channel(terminal_context(control))
+        channel = TerminalChannel(terminal_context(control))
         assert isinstance(channel, TerminalChannel)
         bot.channel = channel
         task = group.create_task(channel.receive(bot.admit, ready.set))

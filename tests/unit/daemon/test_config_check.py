@@ -140,7 +140,7 @@ STORK = (
     MANIFEST
     + "MANIFEST = ChannelManifest(\n"
     + '    kind="stork", adapter="{adapter}", prepare="{prepare}",\n'
-    + '    settings="channels.terminal:TerminalSettings",\n)\n'
+    + '    settings="channels._local:LocalSettings",\n)\n'
 )
 
 
@@ -163,7 +163,7 @@ PUBLIC = (
     "def falls(settings):\n    raise RuntimeError('secret')\n"
     + MANIFEST
     + "MANIFEST = ChannelManifest(\n"
-    + '    kind="stork", adapter="", settings="channels.terminal:TerminalSettings",\n'
+    + '    kind="stork", adapter="", settings="channels._local:LocalSettings",\n'
     + '    public="{public}",\n)\n'
 )
 

@@ -25,15 +25,3 @@ from zeroclaw import Command, Said
 )
 def test_a_slash_and_a_word_is_a_command(text: str, read: Said | Command) -> None:
     assert decode.said_or_command(text) == read
-
-
-@pytest.mark.parametrize(
-    ("read", "text"),
-    [
-        (Said(text=" as is "), " as is "),
-        (Command(name="stop"), "/stop"),
-        (Command(name="deny", rest="2 no"), "/deny 2 no"),
-    ],
-)
-def test_other_pages_are_shown_what_was_typed(read: Said | Command, text: str) -> None:
-    assert decode.typed(read) == text

@@ -3,12 +3,13 @@
 import asyncio
 
 from channels._local.feed import MOST_READERS, MOST_WAITING, Feed, Numbered
-from channels._local.render import Gone, Item, Typing
+from channels._local.render import Gone, Typing
 from tests.fakes.manual_clock import EPOCH
+from zeroclaw import TranscriptItem
 
 
-def item(name: str, text: str = "x") -> Item:
-    return Item(id=name, kind="bot", text=text, at=EPOCH)
+def item(name: str, text: str = "x") -> TranscriptItem:
+    return TranscriptItem(cursor="", kind="bot", key=name, ref=name, text=text, at=EPOCH)
 
 
 async def test_every_page_gets_every_event_in_order() -> None:

@@ -4,19 +4,18 @@ from datetime import timedelta
 
 import pytest
 
+from channels._local.decode import Received, Refused
 from channels._local.render import (
     Event,
     Gone,
-    Item,
-    Received,
-    Refused,
     Typing,
     bot,
+    id_of,
     is_news,
     person,
     slot,
     standing,
-    stored,
+    told,
 )
 from tests.fakes.manual_clock import EPOCH
 from zeroclaw import (
@@ -46,54 +45,18 @@ ENDED = Outcome(
     card=CARD, endings=(Ending(approval=CALL.approval, how="denied", by="me", at=EPOCH),)
 )
 
-FINAL = Item(id="m", kind="bot", text="hello there", at=EPOCH)
+FINAL = TranscriptItem(cursor="", kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
 DRAFT = replace(FINAL, draft=True)
-ASKED = Item(id="c", kind="card", text="", at=EPOCH, outcome=OPEN)
+ASKED = TranscriptItem(cursor="", kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
 MINE = person("p", "hi", EPOCH)
-
-
-@pytest.mark.parametrize(
-    ("kept", "shown"),
-    [
-        (TranscriptItem(cursor="1", kind="person", key="", ref="p", text="hi", at=EPOCH), MINE),
-        (TranscriptItem(cursor="1", kind="person", key="p", ref="", text="hi", at=EPOCH), MINE),
-        (
-            TranscriptItem(cursor="1", kind="person", key="", ref="", text="hi", at=EPOCH),
-            replace(MINE, id="person/1"),
-        ),
-        (
-            TranscriptItem(cursor="1", kind="bot", key="m", ref="", text="hello there", at=EPOCH),
-            FINAL,
-        ),
-        (
-            TranscriptItem(cursor="1", kind="note", key="k", ref="m", text="hello there", at=EPOCH),
-            FINAL,
-        ),
-        (
-            TranscriptItem(
-                cursor="1", kind="bot", key="m", ref="m", text="hello there", at=EPOCH, draft=True
-            ),
-            DRAFT,
-        ),
-        (
-            TranscriptItem(
-                cursor="1", kind="card", key="c", ref="", text="", at=EPOCH, outcome=OPEN
-            ),
-            ASKED,
-        ),
-    ],
-)
-def test_a_stored_item_has_the_id_of_its_live_events(kept: TranscriptItem, shown: Item) -> None:
-    """Snapshot and live events name the same message alike, so that neither doubles the other."""
-    assert stored(kept) == shown
 
 
 def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
     """The final text is stored before its draft is closed."""
     ended = TranscriptItem(cursor="1", kind="bot", key="k", ref="m", text="hello there", at=EPOCH)
     draft = replace(ended, text="hello", draft=True)
-    assert standing(map(stored, [ended, draft])) == {"m": FINAL}
-    assert standing(map(stored, [draft, ended])) == {"m": FINAL}
+    assert standing([ended, draft]) == {"m": ended}
+    assert standing([draft, ended]) == {"m": ended}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +65,7 @@ def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
         (FINAL, FINAL, False),
         (FINAL, replace(FINAL, text="changed"), True),
         (FINAL, replace(DRAFT, text="hello"), False),
-        (FINAL, replace(FINAL, id="other"), True),
+        (FINAL, replace(FINAL, ref="other"), True),
         (FINAL, Gone(id="m"), True),
         (FINAL, Typing(), True),
         (DRAFT, FINAL, True),
@@ -116,8 +79,10 @@ def test_a_message_whose_draft_is_still_open_stands_once_as_it_ended() -> None:
         (MINE, replace(MINE, at=EPOCH + timedelta(seconds=1)), False),
     ],
 )
-def test_only_what_a_snapshot_lacks_is_news(known: Item, event: Event, *, news: bool) -> None:
-    assert is_news(event, {known.id: known}) is news
+def test_only_what_a_snapshot_lacks_is_news(
+    known: TranscriptItem, event: Event, *, news: bool
+) -> None:
+    assert is_news(event, {id_of(known): known}) is news
 
 
 def test_the_plain_form_is_shown_when_it_is_asked_for() -> None:
@@ -132,13 +97,17 @@ def test_what_is_stored_has_the_ids_of_live_events() -> None:
     sent = TranscriptItem(cursor="c", kind="bot", key="k1", ref="k1", text="hi", at=EPOCH)
     unsent = TranscriptItem(cursor="c", kind="note", key="k1", ref="", text="hi", at=EPOCH)
     lone = TranscriptItem(cursor="c", kind="note", key="", ref="", text="hi", at=EPOCH)
-    assert [stored(item).id for item in (bare, mine, sent, unsent, lone)] == [
+    assert [id_of(item) for item in (bare, mine, sent, unsent, lone)] == [
         "person/c",
-        person("m1", "hi", EPOCH).id,
+        id_of(person("m1", "hi", EPOCH)),
         "k1",
         "k1",
         "c",
     ]
+
+
+def test_a_note_of_the_daemon_reads_as_the_bots() -> None:
+    assert told(replace(FINAL, kind="note")) == told(FINAL)
 
 
 def test_a_newer_event_takes_the_place_of_one_about_the_same() -> None:

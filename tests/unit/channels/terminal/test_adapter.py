@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from channels._local import LocalSettings
 from channels._local.feed import MOST_READERS, MOST_WAITING
-from channels.terminal import TerminalSettings
-from channels.terminal.adapter import TerminalChannel, open_channel
+from channels.terminal.adapter import TerminalChannel
 from tests.contract.loopback_harness import NoMount
 from tests.fakes.manual_clock import ManualClock
 from zeroclaw import (
@@ -33,7 +33,7 @@ from zeroclaw import (
 
 Line = Mapping[str, object]
 Serve = Callable[[LineStream], Awaitable[None]]
-DEFAULTS = TerminalSettings()
+DEFAULTS = LocalSettings()
 HERE = Address(channel="terminal", account="local", chat="operator", direct=True)
 KEY = "0123456789abcdef"
 SAY: Line = {"type": "say", "id": KEY, "text": "hi"}
@@ -123,7 +123,7 @@ class Place(NoMount):
                 raise self.fault
             return self.transcript
 
-        channel = open_channel(
+        return TerminalChannel(
             ChannelContext(
                 name="terminal",
                 settings=settings,
@@ -135,8 +135,6 @@ class Place(NoMount):
                 transcript=transcript,
             )
         )
-        assert isinstance(channel, TerminalChannel)
-        return channel
 
 
 @asynccontextmanager
@@ -208,7 +206,12 @@ async def test_received_is_told_only_when_the_event_is_stored() -> None:
         await place.clock.settle()
         assert (len(door.admitted), socket.shown.empty()) == (1, True)
         door.open.set()
-        assert await socket.next("received") == {"type": "received", "id": KEY, "toast": ""}
+        assert await socket.next("received") == {
+            "type": "received",
+            "number": 1,
+            "id": KEY,
+            "toast": "",
+        }
         shown = await other.next("item")
     assert (shown["id"], shown["kind"], shown["text"]) == (f"person/{KEY}", "person", "hi")
 
@@ -216,15 +219,21 @@ async def test_received_is_told_only_when_the_event_is_stored() -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Duplicate(), {"type": "received", "id": KEY, "toast": ""}),
-        (Answered(text="done"), {"type": "received", "id": KEY, "toast": "done"}),
+        (Duplicate(), {"type": "received", "number": 1, "id": KEY, "toast": ""}),
+        (Answered(text="done"), {"type": "received", "number": 1, "id": KEY, "toast": "done"}),
         (
             Ignored(),
-            {"type": "refused", "id": KEY, "why": "it was ignored", "again": False},
+            {"type": "refused", "number": 0, "id": KEY, "why": "it was ignored", "again": False},
         ),
         (
             ChannelUnavailable("disk full"),
-            {"type": "refused", "id": KEY, "why": "it could not be stored yet", "again": True},
+            {
+                "type": "refused",
+                "number": 0,
+                "id": KEY,
+                "why": "it could not be stored yet",
+                "again": True,
+            },
         ),
     ],
 )

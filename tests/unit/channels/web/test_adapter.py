@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from channels.web.adapter import PING_S, open_channel
+from channels import web as manifest
+from channels.web.adapter import PING_S, WebChannel
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.web_harness import OPERATOR, Transcript, local_listener, web_context
 from tests.fakes.manual_clock import EPOCH, ManualClock
@@ -65,7 +66,7 @@ class Running:
 async def running(directory: Path) -> AsyncGenerator[Running]:
     clock, desk, transcript = ManualClock(), Desk(), Transcript()
     async with local_listener(directory, clock) as listener:
-        channel = open_channel(web_context(listener, transcript, clock))
+        channel = WebChannel(web_context(listener, transcript, clock))
         async with receiving(channel, desk.admit), visiting(listener) as client:
             yield Running(
                 channel=channel, client=client, transcript=transcript, clock=clock, desk=desk
@@ -162,7 +163,7 @@ async def test_what_could_not_be_stored_is_not_confirmed_and_shown_nowhere(tmp_p
     ("admission", "answer"),
     [
         (Answered(text="too late"), {"status": "accepted", "toast": "too late"}),
-        (Ignored(), {"status": "ignored"}),
+        (Ignored(), {"error": "it was ignored"}),
     ],
 )
 async def test_the_doors_answer_goes_back_to_the_page(
@@ -173,7 +174,7 @@ async def test_the_doors_answer_goes_back_to_the_page(
 
     clock = ManualClock()
     async with local_listener(tmp_path, clock) as listener:
-        channel = open_channel(web_context(listener, Transcript(), clock))
+        channel = WebChannel(web_context(listener, Transcript(), clock))
         async with receiving(channel, admit), visiting(listener) as client:
             press = {"id": KEY, "approval": "a", "choice": "once"}
             assert (await client.post("/web/answers", json=press)).json() == answer
@@ -226,7 +227,7 @@ async def test_the_pages_files_are_served_and_nothing_else(tmp_path: Path) -> No
 
 async def test_the_page_asks_for_nothing_from_elsewhere_and_runs_nothing_inline() -> None:
     """What the content security policy forbids is not in the files."""
-    page = Path(open_channel.__code__.co_filename).parent / "page"
+    page = Path(manifest.__file__).parent / "page"
     index = (page / "index.html").read_text(encoding="utf-8")
     assert "style=" not in index
     assert "onclick=" not in index
@@ -255,7 +256,7 @@ async def test_when_the_channel_ends_open_pages_end_and_posts_are_not_confirmed(
 ) -> None:
     clock, desk = ManualClock(), Desk()
     async with local_listener(tmp_path, clock) as listener, visiting(listener) as client:
-        channel = open_channel(web_context(listener, Transcript(), clock))
+        channel = WebChannel(web_context(listener, Transcript(), clock))
         async with receiving(channel, desk.admit):
             stream = client.stream("GET", "/web/events")
             answer = await stream.__aenter__()

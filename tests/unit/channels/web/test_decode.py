@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from channels._local.decode import Unreadable
+from channels._local.decode import Press, Refused, envelope, read
 from channels.web import decode
 from zeroclaw import Address, ApprovalId, Envelope, MessageRef, Pressed, Said, Sender
 
@@ -17,8 +17,18 @@ def body(**fields: object) -> bytes:
     return json.dumps({"id": KEY, **fields}).encode()
 
 
+def message(body: bytes) -> Envelope | Refused:
+    found = read(decode.Message, body)
+    return found if isinstance(found, Refused) else envelope("web", "message", found)
+
+
+def answer(body: bytes) -> Envelope | Refused:
+    found = read(Press, body)
+    return found if isinstance(found, Refused) else envelope("web", "answer", found)
+
+
 def test_a_message_is_from_the_operator_under_the_pages_own_id() -> None:
-    assert decode.message("web", body(text=" hello\n")) == Envelope(
+    assert message(body(text=" hello\n")) == Envelope(
         address=HERE,
         sender=ME,
         dedup=(f"message/{KEY}",),
@@ -29,7 +39,7 @@ def test_a_message_is_from_the_operator_under_the_pages_own_id() -> None:
 
 def test_an_answer_names_approval_choice_reason_and_card() -> None:
     posted = body(approval="a", choice="deny", reason=" no ", card="c")
-    assert decode.answer("web", posted) == Envelope(
+    assert answer(posted) == Envelope(
         address=HERE,
         sender=ME,
         dedup=(f"answer/{KEY}",),
@@ -43,9 +53,9 @@ def test_an_answer_names_approval_choice_reason_and_card() -> None:
 
 
 def test_an_answer_may_be_given_without_reason_and_card() -> None:
-    read = decode.answer("web", body(approval="a", choice="once"))
-    assert isinstance(read, Envelope)
-    assert read.body == Pressed(approval=ApprovalId("a"), choice="once")
+    found = answer(body(approval="a", choice="once"))
+    assert isinstance(found, Envelope)
+    assert found.body == Pressed(approval=ApprovalId("a"), choice="once")
 
 
 @pytest.mark.parametrize(
@@ -64,10 +74,10 @@ def test_an_answer_may_be_given_without_reason_and_card() -> None:
     ],
 )
 def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
-    read = decode.message("web", posted)
-    assert isinstance(read, Unreadable)
-    assert read.why.startswith(why)
-    assert "\n" not in read.why
+    found = message(posted)
+    assert isinstance(found, Refused)
+    assert found.why.startswith(why)
+    assert "\n" not in found.why
 
 
 @pytest.mark.parametrize(
@@ -80,4 +90,4 @@ def test_what_is_no_message_is_told_in_a_line(posted: bytes, why: str) -> None:
     ],
 )
 def test_what_is_no_answer_is_refused(fields: dict[str, object]) -> None:
-    assert isinstance(decode.answer("web", body(**fields)), Unreadable)
+    assert isinstance(answer(body(**fields)), Refused)

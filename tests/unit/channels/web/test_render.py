@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from channels._local.render import (
     Event,
     Gone,
-    Item,
-    Received,
     Typing,
     file,
     is_news,
     person,
-    stored,
+    told,
 )
 from channels.web import render
 from channels.web.render import frame
@@ -50,9 +48,9 @@ ENDED = Outcome(
     card=CARD, endings=(Ending(approval=CALL.approval, how="denied", by="me", at=EPOCH),)
 )
 
-FINAL = Item(id="m", kind="bot", text="hello there", at=EPOCH)
+FINAL = TranscriptItem(cursor="", kind="bot", key="m", ref="m", text="hello there", at=EPOCH)
 DRAFT = replace(FINAL, draft=True)
-ASKED = Item(id="c", kind="card", text="", at=EPOCH, outcome=OPEN)
+ASKED = TranscriptItem(cursor="", kind="card", key="c", ref="c", text="", at=EPOCH, outcome=OPEN)
 MINE = person("p", "hi", EPOCH)
 
 
@@ -71,6 +69,7 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
             "item",
             {
                 "id": "m",
+                "cursor": "",
                 "kind": "bot",
                 "text": "hello there",
                 "at": "2026-01-01T12:00:00+00:00",
@@ -82,6 +81,7 @@ def test_rendering_keeps_every_text_as_it_is(text: str) -> None:
             "item",
             {
                 "id": "c",
+                "cursor": "",
                 "kind": "card",
                 "text": "",
                 "at": "2026-01-01T12:00:00+00:00",
@@ -121,12 +121,6 @@ def test_an_event_of_the_stream_holds_the_whole_item(
     _, (heard,) = feed(SseState(), frame(event, 7))
     assert (heard.name, json.loads(heard.data)) == (name, data)
     assert b"\nid: 7\n" in frame(event, 7)
-
-
-def test_what_is_for_one_client_is_no_event_of_the_stream() -> None:
-    """The page's own posts are answered where they were posted."""
-    with pytest.raises(TypeError):
-        frame(Received(id="m"), 1)
 
 
 def test_nothing_on_a_card_is_hidden_or_turned_round() -> None:
@@ -175,7 +169,7 @@ def test_a_file_of_the_bot_is_its_name_and_size_live_and_stored() -> None:
         at=EPOCH,
         sent=SentFile(name="a.csv", size_bytes=4),
     )
-    assert stored(kept) == live
-    assert not is_news(live, {"k": live})
+    assert told(replace(kept, cursor="", at=live.at)) == told(live)
+    assert not is_news(live, {"k": kept})
     _, [event] = feed(SseState(), frame(live, 1))
     assert json.loads(event.data)["sent"] == {"name": "a.csv", "size": 4}

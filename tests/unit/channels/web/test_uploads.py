@@ -9,10 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from channels._local.adapter import LocalChannel
-from channels.web import CAPABILITIES, WebSettings
-from channels.web.adapter import open_channel
-from channels.web.site import Site
+from channels.web import WebSettings
+from channels.web.adapter import WebChannel
 from channels.web.uploads import KEPT, KEPT_AFTER, Refused, Uploads
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.loopback_harness import NoMount
@@ -37,7 +35,7 @@ async def uploading(
     kept.mkdir(exist_ok=True)
     async with local_listener(directory, clock) as listener:
         context = web_context(listener, Transcript(), clock, kept if keeps else None)
-        channel = open_channel(context)
+        channel = WebChannel(context)
         async with (
             receiving(channel, desk.admit),
             visiting(listener, logged_in=logged_in) as client,
@@ -176,9 +174,9 @@ async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, 
         log=no_log,
         positions={},
         transcript=Transcript(),
+        directory=tmp_path,
     )
-    channel = LocalChannel(context, CAPABILITIES)
-    site = Site(channel, page={}, title="", uploads=uploads)
+    channel = WebChannel(context)
     asked = {"type": "http", "method": "POST", "path": path, "headers": (), "query_string": b""}
     came: list[dict[str, object]] = [
         {"type": "http.disconnect"},
@@ -192,7 +190,7 @@ async def test_a_page_that_is_closed_while_it_sends_is_no_fault(tmp_path: Path, 
         pass
 
     with channel.serving(desk.admit):
-        await site.application()(asked, receive, send)
+        await channel.application()(asked, receive, send)
     assert await uploads.content("made-by-page", 9) is None
     assert desk.arrived == []
 
