@@ -3,14 +3,29 @@
 A card that is too long for a message becomes a file with a caption and the same buttons, so that
 everything that is approved stands in one message that arrives whole or not at all. Which of the
 two a card is follows from the card alone, so that it stays what it was when it ends.
+
+Nothing about a card is remembered: what its buttons carry, and the link by which a reply finds the
+question that it answers, say all that is needed after a restart. An approval's id is opaque and
+unguessable, and who presses is checked by the runtime, so neither can be forged into an answer.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from urllib.parse import parse_qs, quote, urlsplit
 
-from channels.telegram import buttons
-from channels.telegram.styled import Styled, Writer, cut, units, unmarked
-from zeroclaw import ApprovalId, Card, CardCall, CardWords, Ending, Outcome, Value, escape_invisible
+from channels.telegram.styled import Button, File, Styled, Writer, cut, units, unmarked
+from zeroclaw import (
+    ApprovalId,
+    Card,
+    CardCall,
+    CardWords,
+    Choice,
+    Ending,
+    Outcome,
+    Value,
+    escape_invisible,
+    replace,
+)
 
 MOST_UNITS = 4096
 MOST_CAPTION_UNITS = 1024
@@ -24,51 +39,41 @@ _MOST_BY_UNITS = 160
 _ENDING_UNITS = 350  # kept free for how a call ended
 _HEAD_UNITS = 240
 _SIGNS: Mapping[str, str] = {"approved": "✅", "denied": "⛔", "expired": "⌛", "stopped": "⏹"}
+MOST_DATA_BYTES = 64
+"""Bot API, InlineKeyboardButton.callback_data: 1-64 bytes, read 2026-11."""
+
+_CODES: Mapping[Choice, str] = {
+    "once": "o",
+    "for_a_time": "t",
+    "deny": "d",
+    "deny_with_reason": "r",
+}
+_CHOICES: Mapping[str, Choice] = {code: choice for choice, code in _CODES.items()}
+_QUESTION = "why-"
 
 
-class Button(Value):
-    """One button; `data` is what a press brings back."""
-
-    label: str
-    data: str
-
-
-class View(Value):
-    """A card as a message.
+class Question(Value):
+    """What a reply is the reason for.
 
     Attributes:
-        shown: The message's text, or the file's caption.
-        rows: The buttons of the calls that are still open.
-        attached: The file's content, empty where the text holds everything.
+        approval: The call that is denied.
+        card: The message with the card.
     """
 
-    shown: Styled
-    rows: tuple[tuple[Button, ...], ...]
-    attached: str = ""
+    approval: ApprovalId
+    card: str
 
 
-def view(outcome: Outcome) -> View:
+def view(outcome: Outcome) -> Styled:
     """Return how a card looks with what has ended of it."""
     card, endings = outcome.card, {one.approval: one for one in outcome.endings}
     whole = _whole(card, {})
     is_file = units(whole.text) + _ENDING_UNITS * len(card.calls) > MOST_UNITS
-    return View(
-        shown=_caption(card, endings) if is_file else _whole(card, endings),
+    return replace(
+        _caption(card, endings) if is_file else _whole(card, endings),
         rows=_rows(card, endings),
-        attached=whole.text if is_file else "",
+        file=File(name=FILE_NAME, content=whole.text.encode()) if is_file else None,
     )
-
-
-def question(asked: str, url: str) -> Styled:
-    """Return what asks for the reason of a denial; its link tells whose reason the reply is.
-
-    Args:
-        asked: As the runtime asks it, of one line.
-        url: The link.
-    """
-    writer = Writer()
-    writer.write(unmarked(escape_invisible(asked)), "text_link", url=url)
-    return writer.written()
 
 
 # --- the text ------------------------------------------------------------------------------------
@@ -141,11 +146,58 @@ def _buttons(card: Card, call: CardCall) -> tuple[Button, ...]:
     return tuple(
         Button(
             label=words.label(choice) if is_alone else words.short_label(choice, call.number),
-            data=buttons.data(call.approval, choice),
+            data=data(call.approval, choice),
         )
         for choice in card.choices
     )
 
 
 def _has_buttons(card: Card, call: CardCall) -> bool:
-    return call in card.calls[:MOST_WITH_BUTTONS] and bool(buttons.data(call.approval, "deny"))
+    return call in card.calls[:MOST_WITH_BUTTONS] and bool(data(call.approval, "deny"))
+
+
+# --- what they carry -----------------------------------------------------------------------------
+
+
+def data(approval: ApprovalId, choice: Choice) -> str:
+    """Return what a button carries, empty when it would be more than a button can."""
+    carried = f"{_CODES[choice]}:{approval}"
+    return carried if len(carried.encode()) <= MOST_DATA_BYTES else ""
+
+
+def read(carried: str) -> tuple[ApprovalId, Choice] | None:
+    """Return what a pressed button says, None for one that is not ours."""
+    code, colon, approval = carried.partition(":")
+    choice = _CHOICES.get(code)
+    return (ApprovalId(approval), choice) if choice and colon and approval else None
+
+
+def question(asked: str, username: str, about: Question) -> Styled:
+    """Return what asks for the reason of a denial.
+
+    Its link tells whose reason the reply is: to the bot's own chat, where it does nothing.
+
+    Args:
+        asked: As the runtime asks it, of one line.
+        username: The bot's.
+        about: What is asked about.
+    """
+    carried, writer = quote(f"{_QUESTION}{about.card}-{about.approval}", safe=""), Writer()
+    url = f"https://t.me/{username}?start={carried}"
+    writer.write(unmarked(escape_invisible(asked)), "text_link", url=url)
+    return replace(writer.written(), asks=True)
+
+
+def read_question(username: str, url: str) -> Question | None:
+    """Return what a link of a question says, None for any other."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as a bracket that nothing closes
+        return None
+    if (parts.scheme, parts.netloc, parts.path) != ("https", "t.me", f"/{username}"):
+        return None
+    carried = "".join(parse_qs(parts.query).get("start", ()))
+    card, dash, approval = carried.removeprefix(_QUESTION).partition("-")
+    if not carried.startswith(_QUESTION) or not dash or not card.isdecimal() or not approval:
+        return None
+    return Question(approval=ApprovalId(approval), card=card)

@@ -25,7 +25,7 @@ LONGEST_WAIT_S = 24 * 3600.0
 """What a server asks for beyond a day is no wait, but a fault of it."""
 UNSTATED_WAIT_S = 1.0
 """What is waited where a server refuses a call as one too many, and does not say for how long."""
-_TOO_MANY = 429
+TOO_MANY = 429
 
 
 @cache
@@ -212,37 +212,13 @@ def _form(data: RequestData | None) -> aiohttp.FormData | None:
     return form
 
 
-class Download(BaseRequest):
-    """Gets files as the library gets them, its errors included, but no more than a bound of each."""
-
-    def __init__(self, connection: Connection, *, most: int) -> None:
-        """Hold the connection, which stays its owner's; `most` counts bytes."""
-        self._connection = connection
-        self._most = most
-
-    @property
-    def read_timeout(self) -> float | None:
-        """The connection's, in seconds."""
-        return self._connection.read_timeout
-
-    async def initialize(self) -> None:
-        """Do nothing; the connection is open."""
-
-    async def shutdown(self) -> None:
-        """Do nothing; the connection is not ours."""
-
-    async def do_request(self, url: str, *_: object, **__: object) -> tuple[int, bytes]:
-        """Get a file; see `BaseRequest.do_request`, of which nothing else is asked for here."""
-        return await self._connection.start_of_file(url, self._most)
-
-
 def _parameters(found: Json) -> Mapping[str, object]:
     """Return what the library may read of the parameters of a refusal."""
     given = inner(found, "parameters")
     moved, wait_s = given.get("migrate_to_chat_id"), number(given, "retry_after")
     if isinstance(moved, int):
         return {"migrate_to_chat_id": moved}
-    if wait_s is None and found.get("error_code") != _TOO_MANY:
+    if wait_s is None and found.get("error_code") != TOO_MANY:
         return {}
     if wait_s is None or not wait_s > 0:
         return {"retry_after": UNSTATED_WAIT_S}

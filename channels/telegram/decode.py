@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import Literal
 
-from channels.telegram import buttons, numbers
+from channels.telegram import cards, numbers
 from channels.telegram.contents import (
     attachments,
     is_of_others,
@@ -256,7 +256,7 @@ def _reason(message: Json, me: Me, address: Address) -> Pressed | None:
     if whole(inner(asked, "from"), "id") != me.id or not reason:
         return None
     for mark in array(asked, "entities"):
-        question = buttons.read_question(me.username, text(as_object(mark), "url"))
+        question = cards.read_question(me.username, text(as_object(mark), "url"))
         if question is not None:
             card = MessageRef(address=address, message=question.card)
             return Pressed(approval=question.approval, choice="deny", reason=reason, card=card)
@@ -270,7 +270,7 @@ def _pressed(query: Json, me: Me) -> Taken | Passed:
     name = text(query, "id")
     message = inner(query, "message")
     address, sender = _place(message, me), _sender(query)
-    card, carried = whole(message, "message_id"), buttons.read(text(query, "data"))
+    card, carried = whole(message, "message_id"), cards.read(text(query, "data"))
     if not name or address is None or sender is None or card is None or carried is None:
         return Passed(why="a button that is not ours", query=name)
     approval, choice = carried

@@ -14,11 +14,10 @@ from itertools import islice
 from typing import Literal
 
 from channels.telegram import cards
-from channels.telegram.calls import Calls
+from channels.telegram.errors import NotOurs, NotThere, OtherKind
+from channels.telegram.messages import Messages
 from channels.telegram.numbers import Numbers
-from channels.telegram.showing import Showing
-from channels.telegram.styled import from_outgoing
-from channels.telegram.troubles import NotOurs, NotThere, OtherKind
+from channels.telegram.styled import Styled, from_outgoing
 from zeroclaw import (
     Address,
     Card,
@@ -29,8 +28,6 @@ from zeroclaw import (
     LookupResult,
     MessageRef,
     Outcome,
-    Outgoing,
-    OutgoingFile,
     Postable,
     Value,
     replace,
@@ -58,10 +55,9 @@ class Mark(Value):
     looks: int = 0
     heard: bool = False
 
-
-def written(mark: Mark) -> str:
-    """Return a mark as others keep it."""
-    return f"{mark.at}/{mark.taken}/{mark.looks}/{mark.heard:d}"
+    def written(self) -> str:
+        """Return the mark as others keep it."""
+        return f"{self.at}/{self.taken}/{self.looks}/{self.heard:d}"
 
 
 def read(mark: str) -> Mark | None:
@@ -76,28 +72,16 @@ def read(mark: str) -> Mark | None:
 class Lookup:
     """Finds what one account has sent."""
 
-    def __init__(
-        self, *, name: str, calls: Calls, showing: Showing, numbers: Numbers, log: ChannelLog
-    ) -> None:
-        """Hold what is needed.
-
-        Args:
-            name: The channel's, for errors.
-            calls: The account's.
-            showing: The account's; in which form a text was sent is tried out as when it was sent.
-            numbers: The account's.
-            log: For facts.
-        """
-        self._name = name
-        self._calls = calls
-        self._showing = showing
+    def __init__(self, messages: Messages, numbers: Numbers, log: ChannelLog) -> None:
+        """Hold what is the account's."""
+        self._messages = messages
         self._numbers = numbers
         self._log = log
 
     def mark(self, to: Address) -> str:
         """See `Channel.mark`."""
         newest = self._numbers.newest(to.chat)
-        return written(Mark(at=newest, taken=newest)) if newest else ""
+        return Mark(at=newest, taken=newest).written() if newest else ""
 
     async def lookup(
         self, to: Address, content: Postable, *, since: str, apart: frozenset[str], before: str
@@ -106,7 +90,7 @@ class Lookup:
         mark = read(since)
         if mark is None:
             why = "it is not known where to look"
-            raise self._unknown(why)
+            raise _unknown(to, why)
         mark = self._told(mark, to.chat)
         last = int(before) - 1 if before.isdecimal() else mark.taken + LOOK_AHEAD
         numbers = self._free(to, mark.at, last, apart)
@@ -115,7 +99,7 @@ class Lookup:
         # Up to a known number there is nothing to be learned but by all looks together.
         if mark.looks + (len(numbers) if before else 1) > MOST_LOOKS:
             why = "it may stand further on than can be looked"
-            raise self._unknown(why)
+            raise _unknown(to, why)
         number = numbers[0]
         ref = MessageRef(address=to, message=str(number))
         whose = await self._whose(ref, content)
@@ -130,7 +114,7 @@ class Lookup:
         last = last if before else left.taken + LOOK_AHEAD
         if not self._free(to, number, last, apart):
             return self._seen_nothing(left, to.chat, is_last=bool(before))
-        return LookupResult(since=written(left), is_over=False)
+        return LookupResult(since=left.written(), is_over=False)
 
     def _seen_nothing(self, mark: Mark, chat: str, *, is_last: bool) -> LookupResult:
         """Return that there is nothing more to look at.
@@ -141,7 +125,7 @@ class Lookup:
         if not is_last:
             taken = max(mark.taken, self._numbers.newest(chat))
             mark = Mark(at=min(mark.at, mark.taken), taken=taken)
-        return LookupResult(since=written(mark))
+        return LookupResult(since=mark.written())
 
     def _told(self, mark: Mark, chat: str) -> Mark:
         """Return a mark with the numbers that were heard of since, once."""
@@ -165,7 +149,8 @@ class Lookup:
         One of another kind was lost as well, so it is left to whoever looks for that one.
         """
         try:
-            await self._show(ref, content)
+            # In which form a text was sent is tried out as when it was sent.
+            await self._messages.edit(ref, shown_of(content))
         except NotThere:
             return "nobody's"
         except OtherKind:
@@ -174,20 +159,19 @@ class Lookup:
             return "another's"
         except ChannelRejected as refused:
             why = f"it can't be looked for: {refused}"
-            raise self._unknown(why) from refused
+            raise _unknown(ref.address, why) from refused
         except DeliveryUnknown as lost:
             # Whether or not it was carried out, it may be made again.
             raise ChannelUnavailable(str(lost)) from lost
         return "ours"
 
-    def _unknown(self, why: str) -> DeliveryUnknown:
-        return DeliveryUnknown(f"`{self._name}`: {why}")
 
-    async def _show(self, ref: MessageRef, content: Postable) -> None:
-        match content:
-            case Outgoing():
-                await self._showing.edit(ref, from_outgoing(content))
-            case OutgoingFile():
-                await self._calls.edit_caption(ref, content.caption)
-            case Card():
-                await self._calls.edit_card(ref, cards.view(Outcome(card=content, endings=())))
+def _unknown(to: Address, why: str) -> DeliveryUnknown:
+    return DeliveryUnknown(f"`{to.channel}`: {why}")
+
+
+def shown_of(content: Postable) -> Styled:
+    """Return what is shown of something when it is posted."""
+    if isinstance(content, Card):
+        return cards.view(Outcome(card=content, endings=()))
+    return from_outgoing(content)

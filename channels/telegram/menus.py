@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from telegram import BotCommand, BotCommandScopeAllPrivateChats, BotCommandScopeChat
 
-from channels.telegram.calls import Calls
+from channels.telegram.account import Account
 from channels.telegram.fields import as_object, text
 from zeroclaw import ChannelLog, ChannelRejected, Language, Menu, MenuEntry, ZeroclawError
 
@@ -22,11 +22,11 @@ Listed = tuple[tuple[str, str], ...]
 """A menu as Telegram has it: names, and what each does."""
 
 
-async def offer(calls: Calls, menu: Menu, log: ChannelLog) -> None:
+async def offer(account: Account, menu: Menu, log: ChannelLog) -> None:
     """Set what differs from the menu; what can't be set is told to the log and left.
 
     Args:
-        calls: The account's.
+        account: Whose.
         menu: What is to be shown; nothing is done for an empty one.
         log: For facts.
     """
@@ -35,18 +35,18 @@ async def offer(calls: Calls, menu: Menu, log: ChannelLog) -> None:
     chats = tuple(one for one in menu.operator_senders if one.isdecimal())
     try:
         for chat in ("", *chats):
-            await _set(calls, chat, menu.operators if chat else menu.everyone, log)
+            await _set(account, chat, menu.operators if chat else menu.everyone, log)
     except ZeroclawError as error:
         log("menu_not_set", why=str(error), level="warning")
 
 
-async def _set(calls: Calls, chat: str, entries: Sequence[MenuEntry], log: ChannelLog) -> None:
+async def _set(account: Account, chat: str, entries: Sequence[MenuEntry], log: ChannelLog) -> None:
     """Set the menu of one private chat, or of all where none is named."""
     try:
         for code, language in LANGUAGE_CODES:
             wanted = listed(entries, language)
-            if await _standing(calls, chat, code) != wanted:
-                await _replace(calls, chat, code, wanted)
+            if await _standing(account, chat, code) != wanted:
+                await _replace(account, chat, code, wanted)
                 log("menu_set", chat=chat or "every", language=language)
     except ChannelRejected as refused:
         # An operator who has not opened the chat yet; the others have theirs.
@@ -60,22 +60,24 @@ def listed(entries: Sequence[MenuEntry], language: Language) -> Listed:
     )
 
 
-async def _standing(calls: Calls, chat: str, code: str) -> Listed:
+async def _standing(account: Account, chat: str, code: str) -> Listed:
     """Return what Telegram shows; nothing where its answer can't be read."""
     asked = urlencode({"scope": _scope(chat).to_json(), "language_code": code})
 
     # Left as JSON, for what the library can't read would stop the channel.
-    answer: object = await calls.read(
-        lambda bot: bot.request.post(f"{bot.base_url}/getMyCommands?{asked}")
+    answer: object = await account.read(
+        lambda: account.bot.request.post(f"{account.bot.base_url}/getMyCommands?{asked}")
     )
     found = [as_object(one) for one in answer] if isinstance(answer, list) else []
     return tuple((text(one, "command"), text(one, "description")) for one in found)
 
 
-async def _replace(calls: Calls, chat: str, code: str, wanted: Listed) -> None:
+async def _replace(account: Account, chat: str, code: str, wanted: Listed) -> None:
     commands = [BotCommand(name, does) for name, does in wanted]
-    await calls.read(
-        lambda bot: bot.set_my_commands(commands, scope=_scope(chat), language_code=code or None)
+    await account.read(
+        lambda: account.bot.set_my_commands(
+            commands, scope=_scope(chat), language_code=code or None
+        )
     )
 
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pydantic import BaseModel
 
 from channels.telegram import TelegramSettings
-from zeroclaw import Channel, ChannelContext, ChannelUnauthorized, ConfigError
+from zeroclaw import Channel, ChannelContext, ConfigError
 
 EXTRA = ("telegram", "telegramify_markdown")
 
@@ -37,7 +37,7 @@ def open_channel(context: ChannelContext) -> Channel:
     _needs_extra(context.name)
     from channels.telegram.adapter import TelegramChannel
 
-    return TelegramChannel(context, _settings(context.settings))
+    return TelegramChannel(context)
 
 
 async def check(settings: BaseModel, secrets: Mapping[str, str]) -> str:
@@ -49,30 +49,23 @@ async def check(settings: BaseModel, secrets: Mapping[str, str]) -> str:
         ChannelUnavailable: Telegram can't be reached.
     """
     _needs_extra("telegram")
-    from channels.telegram.calls import Calls
+    from channels.telegram.account import Account
     from channels.telegram.webhook import deliveries
 
-    own = _settings(settings)
-    token = secrets.get("token", "").strip()
-    if ":" not in token:
-        message = "that is no bot's token; @BotFather gives one such as `123456:ABC…`"
-        raise ChannelUnauthorized(message)
-    calls = Calls(
-        name="telegram",
-        token=token,
-        base_url=own.api_base_url,
-        link_previews=own.link_previews,
-    )
+    if not isinstance(settings, TelegramSettings):
+        message = "the settings of a Telegram channel must be `TelegramSettings`"
+        raise TypeError(message)
+    account = Account("telegram", settings, secrets)
     try:
-        user = await calls.me()
-        hook = await calls.webhook()
+        user = await account.me()
+        hook = await account.webhook()
     finally:
-        await calls.aclose()
+        await account.aclose()
     hears = "every message" if user.can_read_all_group_messages else "what is meant for it"
     facts = [f"@{user.username} answers; in groups it hears {hears}"]
-    if own.groups == "all" and not user.can_read_all_group_messages:
+    if settings.groups == "all" and not user.can_read_all_group_messages:
         facts.append('`groups = "all"` needs privacy mode off (@BotFather, /setprivacy)')
-    facts += deliveries(own, hook)
+    facts += deliveries(settings, hook)
     return "; ".join(facts)
 
 
@@ -87,10 +80,3 @@ def _needs_extra(channel: str) -> None:
             "python -m pip install -e '.[telegram]' in the checkout"
         )
         raise ConfigError((fault,))
-
-
-def _settings(settings: object) -> TelegramSettings:
-    if not isinstance(settings, TelegramSettings):
-        message = "the settings of a Telegram channel must be `TelegramSettings`"
-        raise TypeError(message)
-    return settings

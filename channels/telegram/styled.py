@@ -1,12 +1,19 @@
-"""A text and where its styles are, as the Bot API takes it: offsets and lengths in UTF-16 units."""
+"""A message as Telegram shows it: a text and its styles, or a file, and what stands below.
+
+Offsets and lengths are in UTF-16 units, as the Bot API takes them.
+"""
 
 import json
 import re
 from dataclasses import dataclass, field
 from typing import cast
 
-from zeroclaw import CheckedReceipt, Outgoing, Value, replace
+from zeroclaw import CheckedReceipt, Outgoing, OutgoingFile, Value, replace
 
+MOST_RECEIPTS = 20
+"""Buttons of one message; the text says below which claim a receipt was meant to stand."""
+MOST_LABEL_UNITS = 128
+"""Of a button; apps show as much as their screen is wide. The Bot API gives no limit."""
 _CODE = re.compile("`([^`\n]+)`")
 """How the runtime marks names and commands in a line of its own."""
 
@@ -29,18 +36,39 @@ class Mark(Value):
     language: str = ""
 
 
+class Button(Value):
+    """One button; `data` is what a press brings back, `copied` what it copies instead."""
+
+    label: str
+    data: str = ""
+    copied: str = ""
+
+
+class File(Value):
+    """What is sent as a document."""
+
+    name: str
+    content: bytes
+
+
 class Styled(Value):
-    """A text and its styles.
+    """A message.
 
     Attributes:
+        text: Of a file it is the caption.
+        marks: The styles of the text.
         rich: The same as rich HTML, where it has what marks can't show; see `rich.py`.
-        receipts: What it proves; buttons below it, which no text can draw.
+        rows: The buttons below it.
+        file: None for a text.
+        asks: What the person writes next becomes a reply to it.
     """
 
     text: str
     marks: tuple[Mark, ...] = ()
     rich: str = ""
-    receipts: tuple[CheckedReceipt, ...] = ()
+    rows: tuple[tuple[Button, ...], ...] = ()
+    file: File | None = None
+    asks: bool = False
 
 
 @dataclass(kw_only=True)
@@ -98,11 +126,21 @@ def to_body(styled: Styled) -> str:
     return f"{written}\x00{styled.rich}" if styled.rich else written
 
 
-def from_outgoing(outgoing: Outgoing) -> Styled:
-    """Return what a message shows."""
-    rendered = outgoing.rendered
+def from_outgoing(outgoing: Outgoing | OutgoingFile) -> Styled:
+    """Return what a message shows; below it each receipt that it proves, which no text can draw."""
+    if isinstance(outgoing, OutgoingFile):
+        return Styled(
+            text=outgoing.caption, file=File(name=outgoing.name, content=outgoing.content)
+        )
+    rendered, receipts = outgoing.rendered, outgoing.receipts[:MOST_RECEIPTS]
     styled = Styled(text=rendered.plain) if outgoing.plain else from_body(rendered.body)
-    return replace(styled, receipts=outgoing.receipts)
+    return replace(styled, rows=tuple((_receipt(one),) for one in receipts))
+
+
+def _receipt(one: CheckedReceipt) -> Button:
+    """Return a button that copies a receipt when it is pressed."""
+    label = f"{'🕓' if one.earlier else '✅'} {one.line()}"
+    return Button(label=cut(label, MOST_LABEL_UNITS), copied=one.token)
 
 
 def from_body(body: str) -> Styled:

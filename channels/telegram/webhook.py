@@ -25,7 +25,7 @@ from telegram import WebhookInfo
 
 from channels.telegram import TelegramSettings
 from channels.telegram.decode import ALLOWED_UPDATES, chat_of
-from channels.telegram.polling import Take
+from channels.telegram.updates import Take
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
 
 MOST_CONNECTIONS = 32

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from channels.telegram import TelegramSettings, buttons
+from channels.telegram import TelegramSettings, cards
 from channels.telegram.adapter import capabilities
 from channels.telegram.emulator import Actor, Deed, Emulator, Lose, Message
 from channels.telegram.opening import open_channel
@@ -91,7 +91,7 @@ class TelegramHarness:
     ) -> bool:
         card = self.telegram.message(self.ann.chat, int(ref.message))
         pressed: Choice = "deny_with_reason" if reason else choice
-        told = await self._told(self.ann.presses(card, data=buttons.data(approval, pressed)))
+        told = await self._told(self.ann.presses(card, data=cards.data(approval, pressed)))
         if not reason:
             return told
         asked = await self.telegram.until(lambda: self._questions(card))
@@ -145,7 +145,7 @@ def standing(message: Message) -> Standing:
         if one.type in KINDS  # Telegram adds others of its own, such as addresses
     )
     document = cast("dict[str, object]", message.media.get("document", {}))
-    pressable = (buttons.read(one.data) for one in message.buttons)
+    pressable = (cards.read(one.data) for one in message.buttons)
     return Standing(
         text=to_body(Styled(text=formatted.text, marks=marks)),
         file=None

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from channels.telegram import buttons
+from channels.telegram import cards
 from channels.telegram.emulator import Refuse, TooMany
 from channels.telegram.emulator.account import Toast
 from channels.telegram.opening import open_channel
@@ -200,7 +200,7 @@ async def test_a_reason_is_asked_for_and_what_came_of_it_is_said() -> None:
         async with receiving(on.channel, admit):
             ref = await on.channel.ask(on.place(ann.id), CARD)
             card = on.telegram.message(ann.chat, int(ref.message))
-            ann.presses(card, data=buttons.data(FIRST, "deny_with_reason"))
+            ann.presses(card, data=cards.data(FIRST, "deny_with_reason"))
             asked = await on.telegram.until(
                 lambda: [one for one in ann.chat.from_bot if one.asks_for_reply]
             )

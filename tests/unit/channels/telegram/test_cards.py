@@ -2,8 +2,8 @@
 
 import pytest
 
-from channels.telegram import buttons, cards
-from channels.telegram.styled import units
+from channels.telegram import cards
+from channels.telegram.styled import Styled, units
 from tests.contract.channel_words import APPROVED, CARD, DENIED, FIRST, call
 from zeroclaw import ApprovalId, Card, Ending, Outcome
 from zeroclaw.value import replace
@@ -11,21 +11,26 @@ from zeroclaw.value import replace
 LONG = replace(CARD, calls=(replace(call(1), arguments="x" * 5000), call(2)))
 
 
-def shown(card: Card, *endings: Ending) -> cards.View:
+def attached(view: Styled) -> str:
+    assert view.file is not None
+    return view.file.content.decode()
+
+
+def shown(card: Card, *endings: Ending) -> Styled:
     return cards.view(Outcome(card=card, endings=endings))
 
 
-def pressable(view: cards.View) -> list[tuple[ApprovalId, str] | None]:
-    return [buttons.read(button.data) for row in view.rows for button in row]
+def pressable(view: Styled) -> list[tuple[ApprovalId, str] | None]:
+    return [cards.read(button.data) for row in view.rows for button in row]
 
 
 def test_a_card_shows_each_call_whole() -> None:
     view = shown(CARD)
     for one in CARD.calls:
         for part in (f"{one.number}. ", one.tool, one.summary, one.arguments, one.why, one.hash8):
-            assert part in view.shown.text
-    assert "somebody asks; answer until 2026-01-01 12:15:00 UTC" in view.shown.text
-    assert view.attached == ""
+            assert part in view.text
+    assert "somebody asks; answer until 2026-01-01 12:15:00 UTC" in view.text
+    assert view.file is None
     assert len(view.rows) == 2
     assert pressable(view)[:3] == [(FIRST, "once"), (FIRST, "for_a_time"), (FIRST, "deny")]
 
@@ -45,13 +50,13 @@ def test_a_card_says_how_each_call_ended_by_whom_and_why() -> None:
     assert {one for one, _ in filter(None, pressable(half))} == {FIRST}
     assert whole.rows == ()
     for part in ("denied by the operator", "too early", "approved by", "summary 1", "echo 1"):
-        assert part in whole.shown.text
+        assert part in whole.text
 
 
 @pytest.mark.parametrize(("how", "said"), [("expired", "⌛ expired"), ("stopped", "⏹ stopped")])
 def test_what_nobody_answered_says_so(how: str, said: str) -> None:
     ending = Ending(approval=FIRST, how=how, by="", at=CARD.deadline_at)  # pyright: ignore[reportArgumentType]
-    assert f"{said}, it did not run, 2026-01-01 12:15:00 UTC" in shown(CARD, ending).shown.text
+    assert f"{said}, it did not run, 2026-01-01 12:15:00 UTC" in shown(CARD, ending).text
 
 
 def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
@@ -60,10 +65,10 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
         call(1), summary="run `ls 😀`, not `this", why="`a.b` asks", arguments="echo `date`"
     )
     view = shown(replace(CARD, calls=(one,)))
-    text = view.shown.text.encode("utf-16-le")
+    text = view.text.encode("utf-16-le")
     marked = [
         (mark.kind, text[2 * mark.offset : 2 * (mark.offset + mark.length)].decode("utf-16-le"))
-        for mark in view.shown.marks[1:]
+        for mark in view.marks[1:]
     ]
     assert marked == [
         ("bold", "shell"),
@@ -71,7 +76,7 @@ def test_what_the_runtime_marks_as_code_is_shown_as_code() -> None:
         ("pre", "echo `date`"),
         ("code", "a.b"),
     ]
-    assert "run ls 😀, not `this\n" in view.shown.text
+    assert "run ls 😀, not `this\n" in view.text
 
 
 def test_a_caption_shows_where_a_command_ends() -> None:
@@ -79,23 +84,23 @@ def test_a_caption_shows_where_a_command_ends() -> None:
     command = "ls in the sandbox"
     long = replace(call(1), summary=f"run `{command}` on this machine", arguments="x" * 5000)
     view = shown(replace(CARD, calls=(long,)))
-    assert f"1. shell: run {command} on this machine · " in view.shown.text
-    (code,) = [mark for mark in view.shown.marks if mark.kind == "code"]
-    assert view.shown.text[code.offset : code.offset + code.length] == command
+    assert f"1. shell: run {command} on this machine · " in view.text
+    (code,) = [mark for mark in view.marks if mark.kind == "code"]
+    assert view.text[code.offset : code.offset + code.length] == command
     cut = replace(long, summary=f"run `{'x' * 2000}` on this machine")
-    assert "1. shell: run `xxx" in shown(replace(CARD, calls=(cut,))).shown.text
+    assert "1. shell: run `xxx" in shown(replace(CARD, calls=(cut,))).text
 
 
 def test_a_card_that_is_too_long_is_a_file_with_a_caption() -> None:
     """What is approved stands in the file, which stays when the card ends."""
     view = shown(LONG)
-    assert "x" * 5000 in view.attached
-    assert "The whole of it is in the file." in view.shown.text
+    assert "x" * 5000 in attached(view)
+    assert "The whole of it is in the file." in view.text
     assert len(view.rows) == 2
     ended = shown(LONG, DENIED, APPROVED)
-    assert ended.attached == view.attached
+    assert ended.file == view.file
     for part in ("1. shell: summary 1", "denied by the operator", "too early", "approved by"):
-        assert part in ended.shown.text
+        assert part in ended.text
 
 
 @pytest.mark.parametrize("count", [1, 2, 12, 40])
@@ -111,37 +116,36 @@ def test_every_card_fits_before_and_after(count: int, size: int) -> None:
         replace(DENIED, approval=one.approval, by="b" * 500, reason="r" * 500) for one in calls
     )
     for view in (shown(card), shown(card, *endings)):
-        assert units(view.shown.text) <= (1024 if view.attached else 4096)
+        assert units(view.text) <= (1024 if view.file else 4096)
 
 
 def test_more_calls_than_buttons_are_numbered() -> None:
-    """A message carries 100 buttons."""
+    """A message carries 100 cards."""
     calls = tuple(replace(call(number), approval=ApprovalId(str(number))) for number in range(26))
     view = shown(
         replace(CARD, calls=tuple(replace(one, arguments="", why="", summary="") for one in calls))
     )
     assert len(view.rows) == 25
-    assert "/approve 25 or /deny 25" in view.attached
+    assert "/approve 25 or /deny 25" in attached(view)
 
 
 def test_what_no_button_can_carry_is_numbered() -> None:
     long = replace(call(3), approval=ApprovalId("x" * 63))
     view = shown(replace(CARD, calls=(call(1), long)))
     assert len(view.rows) == 1
-    assert "/approve 3 or /deny 3" in view.shown.text
-    assert buttons.data(ApprovalId("x" * 62), "once") == "o:" + "x" * 62
+    assert "/approve 3 or /deny 3" in view.text
+    assert cards.data(ApprovalId("x" * 62), "once") == "o:" + "x" * 62
 
 
 def test_a_tool_can_not_paint_over_a_card() -> None:
     """Signs that turn the reading direction round are shown as what they are."""
     view = shown(replace(CARD, calls=(replace(call(1), arguments="echo \u202etxt\x1b[2J"),)))
-    assert "echo ⟨U+202E⟩txt⟨U+001B⟩[2J" in view.shown.text
+    assert "echo ⟨U+202E⟩txt⟨U+001B⟩[2J" in view.text
 
 
 def test_a_question_carries_whose_reason_the_reply_is() -> None:
-    asked = buttons.Question(approval=ApprovalId("a/b-c"), card="12")
-    url = buttons.question_url("zero_bot", asked)
-    shown_question = cards.question("why is `shell` denied?", url)
-    assert shown_question.text == "why is shell denied?"
+    asked = cards.Question(approval=ApprovalId("a/b-c"), card="12")
+    shown_question = cards.question("why is `shell` denied?", "zero_bot", asked)
+    assert (shown_question.text, shown_question.asks) == ("why is shell denied?", True)
     (link,) = shown_question.marks
-    assert buttons.read_question("zero_bot", link.url) == asked
+    assert cards.read_question("zero_bot", link.url) == asked

@@ -8,11 +8,20 @@ from pathlib import Path
 import certifi
 import pytest
 
-from channels.telegram.calls import Calls
+from channels.telegram import TelegramSettings
+from channels.telegram.account import Account
 from channels.telegram.connection import trust
+from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
+from tests.contract.loopback_harness import no_log
 from tests.fakes.hang_up import saying
-from zeroclaw import Address, ChannelRejected, ChannelUnavailable, DeliveryUnknown
+from zeroclaw import (
+    Address,
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    SecretReference,
+)
 
 # All open real sockets.
 pytestmark = pytest.mark.slow
@@ -33,27 +42,27 @@ CUT = {
 async def test_a_send_whose_answer_was_cut_may_have_arrived(said: bytes, resets: bool) -> None:
     """So it is looked for before it is sent again (P1)."""
     async with saying(said, resets=resets, after=b"\r\n\r\n") as url:
-        calls = made(url)
+        account = made(url)
         with pytest.raises(DeliveryUnknown) as unknown:
-            await calls.send(HERE, Styled(text="hi"))
+            await tell(account)
         assert not unknown.value.late
-        await calls.aclose()
+        await account.aclose()
 
 
 async def test_a_send_that_was_reset_unread_may_have_arrived() -> None:
     """Only one that was never connected surely has not."""
     async with saying(b"", resets=True) as url:
-        calls = made(url)
+        account = made(url)
         with pytest.raises(DeliveryUnknown):
-            await calls.send(HERE, Styled(text="hi"))
-        await calls.aclose()
+            await tell(account)
+        await account.aclose()
 
 
 async def test_a_send_that_is_never_answered_may_arrive_yet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The server may only be slow."""
-    monkeypatch.setattr("channels.telegram.calls._READ_S", 0.05)
+    monkeypatch.setattr("channels.telegram.account.READ_S", 0.05)
     silent = asyncio.Event()
 
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -61,12 +70,12 @@ async def test_a_send_that_is_never_answered_may_arrive_yet(
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        calls = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        account = made(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         with pytest.raises(DeliveryUnknown) as unknown:
-            await calls.send(HERE, Styled(text="hi"))
+            await tell(account)
         silent.set()
         assert unknown.value.late
-        await calls.aclose()
+        await account.aclose()
 
 
 async def test_what_never_connected_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,10 +98,10 @@ async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPat
     body = b'{"ok": false, "error_code": 400, "description": "by the proxy"}'
     async with saying(OK.replace(b"200 OK", b"400 Bad") + b"\r\n" + body, after=b"\r\n\r\n") as url:
         monkeypatch.setenv("HTTP_PROXY", url)
-        calls = made("http://telegram.test")
+        account = made("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
-            await calls.send(HERE, Styled(text="hi"))
-        await calls.aclose()
+            await tell(account)
+        await account.aclose()
 
 
 async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,10 +119,10 @@ async def test_a_proxy_that_asks_who_it_is_is_told(monkeypatch: pytest.MonkeyPat
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         monkeypatch.setenv("HTTP_PROXY", f"http://ann:s3cret@127.0.0.1:{port}")
-        calls = made("http://telegram.test")
+        account = made("http://telegram.test")
         with pytest.raises(ChannelRejected, match="by the proxy"):
-            await calls.send(HERE, Styled(text="hi"))
-        await calls.aclose()
+            await tell(account)
+        await account.aclose()
     assert b"Proxy-Authorization: Basic YW5uOnMzY3JldA==\r\n" in heads[0]
     assert b"s3cret" not in heads[0]
 
@@ -122,16 +131,23 @@ def contexts() -> int:
     return sum(isinstance(one, ssl.SSLContext) for one in gc.get_objects())
 
 
-def made(url: str) -> Calls:
-    return Calls(name="telegram", token="1:a", base_url=url, link_previews=False)
+SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"))
 
 
-async def tried(url: str) -> Calls:
+def made(url: str) -> Account:
+    return Account("telegram", SETTINGS.model_copy(update={"api_base_url": url}), {"token": "1:a"})
+
+
+async def tell(account: Account) -> None:
+    await Messages(account, SETTINGS, no_log).post(HERE, Styled(text="hi"))
+
+
+async def tried(url: str) -> Account:
     """Make one that has tried to connect."""
-    calls = made(url)
+    account = made(url)
     with pytest.raises(ChannelUnavailable):
-        await calls.send(HERE, Styled(text="hi"))
-    return calls
+        await tell(account)
+    return account
 
 
 async def test_certificates_are_read_once_for_all_starts_of_a_channel() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.telegram import buttons
+from channels.telegram import cards
 from channels.telegram.decode import (
     Me,
     Passed,
@@ -277,7 +277,7 @@ def press(data: str, **fields: object) -> dict[str, object]:
 
 def test_a_press_names_the_call_the_choice_and_the_card() -> None:
     """Its own id is the key, never the card's: every call of a card can be answered (P5)."""
-    carried = buttons.data(ApprovalId("a-1"), "for_a_time")
+    carried = cards.data(ApprovalId("a-1"), "for_a_time")
     found = decoded(press(carried), ME)
     assert found == Taken(
         envelope=Envelope(
@@ -309,8 +309,8 @@ def question(url: str, text: str = "too early", author: object = BOT) -> dict[st
 
 
 def test_a_reply_to_the_question_is_the_reason_of_the_denial() -> None:
-    asked = buttons.Question(approval=ApprovalId("a_1-x"), card="12")
-    url = buttons.question_url("zero_bot", asked)
+    asked = cards.Question(approval=ApprovalId("a_1-x"), card="12")
+    url = cards.question("why?", "zero_bot", asked).marks[0].url
     card = MessageRef(address=ANNS_CHAT, message="12")
     reason = Pressed(approval=ApprovalId("a_1-x"), choice="deny", reason="too early", card=card)
     assert taken(question(url)).body == reason

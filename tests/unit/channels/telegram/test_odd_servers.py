@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager, closing
 
 import pytest
 
-from channels.telegram.calls import Calls
-from channels.telegram.rich_calls import RichCalls
+from channels.telegram import TelegramSettings
+from channels.telegram.account import Account
+from channels.telegram.errors import MethodUnknown
+from channels.telegram.messages import Messages
 from channels.telegram.styled import Styled
-from channels.telegram.troubles import MethodUnknown
+from tests.contract.loopback_harness import no_log
 from zeroclaw import (
     Address,
     ChannelRejected,
@@ -19,6 +21,7 @@ from zeroclaw import (
     ChannelUnavailable,
     DeliveryUnknown,
     RateLimited,
+    SecretReference,
     ZeroclawError,
 )
 
@@ -26,13 +29,14 @@ from zeroclaw import (
 pytestmark = pytest.mark.slow
 
 TOKEN = "123:ABC-not-to-be-told"
+SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"))
 HERE = Address(channel="telegram", account="123", chat="7", direct=True)
 
 
 @asynccontextmanager
 async def odd_server(
     *answers: tuple[int, bytes], hung_up: asyncio.Event | None = None
-) -> AsyncGenerator[Calls]:
+) -> AsyncGenerator[Account]:
     """Answer each request with the next of these, and with the last one ever after.
 
     `hung_up` is set when whoever asks does not read an answer to its end.
@@ -54,14 +58,13 @@ async def odd_server(
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port: int = server.sockets[0].getsockname()[1]
-    calls = Calls(
-        name="telegram", token=TOKEN, base_url=f"http://127.0.0.1:{port}", link_previews=False
-    )
+    settings = SETTINGS.model_copy(update={"api_base_url": f"http://127.0.0.1:{port}"})
+    account = Account("telegram", settings, {"token": TOKEN})
     async with server:
         try:
-            yield calls
+            yield account
         finally:
-            await calls.aclose()
+            await account.aclose()
 
 
 @pytest.mark.parametrize(
@@ -71,9 +74,9 @@ async def odd_server(
 )
 async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> None:
     """It is not read as "nothing new", by which the server would be asked again without a pause."""
-    async with odd_server((200, body)) as calls:
+    async with odd_server((200, body)) as account:
         with pytest.raises(ChannelUnavailable):
-            await calls.updates(None, ("message",))
+            await account.updates(None, ("message",))
 
 
 @pytest.mark.parametrize(
@@ -82,18 +85,18 @@ async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> 
 )
 async def test_any_wait_that_is_asked_for_is_read(said: str, wait_s: float) -> None:
     body = b'{"ok": false, "error_code": 429, "parameters": {"retry_after": %s}}' % said.encode()
-    async with odd_server((429, body)) as calls:
+    async with odd_server((429, body)) as account:
         with pytest.raises(RateLimited) as caught:
-            await calls.updates(None, ("message",))
+            await account.updates(None, ("message",))
     assert caught.value.retry_after_s == wait_s
 
 
 @pytest.mark.parametrize("parameters", [b"[]", b"7", b'{"migrate_to_chat_id": "x"}'])
 async def test_odd_parameters_of_a_refusal_are_passed_over(parameters: bytes) -> None:
     body = b'{"ok": false, "description": "Bad Request: no", "parameters": %s}' % parameters
-    async with odd_server((400, body)) as calls:
+    async with odd_server((400, body)) as account:
         with pytest.raises(ChannelRejected, match="`telegram`: no"):
-            await calls.typing(HERE)
+            await Messages(account, SETTINGS, no_log).typing(HERE)
 
 
 @pytest.mark.parametrize("status", [200, 502])
@@ -102,11 +105,11 @@ async def test_nothing_of_an_answer_that_can_not_be_read_is_logged_or_told(
 ) -> None:
     """A cut answer holds what people wrote; the log has no bodies (P10)."""
     caplog.set_level(logging.WARNING)
-    async with odd_server((status, b'{"ok": true, "result": [{"text": "hunter2')) as calls:
+    async with odd_server((status, b'{"ok": true, "result": [{"text": "hunter2')) as account:
         with pytest.raises(ZeroclawError) as told:
-            await calls.updates(None, ("message",))
+            await account.updates(None, ("message",))
         with pytest.raises(DeliveryUnknown) as unknown:
-            await calls.typing(HERE)
+            await Messages(account, SETTINGS, no_log).typing(HERE)
     for said in (caplog.text, str(told.value), str(unknown.value)):
         assert "hunter2" not in said
         assert TOKEN not in said
@@ -122,9 +125,9 @@ async def test_of_a_file_that_is_larger_than_it_says_only_the_start_is_read() ->
     """The server says no size, and memory stays bounded all the same (P9)."""
     hung_up = asyncio.Event()
     file = (200, b"x" * 50_000_000)
-    async with odd_server((200, _file("documents/a")), file, hung_up=hung_up) as calls:
+    async with odd_server((200, _file("documents/a")), file, hung_up=hung_up) as account:
         with pytest.raises(ChannelRejected, match="larger than 100 bytes"):
-            await calls.download("a", max_bytes=100)
+            await account.download("a", max_bytes=100)
         await hung_up.wait()
 
 
@@ -138,9 +141,9 @@ async def test_of_a_file_that_is_larger_than_it_says_only_the_start_is_read() ->
 async def test_a_file_that_can_not_be_had_is_no_fault_of_the_token(
     answer: tuple[int, bytes], kind: type[ZeroclawError], says: str
 ) -> None:
-    async with odd_server((200, _file("documents/a")), answer) as calls:
+    async with odd_server((200, _file("documents/a")), answer) as account:
         with pytest.raises(kind, match=says) as caught:
-            await calls.download("a", max_bytes=100)
+            await account.download("a", max_bytes=100)
     assert type(caught.value) is kind
     assert TOKEN not in str(caught.value)
 
@@ -156,18 +159,22 @@ BY_A_PROXY = [(401, b"<html>who are you?</html>"), (404, b"<html>nothing here</h
 async def test_what_every_server_knows_says_whether_the_token_is_good(
     answer: tuple[int, bytes],
 ) -> None:
-    async with odd_server(answer) as calls:
+    async with odd_server(answer) as account:
         with pytest.raises(ChannelUnauthorized):
-            await calls.me()
+            await account.me()
         with pytest.raises(ChannelUnauthorized):
-            await calls.updates(None, ("message",))
+            await account.updates(None, ("message",))
 
 
 @pytest.mark.parametrize("answer", [*BY_A_SERVER, *BY_A_PROXY])
 async def test_nothing_else_takes_the_channel_down(answer: tuple[int, bytes]) -> None:
     """What the token is worth the next poll says; what was to be said waits until then (P10)."""
-    async with odd_server(answer) as calls:
-        for call in (calls.webhook, calls.forget_webhook, lambda: calls.typing(HERE)):
+    async with odd_server(answer) as account:
+        for call in (
+            account.webhook,
+            account.forget_webhook,
+            lambda: Messages(account, SETTINGS, no_log).typing(HERE),
+        ):
             with pytest.raises((ChannelUnavailable, ChannelRejected)):
                 await call()
 
@@ -176,18 +183,20 @@ async def test_nothing_else_takes_the_channel_down(answer: tuple[int, bytes]) ->
 async def test_a_proxy_that_lost_its_way_says_nothing_of_the_token(
     answer: tuple[int, bytes],
 ) -> None:
-    async with odd_server(answer) as calls:
+    async with odd_server(answer) as account:
         with pytest.raises(ChannelUnavailable, match="in its place"):
-            await calls.me()
+            await account.me()
 
 
 async def test_a_method_that_a_server_does_not_know_is_told_as_that() -> None:
     """So that whoever asked need not ask again, and may do without."""
-    async with odd_server(BY_A_SERVER[1]) as calls:
+    async with odd_server(BY_A_SERVER[1]) as account:
         with pytest.raises(MethodUnknown):
-            await calls.typing(HERE)
+            await Messages(account, SETTINGS, no_log).typing(HERE)
+        messages = Messages(account, SETTINGS, no_log)
         with pytest.raises(MethodUnknown):
-            await RichCalls(calls).send(HERE, Styled(text="a", rich="<p>a</p>"))
+            await messages.post(HERE, Styled(text="a", rich="<p>a</p>"))
+        assert not messages.is_rich
 
 
 @pytest.mark.parametrize("answer", [BY_A_SERVER[0], *BY_A_PROXY])
@@ -195,6 +204,8 @@ async def test_what_is_said_of_the_token_or_by_a_proxy_is_not_said_of_rich_messa
     answer: tuple[int, bytes],
 ) -> None:
     """The library words all of them alike; they are shown again when the server is back."""
-    async with odd_server(answer) as calls:
+    async with odd_server(answer) as account:
+        messages = Messages(account, SETTINGS, no_log)
         with pytest.raises(ChannelUnavailable):
-            await RichCalls(calls).send(HERE, Styled(text="a", rich="<p>a</p>"))
+            await messages.post(HERE, Styled(text="a", rich="<p>a</p>"))
+        assert messages.is_rich

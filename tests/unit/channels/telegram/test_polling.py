@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from channels.telegram.decode import Passed, Taken
-from channels.telegram.polling import Fetch, Poller
-from channels.telegram.taking import Taking
+from channels.telegram.numbers import Numbers
+from channels.telegram.updates import Fetch, Intake, Poller
 from tests.contract.channel_suite import Desk
-from tests.contract.loopback_harness import no_log
+from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
 from zeroclaw import Admission, ChannelUnavailable, RateLimited
@@ -37,17 +37,19 @@ class Rig:
         self.server = Server(*batches)
         self.desk = Desk()
         self.clock = ManualClock()
+        self.log = Facts()
         self.followed: list[tuple[Taken | Passed, Admission | None]] = []
-        self.taking = Taking(
+        self.intake = Intake(
             admit=self.desk.admit,
             then=lambda event, admission: self.followed.append((event, admission)),
             me=ME,
-            log=no_log,
+            numbers=Numbers({}),
+            log=self.log,
         )
         self.poller = self.polling(self.server.fetch)
 
     def polling(self, fetch: Fetch) -> Poller:
-        return Poller(fetch=fetch, take=self.taking.take, clock=self.clock, longest_s=LONGEST_S)
+        return Poller(fetch=fetch, take=self.intake.take, clock=self.clock, longest_s=LONGEST_S)
 
 
 def numbered(number: int, **fields: object) -> dict[str, object]:
@@ -131,7 +133,7 @@ async def test_what_has_no_number_can_not_be_confirmed_and_makes_no_haste() -> N
         assert rig.server.offsets == [None, None, 6]
         running.cancel()
     assert len(rig.desk.stored) == 1
-    assert rig.taking.passed == {"another kind of update": 2}
+    assert rig.log.events().count("update_passed_over") == 2
 
 
 async def test_one_without_a_number_that_fails_is_not_waited_for() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from channels.telegram.emulator import BadGateway, BadMarkup, Lose, Refuse, TooMany
-from channels.telegram.troubles import MethodUnknown
+from channels.telegram.errors import MethodUnknown
 from tests.contract.channel_suite import Desk, receiving
 from tests.contract.channel_words import APPROVED, CARD, DENIED
 from tests.unit.channels.telegram.stage import stage

@@ -1,4 +1,7 @@
-"""Fetch updates and show them to the door, at least once: what was not stored is fetched again.
+"""Take updates, however they come, and fetch them: at least once, for what was not stored comes again.
+
+Each update is decoded, shown to the ingress, and then begins what its sender is to see, who hears
+nothing before. A webhook takes them the same way (`webhook.py`).
 
 Telegram forgets an update when a later poll asks for what comes after it. So a poll is only made
 once everything before it is stored, refused or passed over; updates of one chat are shown one after
@@ -12,8 +15,26 @@ may do, is not made again at once.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from channels.telegram.decode import ALLOWED_UPDATES, chat_of, update_id
-from zeroclaw import ChannelUnavailable, Clock, RateLimited
+from channels.telegram.decode import (
+    ALLOWED_UPDATES,
+    Me,
+    Passed,
+    Taken,
+    chat_of,
+    decoded,
+    newest_message,
+    update_id,
+)
+from channels.telegram.numbers import Numbers
+from zeroclaw import (
+    Admission,
+    Admit,
+    ChannelLog,
+    ChannelUnavailable,
+    Clock,
+    RateLimited,
+    ZeroclawError,
+)
 
 AGAIN_S = 1.0
 """Seconds until what could not be stored is fetched again, and until a poll after an early one."""
@@ -23,6 +44,47 @@ LONGEST_QUIET_S = 30.0
 
 Fetch = Callable[[int | None, Sequence[str]], Awaitable[list[object]]]
 Take = Callable[[object], Awaitable[bool]]
+Then = Callable[[Taken | Passed, Admission | None], None]
+
+
+class Intake:
+    """Takes the updates of one account."""
+
+    def __init__(
+        self, *, admit: Admit, then: Then, me: Me, numbers: Numbers, log: ChannelLog
+    ) -> None:
+        """Hold what is needed.
+
+        Args:
+            admit: Stores an event.
+            then: Begins what a sender is to see of an event, and never waits; told of each, what
+                was passed over with no admission.
+            me: Who decodes.
+            numbers: Of messages, which each update brings.
+            log: For facts.
+        """
+        self._admit = admit
+        self._then = then
+        self._me = me
+        self._numbers = numbers
+        self._log = log
+
+    async def take(self, update: object) -> bool:
+        """Admit an update; False when it could not be stored, and must come again."""
+        if (newest := newest_message(update)) is not None:
+            self._numbers.saw(*newest)
+        event = decoded(update, self._me)
+        admission: Admission | None = None
+        if isinstance(event, Taken):
+            try:
+                admission = await self._admit(event.envelope)
+            except ZeroclawError as error:
+                self._log("event_not_admitted", why=str(error), level="warning")
+                return False
+        else:
+            self._log("update_passed_over", why=event.why, level="debug")
+        self._then(event, admission)
+        return True
 
 
 class Poller:
