@@ -157,31 +157,25 @@ def _is_broken(key: str, broken: set[tuple[str, ...]]) -> bool:
     return any(place[:1] == (key,) for place in broken)
 
 
-def channel_manifests() -> Mapping[str, ChannelManifest]:
-    """Return the manifest of each kind; imports no SDK.
+def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
+    """Return the manifest of each kind, and the model of its own keys; imports no SDK.
 
     Raises:
         ConfigError: A channel is installed but can't be loaded.
     """
-    found = (
-        plugins.load(plugins.CHANNELS, name, key=f"channels.{name}")
-        for name in plugins.names(plugins.CHANNELS)
-    )
-    return {one.kind: one for one in found if isinstance(one, ChannelManifest)}
+    found: dict[str, tuple[ChannelManifest, type[BaseModel]]] = {}
+    for name in plugins.names(plugins.CHANNELS):
+        manifest = plugins.load(plugins.CHANNELS, name, key=f"channels.{name}")
+        if isinstance(manifest, ChannelManifest):
+            model = plugins.resolve(manifest.settings, key=f"channels.{manifest.kind}")
+            if isinstance(model, type) and issubclass(model, BaseModel):
+                found[manifest.kind] = manifest, model
+    return found
 
 
 def channel_models() -> Mapping[str, type[BaseModel]]:
-    """Return the model of each kind's own keys; imports no SDK.
-
-    Raises:
-        ConfigError: A channel is installed but can't be loaded.
-    """
-    models: dict[str, type[BaseModel]] = {}
-    for kind, manifest in channel_manifests().items():
-        model = plugins.resolve(manifest.settings, key=f"channels.{kind}")
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            models[kind] = model
-    return models
+    """Return the model of each kind's own keys; see `channel_kinds`."""
+    return {kind: model for kind, (_, model) in channel_kinds().items()}
 
 
 async def ask_platform(part: ChannelPart, *, within_s: float) -> str | Raised:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from zeroclaw.cli.configuration import channel_manifests, channel_models, faults_in
+from zeroclaw.cli.configuration import channel_kinds, faults_in
 from zeroclaw.cli.init.prompts import Interview, address
 from zeroclaw.cli.init.template import OWNER, Answers, Autonomy, ChosenChannel, compose
 from zeroclaw.cli.init.trial import channel_seen, model_seen
@@ -18,7 +18,6 @@ from zeroclaw.config.references import SecretReference
 from zeroclaw.config.validate import faults_of, parse
 from zeroclaw.daemon.model_choice import AUTO
 from zeroclaw.errors import ConfigError, Refused
-from zeroclaw.manifest import ChannelManifest
 from zeroclaw.text.language import Language
 from zeroclaw.value import Value
 
@@ -54,7 +53,7 @@ def by_asking(directory: Path, environment: Mapping[str, str]) -> str:
     found = asyncio.run(look(ProviderSettings(kind=AUTO), environment, can_ask=True))
     interview = Interview(
         found=found,
-        channels=_installed(),
+        channels=channel_kinds(),
         secrets=directory,
         try_model=lambda settings: model_seen(settings, environment, home=home),
         try_channel=lambda one, manifest: channel_seen(one, manifest, environment),
@@ -69,12 +68,16 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
         ConfigError: With every fault of it.
         NotProven: The model or a platform was asked, and does not answer.
     """
-    channels = dict.fromkeys((*Config().channels, *given.channels))
-    settings = _provider(given)
-    own = (ChosenChannel(kind=kind, by_code=_is_by_code(kind, given)) for kind in channels)
+    installed = channel_kinds()
+    # Strangers need a code on channels that don't know their operator.
+    known = {kind for kind, (manifest, _) in installed.items() if manifest.local_operator}
+    known |= {one.partition(":")[0] for one in given.operators}
+    kinds = dict.fromkeys((*Config().channels, *given.channels))
     answers = Answers(
-        provider=settings,
-        channels=tuple(own),
+        provider=_provider(given),
+        channels=tuple(
+            ChosenChannel(kind=kind, by_code=kind in installed.keys() - known) for kind in kinds
+        ),
         operators=given.operators,
         autonomy=given.autonomy,
         owner=given.name,
@@ -98,10 +101,10 @@ def without_asking(given: Given, environment: Mapping[str, str], *, is_tried: bo
     if not is_tried:
         return text
     seen = [model_seen(config.provider, environment, home=Path.home())]
-    for kind, (manifest, _) in _installed().items():
-        if kind in config.channels and config.channels[kind].enabled:
-            chosen = ChosenChannel(kind=kind, own=config.channels[kind].own())
-            seen.append(channel_seen(chosen, manifest, environment))
+    for kind, settings in config.channels.items():
+        if kind in installed and settings.enabled:
+            chosen = ChosenChannel(kind=kind, own=settings.own())
+            seen.append(channel_seen(chosen, installed[kind][0], environment))
     if lines := [one.line for one in seen if not one.is_well]:
         message = f"{'; '.join(lines)}; nothing was written, --unchecked writes it all the same"
         raise NotProven(message)
@@ -190,19 +193,3 @@ def _unheard(operators: tuple[str, ...], config: Config) -> Iterator[str]:
         channel, _, _ = one.partition(":")
         if channel not in config.channels:
             yield f"--operator: there is no channel `{channel}` here; give --channel {channel} too"
-
-
-def _is_by_code(kind: str, given: Given) -> bool:
-    """Whether strangers need a code: on channels that don't know their operator."""
-    manifest = channel_manifests().get(kind)
-    is_known = any(one.startswith(f"{kind}:") for one in given.operators)
-    return manifest is not None and not manifest.local_operator and not is_known
-
-
-def _installed() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:
-    models = channel_models()
-    return {
-        kind: (manifest, models[kind])
-        for kind, manifest in channel_manifests().items()
-        if kind in models
-    }

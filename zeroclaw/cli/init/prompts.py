@@ -21,38 +21,28 @@ from zeroclaw.host.models.listing import Server
 from zeroclaw.manifest import ChannelManifest
 from zeroclaw.redact import without_credentials
 from zeroclaw.text.language import LANGUAGES, NAMES
-from zeroclaw.value import replace
+from zeroclaw.value import Value, replace
 
 _MOST_SHOWN = 12
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LEAST_TOKENS = 512
 
 
-class Interview:
-    """The questions, in order."""
+class Interview(Value):
+    """The questions, in order.
 
-    def __init__(
-        self,
-        *,
-        found: Found,
-        channels: Mapping[str, tuple[ChannelManifest, type[BaseModel]]],
-        secrets: Path,
-        try_model: Callable[[ProviderSettings], Seen],
-        try_channel: Callable[[ChosenChannel, ChannelManifest], Seen],
-    ) -> None:
-        """Prepare to ask.
+    Attributes:
+        found: Servers on this machine, and keys in the environment.
+        channels: What is installed, by kind.
+        secrets: The directory where typed secrets are written to, each in a file of its own.
+        try_model: Tries a provider.
+        try_channel: Tries a channel.
+    """
 
-        Args:
-            found: Servers on this machine, and keys in the environment.
-            channels: What is installed, by kind.
-            secrets: The directory where typed secrets are written to, each in a file of its own.
-            try_model: Tries a provider.
-            try_channel: Tries a channel.
-        """
-        self._found = found
-        self._channels = channels
-        self._secrets = secrets
-        self._try_model = try_model
-        self._try_channel = try_channel
+    found: Found
+    channels: Mapping[str, tuple[ChannelManifest, type[BaseModel]]]
+    secrets: Path
+    try_model: Callable[[ProviderSettings], Seen]
+    try_channel: Callable[[ChosenChannel, ChannelManifest], Seen]
 
     def ask(self) -> Answers:
         """Ask everything; blocks until it is answered."""
@@ -60,7 +50,7 @@ class Interview:
         chosen: list[ChosenChannel] = []
         operators: list[str] = []
         while not chosen:
-            for kind, (manifest, model) in sorted(self._channels.items(), key=_local_first):
+            for kind, (manifest, model) in sorted(self.channels.items(), key=_local_first):
                 if click.confirm(f"Use the channel `{kind}`?", default=manifest.local_operator):
                     chosen.append(self._channel(manifest, model, operators))
             if not chosen:
@@ -77,7 +67,7 @@ class Interview:
             operators=tuple(operators),
             autonomy=autonomy,
         )
-        far = {kind for kind, (one, _) in self._channels.items() if not one.local_operator}
+        far = {kind for kind, (one, _) in self.channels.items() if not one.local_operator}
         return ask_further(answers, far=frozenset(far))
 
     # --- the model ---
@@ -86,13 +76,13 @@ class Interview:
         while True:
             settings = self._provider()
             click.echo("asking it for one word …")
-            if _is_kept(self._try_model(settings)):
+            if _is_kept(self.try_model(settings)):
                 return settings
 
     def _provider(self) -> ProviderSettings:
         """Ask which model; nothing is tried yet."""
         offers: list[tuple[str, Callable[[], ProviderSettings]]] = []
-        for server in self._found.servers:
+        for server in self.found.servers:
             if (settings := _first_of(server)) is not None:
                 names = f"{len(server.models)} model{'s' if len(server.models) > 1 else ''}"
                 label = f"{server.name} on {without_credentials(server.base_url)}, with {names}"
@@ -103,7 +93,7 @@ class Interview:
                 lambda: ProviderSettings(kind="local"),
             )
         )
-        for key in self._found.keys:
+        for key in self.found.keys:
             label = f"{without_credentials(key.base_url)}, paid by the key in {key.variable}"
             offers.append((label, partial(_of_key, key)))
         offers.append(("another OpenAI-compatible endpoint", self._of_endpoint))
@@ -138,7 +128,7 @@ class Interview:
                     # A name that looks like a number is meant as a name.
                     own[name] = str(value) if about.annotation is str else value
             chosen = ChosenChannel(kind=manifest.kind, own=own)
-            if _is_kept(self._try_channel(chosen, manifest)):
+            if _is_kept(self.try_channel(chosen, manifest)):
                 break
         click.echo("Your sender id there makes you the operator. Leave it empty if you don't know")
         click.echo("it: the daemon prints a code, and who sends it to the bot is the operator.")
@@ -163,12 +153,12 @@ class Interview:
             default = None if is_needed else "none"
             match click.prompt("Key", type=click.Choice(ways), default=default):
                 case "env":
-                    name = click.prompt("The variable's name", value_proc=variable)
+                    name = click.prompt("The variable's name", value_proc=_variable)
                     return SecretReference(env=name)
                 case "file":
                     return SecretReference(file=str(_path("The file")))
                 case "keyring":
-                    entry = click.prompt("Its entry, as service/name", value_proc=keyring_entry)
+                    entry = click.prompt("Its entry, as service/name", value_proc=_keyring_entry)
                     return SecretReference(keyring=entry)
                 case "type":
                     if (reference := self._typed(whose)) is not None:
@@ -178,7 +168,7 @@ class Interview:
 
     def _typed(self, whose: str) -> SecretReference | None:
         value = click.prompt("The key (not shown)", hide_input=True).strip()
-        path = _path("The file it goes into", default=str(self._secrets / f"{whose}.key"))
+        path = _path("The file it goes into", default=str(self.secrets / f"{whose}.key"))
         if not click.confirm(f"Write it into `{path}`, readable by you alone?", default=True):
             return None
         try:
@@ -206,29 +196,33 @@ def address(given: str) -> str:
     return text
 
 
-def variable(given: str) -> str:
-    """Take the name of an environment variable.
+def _taking(fits: Callable[[str], object], refusal: str) -> Callable[[str], str]:
+    """Return what takes an answer that fits; another may be the secret itself, and is not repeated."""
 
-    Raises:
-        click.UsageError: It is none, and may be the secret itself, so it is not repeated.
-    """
-    if not _VARIABLE.fullmatch(given.strip()):
-        message = "that is no name of an environment variable; give the name, not the key"
-        raise click.UsageError(message)
-    return given.strip()
+    def take(given: str) -> str:
+        if not fits(text := given.strip()):
+            raise click.UsageError(refusal)
+        return text
+
+    return take
 
 
-def keyring_entry(given: str) -> str:
-    """Take the name of a keyring's entry.
-
-    Raises:
-        click.UsageError: It is none, and may be the secret itself, so it is not repeated.
-    """
-    service, _, entry = given.strip().partition("/")
-    if not service or not entry:
-        message = "that is no entry of a keyring; give service/name, not the key"
-        raise click.UsageError(message)
-    return given.strip()
+_variable = _taking(
+    re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch,
+    "that is no name of an environment variable; give the name, not the key",
+)
+_keyring_entry = _taking(
+    re.compile(r"[^/]+/.+").fullmatch,
+    "that is no entry of a keyring; give service/name, not the key",
+)
+_window = _taking(
+    lambda text: text == "0" or (text.isdecimal() and int(text) >= _LEAST_TOKENS),
+    f"a number of tokens, at least {_LEAST_TOKENS}, or 0",
+)
+_name = _taking(
+    re.compile(r"(?i)[a-z][a-z0-9_-]{0,31}").fullmatch,  # as `config.Name`
+    "a name begins with a letter, and has at most 32 of a to z, digits, - and _",
+)
 
 
 def _first_of(server: Server) -> ProviderSettings | None:
@@ -278,10 +272,6 @@ def _local_first(kind: tuple[str, tuple[ChannelManifest, type[BaseModel]]]) -> t
     return (not manifest.local_operator, name)
 
 
-_LEAST_TOKENS = 512
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")  # as `config.Name`
-
-
 def ask_further(answers: Answers, *, far: frozenset[str]) -> Answers:
     """Return the answers with more of them; one question alone when nobody wants to be asked.
 
@@ -302,10 +292,12 @@ def ask_further(answers: Answers, *, far: frozenset[str]) -> Answers:
         click.echo(
             "How many tokens does the model read at once? 0 where its server says so itself."
         )
-        tokens = click.prompt("Context", value_proc=window, default="0")
+        tokens = int(click.prompt("Context", value_proc=_window, default="0"))
         provider = provider.model_copy(update={"context_tokens": tokens or None})
     if answers.operators:
-        owner = click.prompt("Your name, as policies call you", value_proc=name, default=OWNER)
+        owner = click.prompt(
+            "Your name, as policies call you", value_proc=_name, default=OWNER
+        ).lower()
     channels = tuple(_with_strangers(one, far) for one in answers.channels)
     return replace(
         answers,
@@ -323,29 +315,3 @@ def _with_strangers(channel: ChosenChannel, far: frozenset[str]) -> ChosenChanne
         return channel
     question = f"May strangers on {channel.kind} ask to be let in? You are asked about each."
     return replace(channel, by_code=click.confirm(question, default=False))
-
-
-def window(given: str) -> int:
-    """Take a number of tokens, or 0.
-
-    Raises:
-        click.UsageError: It is none that a model could have.
-    """
-    tokens = int(given) if given.strip().isdecimal() else -1
-    if tokens != 0 and tokens < _LEAST_TOKENS:
-        message = f"a number of tokens, at least {_LEAST_TOKENS}, or 0"
-        raise click.UsageError(message)
-    return tokens
-
-
-def name(given: str) -> str:
-    """Take a name as `[[people]]` has them.
-
-    Raises:
-        click.UsageError: It is none.
-    """
-    text = given.strip().lower()
-    if not _NAME.fullmatch(text):
-        message = "a name begins with a letter, and has at most 32 of a to z, digits, - and _"
-        raise click.UsageError(message)
-    return text

@@ -39,9 +39,9 @@ COMMENTS: Mapping[str, str] = {
     "tools.fetch.enabled": "false: the model never hears of it",
     "tools.shell": "commands, in a sandbox",
     "tools.shell.network": "true: commands reach what this machine reaches",
-    "enabled": "false: not started",
-    "allowed_users": 'sender ids that are let in, ["*"]: everybody; local channels need none',
-    "pairing": "closed | code: strangers meet silence, or get a code in private and operators are asked",
+    "channels.*.enabled": "false: not started",
+    "channels.*.allowed_users": 'sender ids that are let in, ["*"]: everybody; local channels need none',
+    "channels.*.pairing": "closed | code: strangers meet silence, or get a code in private and operators are asked",
 }
 """By key path, said as `config.example.toml` says it."""
 _COLUMN = 26
@@ -84,60 +84,49 @@ class Answers(Value):
 
 def compose(answers: Answers) -> str:
     """Return the text of the file."""
-    return f"{HEAD}\n" + "\n".join(_lines(answers)) + "\n"
+    comments = {**COMMENTS, "people.name": f"person:{answers.owner} in policy"}
+    lines = (line for table, keys in _tables(answers) for line in _table(table, keys, comments))
+    return "\n".join((HEAD, *lines, ""))
 
 
-def _lines(answers: Answers) -> Iterator[str]:
-    yield _line("autonomy", answers.autonomy)
-    if answers.language != "en":
-        yield _line("language", answers.language)
-    yield from ("", _commented("[provider]", COMMENTS["provider"]))
-    provider = answers.provider
-    for key in ("kind", "base_url", "model", "model_file", "api_key", "context_tokens"):
-        value: object = getattr(provider, key)
-        if value:
-            yield _line(key, value, "provider.")
-    if answers.operators:
-        yield from ("", _commented("[[people]]", COMMENTS["people"]))
-        yield _commented(
-            f"name = {on_one_line(answers.owner)}", f"person:{answers.owner} in policy"
-        )
-        yield _line("ids", list(answers.operators), "people.")
-        yield _line("roles", ["operator"], "people.")
-    yield from _tools(answers)
-    yield from _channels(answers)
-
-
-def _channels(answers: Answers) -> Iterator[str]:
-    """Yield what was chosen, and the default channels that were not."""
+def _tables(answers: Answers) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield each table and its keys; what is None or empty keeps its default."""
+    yield (
+        "",
+        {
+            "autonomy": answers.autonomy,
+            "language": None if answers.language == "en" else answers.language,
+        },
+    )
+    keys = ("kind", "base_url", "model", "model_file", "api_key", "context_tokens")
+    yield "provider", {key: getattr(answers.provider, key) for key in keys}
+    if ids := list(answers.operators):
+        yield "people", {"name": answers.owner, "ids": ids, "roles": ["operator"]}
+    if not answers.fetches:
+        yield "tools.fetch", {"enabled": False}
+    if answers.shell_network:
+        yield "tools.shell", {"network": True}
     for kind in Config().channels:
         if kind not in {one.kind for one in answers.channels}:
-            yield from ("", _commented(f"[channels.{kind}]", COMMENTS[f"channels.{kind}"]))
-            yield _line("enabled", value=False)
-    for channel in answers.channels:
-        comment = COMMENTS.get(f"channels.{channel.kind}", f"the {channel.kind} channel")
-        yield from ("", _commented(f"[channels.{channel.kind}]", comment))
-        here = f"{channel.kind}:"
-        if ids := [one.removeprefix(here) for one in answers.operators if one.startswith(here)]:
-            yield _line("allowed_users", ids)
-        if channel.by_code:
-            yield _line("pairing", "code")
-        for key, value in channel.own.items():
-            yield f"{key} = {on_one_line(_plain(value))}"
+            yield f"channels.{kind}", {"enabled": False}
+    for one in answers.channels:
+        here = f"{one.kind}:"
+        ids = [who.removeprefix(here) for who in answers.operators if who.startswith(here)]
+        pairing = "code" if one.by_code else None
+        yield f"channels.{one.kind}", {"allowed_users": ids, "pairing": pairing, **one.own}
 
 
-def _tools(answers: Answers) -> Iterator[str]:
-    """Yield what differs from the defaults."""
-    keys = {"tools.fetch": "enabled", "tools.shell": "network"}
-    values = {"tools.fetch": answers.fetches, "tools.shell": answers.shell_network}
-    for table, key in keys.items():
-        if values[table] != (table == "tools.fetch"):
-            yield from ("", _commented(f"[{table}]", COMMENTS[table]))
-            yield _line(key, values[table], f"{table}.")
-
-
-def _line(key: str, value: object, table: str = "") -> str:
-    return _commented(f"{key} = {on_one_line(_plain(value))}", COMMENTS[f"{table}{key}"])
+def _table(path: str, keys: Mapping[str, object], comments: Mapping[str, str]) -> Iterator[str]:
+    anywhere = "channels.*" if path.startswith("channels.") else path
+    if path:
+        header = f"[[{path}]]" if path == "people" else f"[{path}]"
+        about = comments.get(path, f"the {path.removeprefix('channels.')} channel")
+        yield from ("", _commented(header, about))
+    for key, value in keys.items():
+        if value not in (None, "", []):
+            line = f"{key} = {on_one_line(_plain(value))}"
+            comment = comments.get(f"{anywhere}.{key}" if path else key)
+            yield line if comment is None else _commented(line, comment)
 
 
 def _commented(line: str, comment: str) -> str:
