@@ -15,7 +15,6 @@ from zeroclaw.cli.models.trial import (
     as_json,
     in_words,
     try_and_close,
-    try_model,
     verdict,
 )
 from zeroclaw.errors import ProviderUnusable
@@ -132,9 +131,9 @@ class Slow:
 
 async def test_a_model_that_does_not_load_does_not_answer() -> None:
     clock = LoopClock()
-    found = await try_model(Slow(clock, fails=True), clock)
+    found = await try_and_close(Slow(clock, fails=True), clock)
     assert verdict(found) == "`slow` does not answer: no model at `x`"
-    loaded = await try_model(Slow(clock), clock)
+    loaded = await try_and_close(Slow(clock), clock)
     assert loaded.load_s is not None
     assert "\x1b" not in "\n".join(in_words(loaded))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from zeroclaw.cli.configuration import Loaded, ask_platform
 from zeroclaw.cli.init.template import ChosenChannel
 from zeroclaw.cli.models.provider import open_model
-from zeroclaw.cli.models.trial import try_briefly_and_close
+from zeroclaw.cli.models.trial import try_and_close
 from zeroclaw.config.model import ChannelSettings, Config, ProviderSettings
 from zeroclaw.daemon.config_check import check
 from zeroclaw.errors import ConfigError, ZeroclawError
@@ -39,7 +39,7 @@ def model_seen(settings: ProviderSettings, environment: Mapping[str, str], *, ho
     )
     loaded = Loaded(config=Config(provider=settings), places=places)
     try:
-        tried = asyncio.run(try_briefly_and_close(open_model(loaded, url="", model="")))
+        tried = asyncio.run(try_and_close(open_model(loaded, url="", model=""), is_brief=True))
     except ZeroclawError as error:
         return Seen(is_well=False, line=" ".join(str(error).split()))
     if not tried.answers:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -109,11 +110,8 @@ async def _fetch(url: str, target: Path, sha256: str) -> None:
     from zeroclaw.host.http import HttpLimits, guarded_client
     from zeroclaw.host.models.downloads import fetch
 
-    http = guarded_client(HttpLimits(connect_s=20.0, read_s=60.0))
-    try:
+    async with aclosing(guarded_client(HttpLimits(connect_s=20.0, read_s=60.0))) as http:
         await fetch(http, url, target, sha256=sha256, show=_progress(target))
-    finally:
-        await http.aclose()
 
 
 def _progress(target: Path) -> Callable[[int, int | None], None]:

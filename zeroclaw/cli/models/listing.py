@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 from zeroclaw.cli.models.provider import Taken
@@ -60,16 +61,13 @@ async def listing(taken: Taken, environment: Mapping[str, str], *, url: str) -> 
             _key_of, settings, environment, silent
         )
     servers: list[Server] = []
-    http = probing_client()
-    try:
+    async with aclosing(probing_client()) as http:
         for base_url, key in named.items():
             try:
                 servers.append(await offers_of(http, base_url, api_key=key))
             except NoOffer as error:
                 silent.append(str(error))
         servers += await on_loopback(http, (one for one in USUAL if one not in named))
-    finally:
-        await http.aclose()
     return Listing(
         directory=directory,
         files=await asyncio.to_thread(model_files, directory),

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 
 import click
 
@@ -118,11 +119,8 @@ async def first_of(url: str) -> str:
     Raises:
         NoOffer: It does not answer, or offers none.
     """
-    http = probing_client()
-    try:
+    async with aclosing(probing_client()) as http:
         server = await offers_of(http, url)
-    finally:
-        await http.aclose()
     if not server.models:
         message = (
             f"`{without_credentials(url)}` offers no model; load one there, or name it with --model"
@@ -148,11 +146,8 @@ async def look(
     """
     if named(settings) is not None:
         return Found()
-    http = probing_client()
-    try:
+    async with aclosing(probing_client()) as http:
         servers = await on_loopback(http, addresses)
-    finally:
-        await http.aclose()
     return Found(servers=servers, keys=keys_in(environment), can_ask=can_ask)
 
 

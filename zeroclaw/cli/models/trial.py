@@ -11,7 +11,7 @@ from typing import Literal, cast
 from zeroclaw.clock import Clock
 from zeroclaw.errors import ZeroclawError
 from zeroclaw.host.clock import SystemClock
-from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition, Usage, UserMessage
+from zeroclaw.message import SystemMessage, ToolCall, ToolDefinition, UserMessage
 from zeroclaw.provider import (
     Finished,
     ModelRequest,
@@ -39,30 +39,27 @@ TOOL = ToolDefinition(
         "required": ["word"],
     },
 )
-ANSWER = ModelRequest(
-    messages=(
-        SystemMessage(content="You are a helpful assistant."),
-        UserMessage(content="Say in one or two sentences what a lobster is."),
-    ),
-    max_output_tokens=ANSWER_TOKENS,
-    correlation="models-test",
-)
-BRIEF = replace(
-    ANSWER,
-    messages=(
-        SystemMessage(content="You are a helpful assistant."),
-        UserMessage(content="Say hello in one word."),
-    ),
-    max_output_tokens=UNTOLD_TOKENS,
-)
-CALL = replace(
-    ANSWER,
-    messages=(
-        SystemMessage(content="You are a helpful assistant. Use a tool when you are asked to."),
-        UserMessage(content=f"Call the tool {TOOL.name} with the word {WORD}."),
-    ),
-    tools=(TOOL,),
-    max_output_tokens=CALL_TOKENS,
+
+
+def _request(
+    asked: str, tokens: int, how: str = "", tools: tuple[ToolDefinition, ...] = ()
+) -> ModelRequest:
+    system = SystemMessage(content=f"You are a helpful assistant.{how}")
+    return ModelRequest(
+        messages=(system, UserMessage(content=asked)),
+        tools=tools,
+        max_output_tokens=tokens,
+        correlation="models-test",
+    )
+
+
+ANSWER = _request("Say in one or two sentences what a lobster is.", ANSWER_TOKENS)
+BRIEF = _request("Say hello in one word.", UNTOLD_TOKENS)
+CALL = _request(
+    f"Call the tool {TOOL.name} with the word {WORD}.",
+    CALL_TOKENS,
+    " Use a tool when you are asked to.",
+    (TOOL,),
 )
 
 Calling = Literal["called", "wrong", "none", "failed"]
@@ -126,46 +123,32 @@ class Tried(Value):
         return "called" if any(_is_right(one) for one in self.call.calls) else "wrong"
 
 
-async def try_and_close(provider: Provider) -> Tried:
-    """Try a model by the clock of this machine, and close it."""
-    try:
-        return await try_model(provider, SystemClock())
-    finally:
-        await provider.aclose()
+async def try_and_close(
+    provider: Provider, clock: Clock | None = None, *, is_brief: bool = False
+) -> Tried:
+    """Ask a model for an answer and, when it gave one, for a tool call; then close it.
 
-
-async def try_briefly_and_close(provider: Provider) -> Tried:
-    """Ask for one short answer, without a tool, and close the model."""
-    clock = SystemClock()
-    try:
-        if isinstance(provider, Preloading):
-            await provider.start()
-        answer = await _play(provider, BRIEF, clock)
-    except ZeroclawError as error:
-        answer = Played(failed=_line(error))
-    finally:
-        await provider.aclose()
-    return Tried(model=provider.facts.model, answer=answer)
-
-
-async def try_model(provider: Provider, clock: Clock) -> Tried:
-    """Ask a model for an answer and, when it gave one, for a tool call."""
-    load_s: float | None = None
-    if isinstance(provider, Preloading):
-        started = clock.monotonic()
+    Args:
+        provider: It is made ready first, where that takes something.
+        clock: The one of this machine unless a test has its own.
+        is_brief: One word is enough, and no tool is called.
+    """
+    clock = clock or SystemClock()
+    tried = Tried(model=provider.facts.model, answer=Played())
+    async with aclosing(provider):
         try:
-            await provider.start()
+            if isinstance(provider, Preloading):
+                started = clock.monotonic()
+                await provider.start()
+                tried = replace(tried, load_s=clock.monotonic() - started)
         except ZeroclawError as error:
-            answer = Played(failed=_line(error))
-            return Tried(model=provider.facts.model, answer=answer)
-        load_s = clock.monotonic() - started
-    answer = await _play(provider, ANSWER, clock)
-    tried = Tried(model=provider.facts.model, load_s=load_s, answer=answer)
-    if not tried.answers:
-        return tried
-    calls_tools = provider.facts.calls_tools
-    request = CALL if calls_tools else replace(CALL, max_output_tokens=UNTOLD_TOKENS)
-    call = await _play(provider, request, clock)
+            return replace(tried, answer=Played(failed=_line(error)))
+        tried = replace(tried, answer=await _play(provider, BRIEF if is_brief else ANSWER, clock))
+        if is_brief or not tried.answers:
+            return tried
+        calls_tools = provider.facts.calls_tools
+        request = CALL if calls_tools else replace(CALL, max_output_tokens=UNTOLD_TOKENS)
+        call = await _play(provider, request, clock)
     # What it was not told of is no question of how long it thinks.
     return replace(tried, call=replace(call, is_cut=call.is_cut and calls_tools))
 
@@ -224,12 +207,12 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
         async with aclosing(provider.stream(request)) as events:
             async for event in events:
                 passed_s = clock.monotonic() - began
+                first_s = passed_s if played.first_s is None else played.first_s
                 match event:
                     case TextDelta() | ReasoningDelta():
                         is_text = isinstance(event, TextDelta)
                         # A fast server's pieces come together, and it streams all the same.
                         text, pieces = (event.text, event.joined) if is_text else ("", 1)
-                        first_s = passed_s if played.first_s is None else played.first_s
                         played = replace(
                             played,
                             text=played.text + text,
@@ -238,19 +221,14 @@ async def _play(provider: Provider, request: ModelRequest, clock: Clock) -> Play
                             writing_s=passed_s - first_s,
                         )
                     case ToolCallReady(call=call):
-                        first_s = passed_s if played.first_s is None else played.first_s
                         played = replace(played, calls=(*played.calls, call), first_s=first_s)
                     case UsageReported(usage=usage):
-                        played = replace(played, tokens=_tokens(usage))
+                        played = replace(played, tokens=usage.output_tokens or None)
                     case Finished(reason=reason):
                         played = replace(played, is_cut=reason == "length")
     except ZeroclawError as error:
         return replace(played, failed=_line(error))
     return played
-
-
-def _tokens(usage: Usage) -> int | None:
-    return usage.output_tokens or None
 
 
 def _is_right(call: ToolCall) -> bool:

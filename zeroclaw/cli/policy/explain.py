@@ -31,10 +31,11 @@ from zeroclaw.value import replace
 
 async def offered_here(config: Config, stack: AsyncExitStack) -> tuple[dict[str, Tool], str]:
     """Return the tools that a daemon would offer here, to be asked only, and why there is no shell."""
+    nothing = _NothingKept()
     await asyncio.to_thread(plugins.names, plugins.TOOLS)  # reads every package, once
     return await open_tools(
         config,
-        kept=Kept(attachments=_NoFiles(), notes=_NothingKept(), results=_NothingKept()),
+        kept=Kept(attachments=nothing, notes=nothing, results=nothing),
         shielded=Protected(hidden=()),
         redact=str,
         version="",
@@ -106,20 +107,16 @@ async def _in_force(config: Config, places: Places, people: People) -> PolicySet
     )
 
 
-class _NoFiles:
-    """Stands for the files of every conversation."""
+class _NothingKept:
+    """Stands for what a daemon keeps; tools that are only asked don't touch it."""
 
     async def find(self, _conversation: ConversationId, _number: int) -> attachments.File | None:
-        """Find none."""
+        """Find no file."""
         return None
 
     async def content(self, _conversation: ConversationId, _number: int) -> bytes | None:
-        """Have none."""
+        """Have no file."""
         return None
-
-
-class _NothingKept:
-    """Stands for the store of a daemon; tools that are only asked don't touch it."""
 
     async def all(self, _owner: str) -> tuple[notes.Note, ...]:
         """Return no notes."""

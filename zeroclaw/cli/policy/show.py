@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from typing import get_args
 
+from msgspec.structs import asdict
+
 from zeroclaw.cli.policy.explain import offered_here
 from zeroclaw.codec import to_json
 from zeroclaw.config.model import Config
@@ -104,7 +106,7 @@ def in_words(sets: Iterable[Shown], today: Today) -> Iterator[str]:
 def set_json(shown: Shown, today: Today) -> dict[str, object]:
     """Return a set for machines."""
     told = [_statement_json(one, today) for one in shown.statements]
-    return {"name": shown.name, "in_force": shown.in_force, "statements": told}
+    return {**asdict(shown), "statements": told}
 
 
 def _table(statements: tuple[Statement, ...], today: Today) -> Iterator[str]:
@@ -162,23 +164,16 @@ def explanation(one: Explained) -> Iterator[str]:
 
 def explanation_json(one: Explained) -> dict[str, object]:
     """Return the same for machines."""
-    decision, resources = one.ruling.decision, one.query.resources
+    considered = [
+        {"id": it.statement.id, "effect": it.statement.effect, "matched": it.matched, "why": it.why}
+        for it in one.considered
+    ]
     return {
-        "effect": decision.effect,
+        **asdict(one.ruling.decision),
         "by": one.ruling.by,
-        "why": decision.why,
-        "statements": list(decision.statements),
-        "resources": None if resources is None else list(resources),
-        "notes": list(one.notes),
-        "considered": [
-            {
-                "id": each.statement.id,
-                "effect": each.statement.effect,
-                "matched": each.matched,
-                "why": each.why,
-            }
-            for each in one.considered
-        ],
+        "resources": one.query.resources,
+        "notes": one.notes,
+        "considered": considered,
     }
 
 
@@ -189,13 +184,5 @@ def _touched(query: Query) -> str:
 
 
 def _statement_json(one: Statement, today: Today) -> dict[str, object]:
-    return {
-        "id": one.id,
-        "effect": one.effect,
-        "principals": list(one.principals),
-        "actions": list(one.actions),
-        "resources": list(one.resources),
-        "when": {name: to_json(value) for name, value in one.when.items()},
-        "note": one.note,
-        "today": {kind: list(names) for kind, names in today.matched(one).items()},
-    }
+    when = {name: to_json(value) for name, value in one.when.items()}
+    return {**asdict(one), "when": when, "today": today.matched(one)}
