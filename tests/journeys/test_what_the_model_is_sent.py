@@ -1,12 +1,16 @@
 """What leaves for the model in each request, and when a round of tool calls counts."""
 
 from pathlib import Path
+from typing import cast
 
+import msgspec
 import pytest
 
 from tests.journeys.world import world
 
 pytestmark = pytest.mark.slow
+
+OF_THE_BENCH = frozenset({"peek", "knock", "nap", "dig"})
 
 
 async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> None:
@@ -35,6 +39,20 @@ async def test_a_request_holds_its_parts_and_nothing_else(tmp_path: Path) -> Non
             ("assistant", "Hello."),
             ("user", "and now?"),
         ]
+
+
+async def test_a_request_begins_small(tmp_path: Path) -> None:
+    """A short line goes with the rules and the tools that the daemon brings in 6 KB. S3-06."""
+    async with world(tmp_path) as here:
+        here.model.say("Hello.")
+        await here.say("ann", "hi")
+        await here.answered("ann", "Hello.")
+        body = dict(here.model.requests[0].body)
+        tools = cast("list[dict[str, dict[str, str]]]", body["tools"])
+        own = [tool for tool in tools if tool["function"]["name"] not in OF_THE_BENCH]
+        assert len(own) > 10
+        body["tools"] = own
+        assert len(msgspec.json.encode(body)) <= 6_000
 
 
 async def test_a_round_counts_when_its_results_go_back(tmp_path: Path) -> None:

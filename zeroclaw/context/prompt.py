@@ -1,6 +1,5 @@
 """The system prompt: who the model is, whom it talks to, and the rules that hold."""
 
-from collections.abc import Sequence
 from datetime import date
 
 from zeroclaw.text.escape import escape_invisible
@@ -11,9 +10,8 @@ _TALK = (
     "so when you do not know."
 )
 _TOOLS = (
-    "You can call these tools: {names}. A call may be refused, or be put to a person first; that "
-    "can take a while. When a call was denied, do not try the same again by another way: say what "
-    "you could not do."
+    "A call of a tool may be refused, or be put to a person first; that can take a while. When a "
+    "call was denied, do not try the same again by another way: say what you could not do."
 )
 _NO_TOOLS = "You have no tools here. Do not claim to have run, read or changed anything."
 _RECEIPTS = (
@@ -31,7 +29,7 @@ _UNKNOWN = (
 
 
 def system_prompt(
-    *, person: str, channel: str, today: date, tools: Sequence[str] = (), group: bool = False
+    *, person: str, channel: str, today: date, has_tools: bool = False, group: bool = False
 ) -> str:
     """Return the system prompt, the same for the same facts.
 
@@ -40,13 +38,12 @@ def system_prompt(
             choose, so it is quoted and cut to one short line.
         channel: Where the talk takes place.
         today: The person's date.
-        tools: Names of the tools that are sent along, in the order of the request.
+        has_tools: Tools are sent along.
         group: Others read along.
     """
     parts = [_WHO, _scene(person, channel, today, group=group), _TALK]
-    if tools:
-        names = ", ".join(f"`{name}`" for name in tools)
-        parts += [_TOOLS.format(names=names), _RECEIPTS, _DATA, _UNKNOWN]
+    if has_tools:
+        parts += [_TOOLS, _RECEIPTS, _DATA, _UNKNOWN]
     else:
         parts.append(_NO_TOOLS)
     return "\n\n".join(parts)

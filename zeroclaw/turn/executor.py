@@ -83,7 +83,7 @@ class EffectExecutor:
             person=self._opened.principal.display,
             channel=self._turn.address.channel,
             today=services.clock.now().date(),
-            tools=[tool.spec.name for tool in tools],
+            has_tools=bool(tools),
             group=not self._turn.address.direct,
         )
         if added := services.prompt():

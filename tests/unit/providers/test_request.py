@@ -139,7 +139,9 @@ def test_a_request_asks_for_a_stream_with_usage() -> None:
 
 
 def test_tools_and_the_bound_are_offered() -> None:
-    tool = ToolDefinition(name="t", description="d", parameters={"type": "object"})
+    """A schema goes without what a model learns nothing from."""
+    schema: dict[str, object] = {"type": "object", "required": [], "additionalProperties": False}
+    tool = ToolDefinition(name="t", description="d", parameters=schema)
     bare = ToolDefinition(name="b", description="")
     body = body_of(ModelRequest(messages=(), tools=(tool, bare), max_output_tokens=9))
     assert body["max_tokens"] == 9

@@ -29,6 +29,8 @@ from zeroclaw.provider import ModelRequest
 
 # What an operator's `options` may not set, because the rest of the program relies on it.
 RESERVED = frozenset({"messages", "tools", "stream", "stream_options", "n"})
+_UNSAID: tuple[tuple[str, object], ...] = (("additionalProperties", False), ("required", []))
+"""Of a tool's schema, what costs tokens and tells a model nothing; a call is checked either way."""
 BETWEEN = "(I have the results.)"
 """What the assistant says between results and a message of a person."""
 
@@ -124,12 +126,13 @@ def _assistant(message: AssistantMessage) -> dict[str, object]:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, object]:
+    said = {key: value for key, value in tool.parameters.items() if (key, value) not in _UNSAID}
     return {
         "type": "function",
         "function": {
             "name": tool.name,
             "description": tool.description,
-            "parameters": tool.parameters or {"type": "object", "properties": {}},
+            "parameters": said or {"type": "object", "properties": {}},
         },
     }
 
