@@ -17,6 +17,7 @@ from zeroclaw import (
     Capabilities,
     ChannelManifest,
     SecretReference,
+    replace,
     without_credentials,
 )
 
@@ -39,7 +40,8 @@ EDIT_INTERVAL_S = 1.0
 CHAT = Budget(per_s=1, burst=2)
 GROUP = Budget(per_s=19 / 60, burst=2)
 ACCOUNT = Budget(per_s=29, burst=28)
-
+FASTEST_EDIT_S = 0.05
+"""Where no limits are kept: as often as an eye can follow."""
 
 API = "https://api.telegram.org"
 WEBHOOK_PORTS = frozenset({None, 443, 80, 88, 8443})
@@ -78,6 +80,24 @@ class TelegramSettings(BaseModel):
     possible repeat; or neither, and the operator is told that it may have arrived."""
     limits: Literal["published", "off"] = "published"
     """Which limits are kept; `off` only for a server of your own that has none."""
+
+    def capabilities(self) -> Capabilities:
+        """Return what an account can do, within the limits that are kept."""
+        can = replace(
+            CAPABILITIES,
+            native_draft=self.drafts == "native",
+            can_lookup=self.uncertain == "probe",
+            may_repeat=self.uncertain != "hold",
+        )
+        if self.limits == "off":
+            return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
+        return replace(
+            can,
+            min_edit_interval_s=EDIT_INTERVAL_S,
+            chat_budget=CHAT,
+            group_budget=GROUP,
+            account_budget=ACCOUNT,
+        )
 
     @field_validator("api_base_url")
     @classmethod

@@ -1,7 +1,7 @@
 """One bot account at the Bot API: who it is, how its updates come, and what its calls raise."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -10,6 +10,7 @@ from telegram.error import ChatMigrated, TelegramError
 
 from channels.telegram import TelegramSettings
 from channels.telegram.connection import TOO_MANY, Connection
+from channels.telegram.decode import ALLOWED_UPDATES
 from channels.telegram.errors import about_the_token, is_as_wanted, translated
 from zeroclaw import (
     Address,
@@ -80,15 +81,12 @@ class Account:
         """Return where updates are sent to, if they are."""
         return await self.read(self.bot.get_webhook_info)
 
-    async def set_webhook(
-        self, url: str, *, secret: str, allowed: tuple[str, ...], connections: int
-    ) -> None:
+    async def set_webhook(self, url: str, *, secret: str, connections: int) -> None:
         """Let updates be posted to an address; what waits stays.
 
         Args:
             url: The address.
             secret: What Telegram shows with each post.
-            allowed: Which kinds of updates.
             connections: Posts at once, of different chats.
 
         Raises:
@@ -100,7 +98,7 @@ class Account:
                 lambda: self.bot.set_webhook(
                     url,
                     secret_token=secret,
-                    allowed_updates=allowed,
+                    allowed_updates=ALLOWED_UPDATES,
                     max_connections=connections,
                     drop_pending_updates=False,
                 )
@@ -113,12 +111,12 @@ class Account:
         """Let updates be polled for; what waits stays."""
         await self.read(lambda: self.bot.delete_webhook(drop_pending_updates=False))
 
-    async def updates(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
+    async def updates(self, offset: int | None) -> list[object]:
         """Wait for updates from `offset` on, and confirm those before it.
 
         They are left as JSON: what the library can't read yet must not stop all that follows it.
         """
-        asked = {"timeout": POLL_S, "allowed_updates": json.dumps(list(allowed))}
+        asked = {"timeout": POLL_S, "allowed_updates": json.dumps(ALLOWED_UPDATES)}
         if offset is not None:
             asked["offset"] = offset
         url = f"{self.bot.base_url}/getUpdates?{urlencode(asked)}"

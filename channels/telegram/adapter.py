@@ -6,22 +6,17 @@ from contextlib import suppress
 from zlib import crc32
 
 from channels.telegram import (
-    ACCOUNT,
     CAPABILITIES,
-    CHAT,
-    EDIT_INTERVAL_S,
-    GROUP,
     TelegramSettings,
     cards,
     menus,
     render,
 )
-from channels.telegram.account import LONGEST_POLL_S, Account
+from channels.telegram.account import Account
 from channels.telegram.decode import Me, Passed, Taken
 from channels.telegram.errors import MethodUnknown, OtherKind
-from channels.telegram.lookup import Lookup, shown_of
+from channels.telegram.lookup import Lookup, Numbers, shown_of
 from channels.telegram.messages import Messages
-from channels.telegram.numbers import Numbers
 from channels.telegram.styled import Styled, from_outgoing, unmarked
 from channels.telegram.updates import Intake, Poller
 from channels.telegram.webhook import Webhook
@@ -31,7 +26,6 @@ from zeroclaw import (
     Admit,
     Answered,
     Attachment,
-    Capabilities,
     Card,
     ChannelContext,
     ChannelRejected,
@@ -53,8 +47,6 @@ MOST_ANSWERS = 64
 """Presses that are answered at the same time; a toast beyond that is lost, its effect is not."""
 MOST_DRAFTS = 2**31 - 1
 """Bot API, sendMessageDraft: `draft_id` is an Integer that is not 0, read 2026-11."""
-FASTEST_EDIT_S = 0.05
-"""Where no limits are kept: as often as an eye can follow."""
 
 
 class TelegramChannel:
@@ -68,7 +60,7 @@ class TelegramChannel:
         """
         settings = context.settings_as(TelegramSettings)
         self.name = context.name
-        self.capabilities = capabilities(settings)
+        self.capabilities = settings.capabilities()
         self._context = context
         self._settings = settings
         self._account = Account(context.name, settings, context.secrets)
@@ -106,24 +98,14 @@ class TelegramChannel:
                 admit=admit, then=then, me=self._me, numbers=self._numbers, log=context.log
             )
             if self._settings.receive == "webhook":
+                url = self._settings.webhook_url
                 webhook = Webhook(
-                    name=self.name,
-                    url=self._settings.webhook_url,
-                    token=account.bot.token,
-                    take=intake.take,
-                    calls=account,
-                    clock=context.clock,
-                    log=context.log,
+                    account, url, take=intake.take, clock=context.clock, log=context.log
                 )
                 await webhook.run(context.mount, ready)
             else:
                 ready()
-                await Poller(
-                    fetch=account.updates,
-                    take=intake.take,
-                    clock=context.clock,
-                    longest_s=LONGEST_POLL_S,
-                ).run()
+                await Poller(account.updates, intake.take, context.clock).run()
 
     async def _meet(self) -> None:
         """Learn who we are, and see that updates come here."""
@@ -149,18 +131,14 @@ class TelegramChannel:
                 body = event.envelope.body if isinstance(event, Taken) else None
                 if not isinstance(admission, Answered) or not isinstance(body, Pressed):
                     return
-                if admission.reply_wanted and body.card is not None:
-                    await self._ask_why(said, body, body.card)
-                elif not event.query and body.card is not None:
-                    await self._post(body.card.address, Styled(text=said))
+                if (card := body.card) is not None and admission.reply_wanted:
+                    asked = cards.question(said, self._me.username, body.approval, card.message)
+                    # One whose answer is lost is asked again by another press.
+                    await self._post(card.address, asked, reply_to=card.message)
+                elif card is not None and not event.query:
+                    await self._post(card.address, Styled(text=said))
             except ZeroclawError as error:
                 self._context.log("press_not_answered", why=str(error))
-
-    async def _ask_why(self, said: str, pressed: Pressed, card: MessageRef) -> None:
-        asked = cards.Question(approval=pressed.approval, card=card.message)
-        question = cards.question(said, self._me.username, asked)
-        # One whose answer is lost is asked again by another press.
-        await self._post(card.address, question, reply_to=card.message)
 
     # --- outward ---------------------------------------------------------------------------------
 
@@ -280,22 +258,3 @@ class TelegramChannel:
             message = f"`{self.name}` has no message `{ref.message}`"
             raise ChannelRejected(message, gone=True)
         return ref
-
-
-def capabilities(settings: TelegramSettings) -> Capabilities:
-    """Return what an account can do, within the limits that are kept."""
-    can = replace(
-        CAPABILITIES,
-        native_draft=settings.drafts == "native",
-        can_lookup=settings.uncertain == "probe",
-        may_repeat=settings.uncertain != "hold",
-    )
-    if settings.limits == "off":
-        return replace(can, min_edit_interval_s=FASTEST_EDIT_S)
-    return replace(
-        can,
-        min_edit_interval_s=EDIT_INTERVAL_S,
-        chat_budget=CHAT,
-        group_budget=GROUP,
-        account_budget=ACCOUNT,
-    )

@@ -22,7 +22,6 @@ from zeroclaw import (
     Choice,
     Ending,
     Outcome,
-    Value,
     escape_invisible,
     replace,
 )
@@ -50,18 +49,6 @@ _CODES: Mapping[Choice, str] = {
 }
 _CHOICES: Mapping[str, Choice] = {code: choice for choice, code in _CODES.items()}
 _QUESTION = "why-"
-
-
-class Question(Value):
-    """What a reply is the reason for.
-
-    Attributes:
-        approval: The call that is denied.
-        card: The message with the card.
-    """
-
-    approval: ApprovalId
-    card: str
 
 
 def view(outcome: Outcome) -> Styled:
@@ -172,7 +159,7 @@ def read(carried: str) -> tuple[ApprovalId, Choice] | None:
     return (ApprovalId(approval), choice) if choice and colon and approval else None
 
 
-def question(asked: str, username: str, about: Question) -> Styled:
+def question(asked: str, username: str, approval: ApprovalId, card: str) -> Styled:
     """Return what asks for the reason of a denial.
 
     Its link tells whose reason the reply is: to the bot's own chat, where it does nothing.
@@ -180,16 +167,17 @@ def question(asked: str, username: str, about: Question) -> Styled:
     Args:
         asked: As the runtime asks it, of one line.
         username: The bot's.
-        about: What is asked about.
+        approval: The call that is denied.
+        card: The message with the card.
     """
-    carried, writer = quote(f"{_QUESTION}{about.card}-{about.approval}", safe=""), Writer()
+    carried, writer = quote(f"{_QUESTION}{card}-{approval}", safe=""), Writer()
     url = f"https://t.me/{username}?start={carried}"
     writer.write(unmarked(escape_invisible(asked)), "text_link", url=url)
     return replace(writer.written(), asks=True)
 
 
-def read_question(username: str, url: str) -> Question | None:
-    """Return what a link of a question says, None for any other."""
+def read_question(username: str, url: str) -> tuple[ApprovalId, str] | None:
+    """Return of which approval and card a link of a question is, None for any other."""
     try:
         parts = urlsplit(url)
     except ValueError:  # such as a bracket that nothing closes
@@ -200,4 +188,4 @@ def read_question(username: str, url: str) -> Question | None:
     card, dash, approval = carried.removeprefix(_QUESTION).partition("-")
     if not carried.startswith(_QUESTION) or not dash or not card.isdecimal() or not approval:
         return None
-    return Question(approval=ApprovalId(approval), card=card)
+    return ApprovalId(approval), card

@@ -1,13 +1,34 @@
-"""What a message holds, as the model reads it: its words, what it quotes, what came with it."""
+"""What a message holds, as the model reads it: its words, what it quotes, what came with it.
 
-from collections.abc import Callable, Mapping
+And whether it very likely goes on in the next one: long texts that a client cut, and albums. Clients
+cut a text into messages of 4,096 UTF-16 units. The one for Android looks for a place in the last 300
+of them, Telegram Desktop in the second half, and the one for iOS takes the last end of a line or
+sentence (their published sources, read 2026-11). They send all of it at once, so the rest is there
+within a moment; nobody types that fast. Shorter texts are never waited for.
+"""
 
-from channels.telegram.fields import Json, array, as_object, inner, number, text, whole
-from channels.telegram.rich_words import rich_words
-from zeroclaw import Attachment
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
+
+from channels.telegram.fields import Json, array, as_object, inner, number, storable, text, whole
+from zeroclaw import Attachment, Continues
+
+FULL = 4096
+NEARLY_FULL = FULL - 300
+HALF = FULL // 2
+FULL_S = 1.5
+"""Seconds for the rest of a text that fills its message; it hardly ever ends there."""
+HALF_S = 0.6
+"""Seconds for that of one that fills half of it, which may well be all."""
+ALBUM_S = 1.0
+"""Seconds for one more picture of an album; nothing says which one is the last."""
 
 MOST_QUOTED_CHARS = 1_000
 MOST_NAME_CHARS = 64
+MOST_LEVELS = 40
+"""Telegram allows 16; what lies deeper was not written by Telegram."""
+_SAID = ("summary", "text", "expression", "caption", "credit")
+_SHOWN = ("text", "expression", "alternative_text")
 
 _FILES: Mapping[str, tuple[str, str]] = {
     # An animation comes as a document as well, so it is looked for first.
@@ -72,11 +93,6 @@ def with_context(message: Json, said: str, bot: int) -> str:
 def lead(message: Json, bot: int) -> str:
     """Return what stands before the words: whose they are, and what they answer."""
     return f"{_forwarded(message)}{_quoted(message, bot)}"
-
-
-def is_forwarded(message: Json) -> bool:
-    """Whether somebody else's words are passed on; they never command anything."""
-    return bool(inner(message, "forward_origin"))
 
 
 def _forwarded(message: Json) -> str:
@@ -182,3 +198,83 @@ _THINGS: Mapping[str, Callable[[Json], str]] = {
     "poll": _poll,
     "dice": _dice,
 }
+
+
+# --- rich messages -------------------------------------------------------------------------------
+
+
+def rich_words(message: Json) -> str:
+    """Return the words of a rich message, which has no text beside its blocks; empty for any other.
+
+    Each row of a table is a line. Somebody answers one of ours, or passes on another bot's. Shapes of
+    the Bot API's RichBlock and RichText (10.1 of 2026-06-11), read 2026-11. A kind that came later is
+    read as far as it has the same fields.
+    """
+    return "\n".join(_lines(array(inner(message, "rich_message"), "blocks"), MOST_LEVELS)).strip()
+
+
+def _lines(blocks: Sequence[object], levels: int) -> Iterator[str]:
+    for one in map(as_object, blocks if levels else ()):
+        for key in _SAID:
+            if key in one:
+                yield _said(one[key], levels)
+        for row in array(one, "cells"):
+            cells = cast("list[object]", row) if isinstance(row, list) else []
+            yield " | ".join(_said(as_object(cell).get("text"), levels) for cell in cells)
+        for item in map(as_object, array(one, "items")):
+            held = "\n".join(_lines(array(item, "blocks"), levels - 1))
+            yield f"{text(item, 'label')} {held}"
+        yield from _lines(array(one, "blocks"), levels - 1)
+
+
+def _said(found: object, levels: int) -> str:
+    """Return the words of a RichText: a text, something with a text, or several of them."""
+    if isinstance(found, str):
+        return storable(found)
+    if not levels:
+        return ""
+    if isinstance(found, list):
+        return "".join(_said(one, levels - 1) for one in cast("list[object]", found))
+    styled = as_object(found)
+    return _said(next((styled[key] for key in _SHOWN if key in styled), ""), levels - 1)
+
+
+# --- what goes on --------------------------------------------------------------------------------
+
+
+def continues(message: Json, said: str, bot: int) -> Continues | None:
+    """Return how a message goes on, None for one that is whole.
+
+    Args:
+        message: As the Bot API writes it.
+        said: What was written in it.
+        bot: Whose words are not quoted as somebody else's.
+    """
+    group = text(message, "media_group_id")
+    if group:
+        return Continues(within_s=ALBUM_S, group=group, lead=lead(message, bot))
+    if len(said) <= HALF // 2 or not text(message, "text") or stands_alone(message):
+        return None
+    units = len(said.encode("utf-16-le")) // 2
+    if units <= HALF:
+        return None
+    return Continues(
+        within_s=FULL_S if units > NEARLY_FULL else HALF_S,
+        room=max(FULL - units, 0),
+        lead=lead(message, bot),
+    )
+
+
+def may_be_rest(message: Json) -> bool:
+    """Whether a message may belong to one before it that named the bot, and itself does not."""
+    return bool(text(message, "media_group_id")) or (
+        bool(text(message, "text")) and not stands_alone(message)
+    )
+
+
+def stands_alone(message: Json) -> bool:
+    """Whether its sender did not write it: they pass it on, or let another bot write it.
+
+    It commands nothing, and is never the rest of what they wrote before.
+    """
+    return bool(inner(message, "forward_origin") or inner(message, "via_bot"))

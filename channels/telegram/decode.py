@@ -10,18 +10,20 @@ import re
 from datetime import UTC, datetime
 from typing import Literal
 
-from channels.telegram import cards, numbers
+from channels.telegram import cards
 from channels.telegram.contents import (
     attachments,
+    continues,
     is_of_others,
     marked,
     marks,
+    may_be_rest,
     name_of,
+    stands_alone,
     thing,
     with_context,
     words,
 )
-from channels.telegram.cutting import continues, may_be_rest, stands_alone
 from channels.telegram.fields import Json, array, as_object, flag, inner, text, whole
 from zeroclaw import (
     Address,
@@ -32,6 +34,7 @@ from zeroclaw import (
     Membership,
     MessageRef,
     Moved,
+    Position,
     Pressed,
     Said,
     Sender,
@@ -45,6 +48,9 @@ Groups = Literal["off", "mentioned", "all"]
 
 _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*)(?:@([A-Za-z0-9_]+))?(?:\s+(.*))?", re.DOTALL)
 _LAST_SECOND = 253_402_300_799  # of the year 9999; `datetime` ends there
+SHARED = "shared"
+"""The scope of the counter that numbers the messages of many chats."""
+_SUPERGROUP = "-100"  # what the ids of supergroups begin with
 _PRESENT = frozenset({"creator", "administrator", "member"})
 
 
@@ -110,6 +116,16 @@ def newest_message(update: object) -> tuple[str, int] | None:
     return None if chat is None or number is None else (str(chat), number)
 
 
+def counter(chat: str) -> str:
+    """Return the name of the counter that numbers a chat's messages; see `lookup.py`."""
+    return chat if chat.startswith(_SUPERGROUP) else ""
+
+
+def position(chat: str, number: int) -> Position:
+    """Return what is stored with a message of somebody's."""
+    return Position(scope=counter(chat) or SHARED, cursor=str(number))
+
+
 def decoded(update: object, me: Me) -> Taken | Passed:
     """Return what an update says."""
     found = as_object(update)
@@ -165,7 +181,7 @@ def _message(message: Json, me: Me) -> Taken | Passed:
         continues=continues(message, said, me.id),
         alone=stands_alone(message),
         overheard=bool(why),
-        position=numbers.position(address.chat, number),
+        position=position(address.chat, number),
         verbatim=_composed(message, said, me) if command else "",
     )
     return Taken(envelope=envelope)
@@ -258,8 +274,9 @@ def _reason(message: Json, me: Me, address: Address) -> Pressed | None:
     for mark in array(asked, "entities"):
         question = cards.read_question(me.username, text(as_object(mark), "url"))
         if question is not None:
-            card = MessageRef(address=address, message=question.card)
-            return Pressed(approval=question.approval, choice="deny", reason=reason, card=card)
+            approval, card = question
+            ref = MessageRef(address=address, message=card)
+            return Pressed(approval=approval, choice="deny", reason=reason, card=ref)
     return None
 
 

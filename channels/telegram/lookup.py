@@ -1,7 +1,13 @@
 """Look for a message that may stand, though nobody heard of it.
 
-Telegram takes no key by which a repeated send is known. But its numbers grow (`numbers.py`). So a
-message whose answer was lost, or whose sender died, stands above the newest number known when it
+Telegram takes no key by which a repeated send is known. But its numbers grow: it numbers the messages
+of private chats and basic groups by one counter of the account, those of a supergroup by its own. A
+number is never given twice by a counter, so one that is known to be somebody's message is nobody
+else's (read 2026-11, in the Bot API's notes on message identifiers). The number of each message that
+is taken in is stored with it, so that a process knows from the first moment above which number
+whatever it sends will stand.
+
+So a message whose answer was lost, or whose sender died, stands above the newest number known when it
 was sent, and editing the same content onto the numbers up there finds it: "not modified", or a
 success, is ours; "can't be edited" is somebody else's; "not found" is nobody's, or of another chat.
 Nothing that a person sees is changed, because our own other messages up there are known.
@@ -10,13 +16,15 @@ What is rested on are documented answers of the Bot API, and numbers that grow w
 (read 2026-11); it has a switch, `uncertain`.
 """
 
+from collections import deque
+from collections.abc import Mapping
 from itertools import islice
 from typing import Literal
 
 from channels.telegram import cards
+from channels.telegram.decode import SHARED, counter
 from channels.telegram.errors import NotOurs, NotThere, OtherKind
 from channels.telegram.messages import Messages
-from channels.telegram.numbers import Numbers
 from channels.telegram.styled import Styled, from_outgoing
 from zeroclaw import (
     Address,
@@ -37,6 +45,45 @@ LOOK_AHEAD = 5
 """Numbers beyond the newest known one that are looked at: others may have written meanwhile."""
 MOST_LOOKS = 30
 """Each look is a call, in a group one of 19 a minute; what lies further away can't be told."""
+
+
+KNOWN_OF_ALL = 2048
+"""Numbers that are remembered of the counter that many chats share."""
+KNOWN_OF_ONE = 128
+"""Numbers that are remembered of one supergroup."""
+MOST_COUNTERS = 1024
+"""Counters that are remembered: anybody may take the bot into a group, and be heard there."""
+
+
+class Numbers:
+    """All counters of one account."""
+
+    def __init__(self, positions: Mapping[str, str]) -> None:
+        """Begin with those that were stored, by scope."""
+        self._newest: dict[str, int] = {}
+        self._known: dict[str, deque[int]] = {}
+        for scope, cursor in positions.items():
+            if cursor.isdecimal():
+                self.saw("" if scope == SHARED else scope, int(cursor))
+
+    def saw(self, chat: str, number: int) -> None:
+        """Take note of a message of anybody's; an old one may come again."""
+        name = counter(chat)
+        # Behind all others, which are in the order in which they were seen last.
+        self._newest[name] = max(number, self._newest.pop(name, 0))
+        if len(self._newest) > MOST_COUNTERS:
+            oldest = next(filter(None, self._newest))  # not the one that many chats share
+            del self._newest[oldest], self._known[oldest]
+        most = KNOWN_OF_ONE if name else KNOWN_OF_ALL
+        self._known.setdefault(name, deque(maxlen=most)).append(number)
+
+    def newest(self, chat: str) -> int:
+        """Return the newest known number of a chat's counter, 0 for none."""
+        return self._newest.get(counter(chat), 0)
+
+    def known(self, chat: str) -> frozenset[int]:
+        """Return the numbers that are known to be messages, those seen last."""
+        return frozenset(self._known.get(counter(chat), ()))
 
 
 class Mark(Value):

@@ -4,7 +4,7 @@ telegramify-markdown (of the extra `telegram`, loaded when first used) does the 
 its answers are mended here: it drops raw HTML, text and all, so no `<` is shown to it; it turns
 formulas into signs in time and memory that double with each root in a root, so that a line of them
 would stop everything, and no `$` is shown to it either; nor is a table that it would draw for
-seconds (`tables.py`); and it nests block quotes, which the Bot API does not allow (formatting
+seconds (`rich.py`); and it nests block quotes, which the Bot API does not allow (formatting
 options, read 2026-11).
 """
 
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 
-from channels.telegram import rich, tables
+from channels.telegram import rich
 from channels.telegram.fields import storable
 from channels.telegram.styled import Mark, Styled, to_body, units
 from zeroclaw import Rendered, replace
@@ -69,7 +69,7 @@ def _styled(source: str, *, richly: bool) -> Styled:
         return _DROPPED.sub("\ufffd", words.translate(shown))
 
     read = clean.translate(str.maketrans({one: hidden[one] for one in _HIDDEN}))
-    read = tables.without_huge(read, hidden[_HIDDEN_IN_RULES])
+    read = rich.without_huge(read, hidden[_HIDDEN_IN_RULES])
     parsed = _parsed(read)
     text = seen(parsed.text).rstrip()
     if not text.strip():

@@ -10,15 +10,18 @@ emojis, maps or formulas; no link but to pages, as in the ordinary form.
 Facts, all of the Bot API's pages as of 10.2 (rich messages came with 10.1, 2026-06-11), "Rich HTML
 style" and "Rich Message Limits", read 2026-11 in the types that public libraries make of them.
 Nothing of it was tried on the live service.
+
+In the ordinary form the library draws each row as wide as the widest cell of every column, and fills
+up rows that have fewer cells. So a few thousand signs, of one long cell above many short rows or of
+many columns above empty ones, become millions, while everybody waits. Such a table is kept from the
+library (`without_huge`), and shown as it was written.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from html.parser import HTMLParser
-
-from channels.telegram.tables import is_rule
 
 LINKS = ("http://", "https://")
 INLINE = frozenset({"a", "b", "br", "code", "i", "s", "tg-spoiler"})
@@ -31,12 +34,18 @@ TAGS = INLINE | BLOCKS
 MOST_BLOCKS, MOST_LEVELS, MOST_COLUMNS = 500, 16, 20
 MOST_BYTES = 32_768
 """Of the HTML; of the text alone as many characters would be allowed."""
+MOST_CELLS = 4_000
+"""Of all tables of a text. No message holds as many; one costs some 40 microseconds."""
+MOST_DRAWN = 400_000
+"""Characters of all tables of a text; no message holds a hundredth of that."""
+_AROUND = " \t>"
 
 _VOID = frozenset({"br", "hr"})
 _CELLS = frozenset({"td", "th"})
 # What a block may be headed; the name of a language, and nothing that could be read on below it.
 LANGUAGE = r"[A-Za-z+#-]{1,12}[0-9]{0,2}"
 _LANGUAGE_CLASS = re.compile(f"language-{LANGUAGE}")
+_TAG, _CELL = re.compile("<([a-z0-9-]+)"), re.compile("<t[dh][ >]")
 _START = re.compile(r"\d{1,9}")
 _ALIGNED = frozenset({"left", "center", "right"})
 Attributes = Mapping[str, str]
@@ -48,6 +57,47 @@ def may_need(source: str) -> bool:
     One that looks so in a piece of code is told apart later.
     """
     return any(map(is_rule, source.split("\n")))
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line looks like the one between a table's head and its rows."""
+    bare = line.strip(_AROUND)
+    return "|" in bare and "-" in bare and not bare.strip("|:- \t")
+
+
+def without_huge(source: str, stand_in: str) -> str:
+    """Return a text in which no table that is too large can be read.
+
+    Args:
+        source: Markdown, each of its lines ended by a line feed alone.
+        stand_in: One sign, put in the place of each `|` between such a table's head and its rows.
+    """
+    lines = source.split("\n")
+    cells = drawn = 0
+    for rows in _blocks(lines):
+        rules = [at for at in rows if is_rule(lines[at])]
+        if not rules:
+            continue
+        columns = max(lines[at].count("|") + 1 for at in rules)
+        lengths = [len(lines[at]) for at in rows]
+        more_cells = len(rows) * columns
+        more_drawn = len(rows) * min(columns * max(lengths), sum(lengths))
+        if cells + more_cells <= MOST_CELLS and drawn + more_drawn <= MOST_DRAWN:
+            cells, drawn = cells + more_cells, drawn + more_drawn
+            continue
+        for at in rules:
+            lines[at] = lines[at].replace("|", stand_in)
+    return "\n".join(lines)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[range]:
+    """Return where lines stand with no blank one between them; no table reaches further."""
+    start = 0
+    for at, line in enumerate(lines):
+        if not line.strip(_AROUND):
+            yield range(start, at)
+            start = at + 1
+    yield range(start, len(lines))
 
 
 def html(source: str, shown: Callable[[str], str]) -> str:
@@ -65,39 +115,6 @@ def html(source: str, shown: Callable[[str], str]) -> str:
     return letting.written()
 
 
-@dataclass(kw_only=True)
-class _Size:
-    """What Telegram limits."""
-
-    blocks: int = 0
-    levels: int = 0
-    columns: int = 0
-    tables: int = 0
-    _row: int = field(default=0)
-
-    def opened(self, tag: str, levels: int) -> None:
-        """Count a tag; the words of an item are a block of their own."""
-        self.levels = max(self.levels, levels)
-        if tag in _CELLS:
-            self._row += 1
-            self.columns = max(self.columns, self._row)
-        elif tag in BLOCKS:
-            self.blocks += 2 if tag == "li" else 1
-        if tag == "tr":
-            self._row = 0
-        self.tables += tag == "table"
-
-    @property
-    def fits(self) -> bool:
-        """Whether there is a table, and nothing is too much."""
-        return (
-            self.tables > 0
-            and self.blocks <= MOST_BLOCKS
-            and self.levels <= MOST_LEVELS
-            and self.columns <= MOST_COLUMNS
-        )
-
-
 class Letting(HTMLParser):
     """Lets what is listed through; of all else only the words."""
 
@@ -107,15 +124,24 @@ class Letting(HTMLParser):
         self._out: list[str] = []
         # What the library opened, and what was written for it, empty for nothing.
         self._open: list[tuple[str, str]] = []
-        self._levels = 0
-        self._size = _Size()
+        self._levels = self._deepest = 0
 
     def written(self) -> str:
-        """Return what was let through."""
+        """Return what was let through, empty without a table, or where it is too much of anything."""
         while self._open:
             self._close()
         found = "".join(self._out)
-        fits = self._size.fits and len(found.encode()) <= MOST_BYTES
+        tags = Counter(_TAG.findall(found))  # in words and addresses each `<` is escaped
+        # The words of an item are a block of their own.
+        blocks = sum(tags[one] for one in BLOCKS - _CELLS) + tags["li"]
+        columns = max(len(_CELL.findall(row)) for row in found.split("<tr>"))
+        fits = (
+            tags["table"] > 0
+            and blocks <= MOST_BLOCKS
+            and self._deepest <= MOST_LEVELS
+            and columns <= MOST_COLUMNS
+            and len(found.encode()) <= MOST_BYTES
+        )
         return found if fits else ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -127,12 +153,12 @@ class Letting(HTMLParser):
             self.handle_data(f"🖼 {given.get('alt', '')}".rstrip())
             self.handle_endtag("a")
         elif tag in _VOID:
-            self._write(tag, f"{tag}/")
+            self._write(f"{tag}/")
         else:
             written = "pre" if tag == "tg-math-block" else tag
             kept = self._kept(written, given)
             if kept:
-                self._write(written, kept)
+                self._write(kept)
                 self._levels += 1
             self._open.append((tag, written if kept else ""))
 
@@ -153,8 +179,8 @@ class Letting(HTMLParser):
             self._levels -= 1
         return name
 
-    def _write(self, tag: str, inside: str) -> None:
-        self._size.opened(tag, self._levels + 1)
+    def _write(self, inside: str) -> None:
+        self._deepest = max(self._deepest, self._levels + 1)
         self._out.append(f"<{inside}>")
 
     def _kept(self, tag: str, given: Attributes) -> str:

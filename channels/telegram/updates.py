@@ -15,8 +15,8 @@ may do, is not made again at once.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import (
-    ALLOWED_UPDATES,
     Me,
     Passed,
     Taken,
@@ -25,7 +25,7 @@ from channels.telegram.decode import (
     newest_message,
     update_id,
 )
-from channels.telegram.numbers import Numbers
+from channels.telegram.lookup import Numbers
 from zeroclaw import (
     Admission,
     Admit,
@@ -42,7 +42,7 @@ AGAIN_S = 1.0
 LONGEST_QUIET_S = 30.0
 """A wait that Telegram asks for is no failure up to here."""
 
-Fetch = Callable[[int | None, Sequence[str]], Awaitable[list[object]]]
+Fetch = Callable[[int | None], Awaitable[list[object]]]
 Take = Callable[[object], Awaitable[bool]]
 Then = Callable[[Taken | Passed, Admission | None], None]
 
@@ -90,19 +90,17 @@ class Intake:
 class Poller:
     """Receives for one account."""
 
-    def __init__(self, *, fetch: Fetch, take: Take, clock: Clock, longest_s: float) -> None:
+    def __init__(self, fetch: Fetch, take: Take, clock: Clock) -> None:
         """Hold what is needed.
 
         Args:
             fetch: Polls, from an update's number on.
-            take: Shows one update to the door; False when it must come again.
+            take: Takes one update; False when it must come again.
             clock: For waits.
-            longest_s: After which a poll has died, though nobody said so.
         """
         self._fetch = fetch
         self._take = take
         self._clock = clock
-        self._longest_s = longest_s
 
     async def run(self) -> None:
         """Receive until cancelled.
@@ -132,10 +130,10 @@ class Poller:
 
     async def _poll(self, offset: int | None) -> list[object]:
         try:
-            async with asyncio.timeout(self._longest_s):
-                return await self._fetch(offset, ALLOWED_UPDATES)
+            async with asyncio.timeout(LONGEST_POLL_S):
+                return await self._fetch(offset)
         except TimeoutError:
-            message = f"a poll for updates had no end within {self._longest_s:g} s"
+            message = f"a poll for updates had no end within {LONGEST_POLL_S:g} s"
             raise ChannelUnavailable(message) from None
 
     async def _show(self, updates: Sequence[object]) -> list[int]:

@@ -18,13 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Protocol, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from telegram import WebhookInfo
 
 from channels.telegram import TelegramSettings
-from channels.telegram.decode import ALLOWED_UPDATES, chat_of
+from channels.telegram.account import Account
+from channels.telegram.decode import chat_of
 from channels.telegram.updates import Take
 from zeroclaw import ChannelLog, ChannelUnavailable, Clock, HookAnswer, HookRequest, Mount
 
@@ -38,20 +39,6 @@ MOST_MISSED = 3
 """Looks that may fail one after another: updates can come while questions are not answered."""
 MOST_CHARS = 200
 _SECRET_HEADER = "x-telegram-bot-api-secret-token"  # noqa: S105  its name; Bot API, setWebhook
-
-
-class Calls(Protocol):
-    """What is asked of Telegram."""
-
-    async def webhook(self) -> WebhookInfo:
-        """Return where updates are posted to."""
-        ...
-
-    async def set_webhook(
-        self, url: str, *, secret: str, allowed: tuple[str, ...], connections: int
-    ) -> None:
-        """Let updates be posted; what waits stays."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,32 +58,21 @@ class Webhook:
     """
 
     def __init__(
-        self,
-        *,
-        name: str,
-        url: str,
-        token: str,
-        take: Take,
-        calls: Calls,
-        clock: Clock,
-        log: ChannelLog,
+        self, account: Account, url: str, *, take: Take, clock: Clock, log: ChannelLog
     ) -> None:
         """Hold what is needed.
 
         Args:
-            name: The channel's, for errors.
+            account: Whose; the secret that Telegram shows us is made from its token.
             url: Where Telegram reaches us.
-            token: Of the bot; the secret that Telegram shows us is made from it.
-            take: Shows one update to the door; False when it must come again.
-            calls: Ask Telegram.
+            take: Takes one update; False when it must come again.
             clock: For looks.
             log: For facts.
         """
-        self._name = name
+        self._account = account
         self._url = url
-        self._secret = secret(token, url, clock.now())
+        self._secret = secret(account.bot.token, url, clock.now())
         self._take = take
-        self._calls = calls
         self._clock = clock
         self._log = log
         self._lanes: dict[str, _Lane] = {}
@@ -158,20 +134,17 @@ class Webhook:
     # --- the watch -------------------------------------------------------------------------------
 
     async def _set(self) -> None:
-        await self._calls.set_webhook(
-            self._url,
-            secret=self._secret,
-            allowed=ALLOWED_UPDATES,
-            connections=MOST_CONNECTIONS,
+        await self._account.set_webhook(
+            self._url, secret=self._secret, connections=MOST_CONNECTIONS
         )
 
     async def _watch(self) -> None:
         missed = moved = 0
-        told = (await self._calls.webhook()).last_error_date
+        told = (await self._account.webhook()).last_error_date
         await self._clock.sleep(FIRST_LOOK_S)
         while True:
             try:
-                found = await self._calls.webhook()
+                found = await self._account.webhook()
                 missed = 0
                 moved = 0 if found.url == self._url else moved + 1
                 if moved:
@@ -189,7 +162,7 @@ class Webhook:
     async def _put_right(self, found: WebhookInfo, times: int) -> None:
         if times > 1:
             message = (
-                f"`{self._name}`: another program sets or removes the webhook of the same token "
+                f"`{self._account.name}`: another program sets or removes the webhook of the same token "
                 "again and again; stop it, or give this daemon a bot of its own"
             )
             raise ChannelUnavailable(message)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import cast
 
 from channels.telegram import TelegramSettings, cards
-from channels.telegram.adapter import capabilities
 from channels.telegram.emulator import Actor, Deed, Emulator, Lose, Message
-from channels.telegram.opening import open_channel
+from channels.telegram.opening import open_channel, prepare
 from channels.telegram.render import KINDS
 from channels.telegram.styled import Mark, Styled, to_body
 from tests.contract.channel_suite import Adapter, Harness, Losable, Standing, receiving
@@ -32,6 +31,7 @@ from zeroclaw import (
     ZeroclawError,
 )
 
+prepare()  # as the daemon does before it opens a channel
 SETTINGS = TelegramSettings(token=SecretReference(env="TOKEN"), api_base_url="http://127.0.0.1:1")
 AGAIN_S = 1.0
 
@@ -197,7 +197,7 @@ def lose(harness: Harness, _kind: Losable) -> None:
 
 TELEGRAM = Adapter(
     name="telegram",
-    capabilities=capabilities(SETTINGS),
+    capabilities=SETTINGS.capabilities(),
     opened=telegram_opened,
     thread="1",
     loses=lose,

@@ -144,8 +144,8 @@ def test_a_tool_can_not_paint_over_a_card() -> None:
 
 
 def test_a_question_carries_whose_reason_the_reply_is() -> None:
-    asked = cards.Question(approval=ApprovalId("a/b-c"), card="12")
-    shown_question = cards.question("why is `shell` denied?", "zero_bot", asked)
+    approval = ApprovalId("a/b-c")
+    shown_question = cards.question("why is `shell` denied?", "zero_bot", approval, "12")
     assert (shown_question.text, shown_question.asks) == ("why is shell denied?", True)
     (link,) = shown_question.marks
-    assert cards.read_question("zero_bot", link.url) == asked
+    assert cards.read_question("zero_bot", link.url) == (approval, "12")

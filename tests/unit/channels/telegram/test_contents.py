@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.telegram.rich_words import rich_words
+from channels.telegram.contents import rich_words
 from tests.unit.channels.telegram.updates import ANN, BOB, BOT, message, new, taken
 from zeroclaw import Attachment, Edited, Said
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from channels.telegram.cutting import ALBUM_S, FULL, FULL_S, HALF, HALF_S, NEARLY_FULL
+from channels.telegram.contents import ALBUM_S, FULL, FULL_S, HALF, HALF_S, NEARLY_FULL
 from tests.unit.channels.telegram.updates import BOT, message, new, taken
 from zeroclaw import Command, Continues
 

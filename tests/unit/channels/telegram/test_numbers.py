@@ -1,8 +1,8 @@
 """Numbers of messages are known from the first moment on, as far as somebody has written."""
 
 from channels.telegram import lookup
-from channels.telegram.decode import Taken, decoded
-from channels.telegram.numbers import MOST_COUNTERS, Numbers, position
+from channels.telegram.decode import Taken, decoded, position
+from channels.telegram.lookup import MOST_COUNTERS, Numbers
 from channels.telegram.opening import open_channel
 from tests.contract.telegram_harness import telegram_context
 from tests.unit.channels.telegram.stage import stage

@@ -76,7 +76,7 @@ async def test_a_poll_that_is_answered_with_nonsense_has_failed(body: bytes) -> 
     """It is not read as "nothing new", by which the server would be asked again without a pause."""
     async with odd_server((200, body)) as account:
         with pytest.raises(ChannelUnavailable):
-            await account.updates(None, ("message",))
+            await account.updates(None)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ async def test_any_wait_that_is_asked_for_is_read(said: str, wait_s: float) -> N
     body = b'{"ok": false, "error_code": 429, "parameters": {"retry_after": %s}}' % said.encode()
     async with odd_server((429, body)) as account:
         with pytest.raises(RateLimited) as caught:
-            await account.updates(None, ("message",))
+            await account.updates(None)
     assert caught.value.retry_after_s == wait_s
 
 
@@ -107,7 +107,7 @@ async def test_nothing_of_an_answer_that_can_not_be_read_is_logged_or_told(
     caplog.set_level(logging.WARNING)
     async with odd_server((status, b'{"ok": true, "result": [{"text": "hunter2')) as account:
         with pytest.raises(ZeroclawError) as told:
-            await account.updates(None, ("message",))
+            await account.updates(None)
         with pytest.raises(DeliveryUnknown) as unknown:
             await Messages(account, SETTINGS, no_log).typing(HERE)
     for said in (caplog.text, str(told.value), str(unknown.value)):
@@ -163,7 +163,7 @@ async def test_what_every_server_knows_says_whether_the_token_is_good(
         with pytest.raises(ChannelUnauthorized):
             await account.me()
         with pytest.raises(ChannelUnauthorized):
-            await account.updates(None, ("message",))
+            await account.updates(None)
 
 
 @pytest.mark.parametrize("answer", [*BY_A_SERVER, *BY_A_PROXY])

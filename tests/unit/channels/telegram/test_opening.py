@@ -4,7 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from channels.telegram import MANIFEST, TelegramSettings
-from channels.telegram.adapter import capabilities
 from channels.telegram.connection import trust
 from channels.telegram.emulator import Emulator
 from channels.telegram.opening import check, open_channel, prepare
@@ -42,8 +41,8 @@ def test_an_address_that_would_give_the_token_away_is_not(url: str) -> None:
 
 def test_a_server_without_limits_can_be_written_to_as_fast_as_eyes_follow() -> None:
     """Else what Telegram publishes is kept: for a chat, for a group, for the account."""
-    free = capabilities(SETTINGS.model_copy(update={"limits": "off"}))
-    kept = capabilities(SETTINGS)
+    free = SETTINGS.model_copy(update={"limits": "off"}).capabilities()
+    kept = SETTINGS.capabilities()
     assert (free.chat_budget.per_s, free.group_budget, free.account_budget.per_s) == (0, None, 0)
     assert free.min_edit_interval_s == 0.05
     assert kept.group_budget is not None

@@ -2,20 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
 
 import pytest
 
+from channels.telegram.account import LONGEST_POLL_S
 from channels.telegram.decode import Passed, Taken
-from channels.telegram.numbers import Numbers
+from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Fetch, Intake, Poller
 from tests.contract.channel_suite import Desk
 from tests.fakes.house_parts import Facts
 from tests.fakes.manual_clock import ManualClock, VirtualTimeLoop
 from tests.unit.channels.telegram.updates import BOB, GROUP, ME, message, new
 from zeroclaw import Admission, ChannelUnavailable, RateLimited
-
-LONGEST_S = 55.0
 
 
 class Server:
@@ -25,7 +23,7 @@ class Server:
         self.batches = deque(batches)
         self.offsets: list[int | None] = []
 
-    async def fetch(self, offset: int | None, allowed: Sequence[str]) -> list[object]:
+    async def fetch(self, offset: int | None) -> list[object]:
         self.offsets.append(offset)
         if not self.batches:
             await asyncio.Event().wait()
@@ -49,7 +47,7 @@ class Rig:
         self.poller = self.polling(self.server.fetch)
 
     def polling(self, fetch: Fetch) -> Poller:
-        return Poller(fetch=fetch, take=self.intake.take, clock=self.clock, longest_s=LONGEST_S)
+        return Poller(fetch, self.intake.take, self.clock)
 
 
 def numbered(number: int, **fields: object) -> dict[str, object]:
@@ -84,9 +82,9 @@ async def test_a_quiet_poll_is_followed_by_the_next_at_once() -> None:
     """It waited as long as it was asked to, so no pause is needed, and no message waits for one."""
     rig = Rig([], [])
 
-    async def fetch(offset: int | None, allowed: Sequence[str]) -> list[object]:
+    async def fetch(offset: int | None) -> list[object]:
         await rig.clock.sleep(25)
-        return await rig.server.fetch(offset, allowed)
+        return await rig.server.fetch(offset)
 
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.polling(fetch).run())
@@ -102,7 +100,7 @@ def test_a_poll_that_never_ends_is_no_quiet_night() -> None:
     async def receive() -> None:
         with pytest.raises(ChannelUnavailable, match="no end within 55 s"):
             await rig.poller.run()
-        assert asyncio.get_running_loop().time() == LONGEST_S
+        assert asyncio.get_running_loop().time() == LONGEST_POLL_S
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(receive())
@@ -151,7 +149,7 @@ async def test_a_long_wait_that_telegram_asks_for_is_no_secret() -> None:
     rig = Rig()
     faults = deque([0.0, 5.0, 600.0])
 
-    async def fetch(offset: int | None, allowed: Sequence[str]) -> list[object]:
+    async def fetch(offset: int | None) -> list[object]:
         raise RateLimited("too many calls", retry_after_s=faults.popleft())
 
     poller = rig.polling(fetch)

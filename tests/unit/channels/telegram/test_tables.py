@@ -3,8 +3,8 @@
 import pytest
 
 from channels.telegram.render import markdown
+from channels.telegram.rich import MOST_CELLS, without_huge
 from channels.telegram.styled import from_body
-from channels.telegram.tables import MOST_CELLS, without_huge
 
 RULE = "|-|-|"
 MANY_COLUMNS = "\n".join(("|a" * 600, "|-" * 600, *["||"] * 400))

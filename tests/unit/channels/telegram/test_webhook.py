@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 from telegram import WebhookInfo
 
-from channels.telegram.decode import ALLOWED_UPDATES
-from channels.telegram.numbers import Numbers
+from channels.telegram.account import Account
+from channels.telegram.lookup import Numbers
 from channels.telegram.updates import Intake
 from channels.telegram.webhook import (
     FIRST_LOOK_S,
@@ -47,10 +47,11 @@ class Post:
         return self._body
 
 
-class Telegram:
+class Telegram(Account):
     """Says where it posts to as it is told; remembers what it was asked for."""
 
     def __init__(self) -> None:
+        super().__init__("telegram", SETTINGS, {"token": TOKEN})
         self.url = ""
         self.waiting = 0
         self.failed: tuple[datetime, str] | None = None
@@ -69,10 +70,8 @@ class Telegram:
             self.url, False, self.waiting, last_error_date=at, last_error_message=why
         )
 
-    async def set_webhook(
-        self, url: str, *, secret: str, allowed: tuple[str, ...], connections: int
-    ) -> None:
-        assert (allowed, connections) == (ALLOWED_UPDATES, MOST_CONNECTIONS)
+    async def set_webhook(self, url: str, *, secret: str, connections: int) -> None:
+        assert connections == MOST_CONNECTIONS
         self.url = url
         self.set.append((url, secret))
 
@@ -95,13 +94,7 @@ class Rig(NoMount):
             log=self.log,
         )
         self.webhook = Webhook(
-            name="telegram",
-            url=URL,
-            token=TOKEN,
-            take=self.intake.take,
-            calls=self.telegram,
-            clock=self.clock,
-            log=self.log,
+            self.telegram, URL, take=self.intake.take, clock=self.clock, log=self.log
         )
         self.secret = secret(TOKEN, URL, self.clock.now())
 
