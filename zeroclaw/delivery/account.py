@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -10,18 +11,15 @@ from weakref import WeakValueDictionary
 from zeroclaw import foreign
 from zeroclaw.channel import Capabilities, Card, Channel, LookupResult, Outcome, Postable
 from zeroclaw.clock import Clock
-from zeroclaw.delivery import pacing, pacing_events, pacing_state
-from zeroclaw.delivery.outage import Outage
+from zeroclaw.delivery import pacing
 from zeroclaw.delivery.outcomes import (
     CallOutcome,
     Delivered,
     Rejected,
     Unknown,
     Unreachable,
-    outcome_of,
 )
-from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.delivery.parting import off_loop
+from zeroclaw.delivery.pacing import Rank
 from zeroclaw.envelope import (
     Address,
     Attachment,
@@ -31,7 +29,15 @@ from zeroclaw.envelope import (
     OutgoingFile,
     Rendered,
 )
-from zeroclaw.errors import NotSupported
+from zeroclaw.errors import (
+    ChannelRejected,
+    ChannelUnavailable,
+    DeliveryUnknown,
+    NeedsOperator,
+    NotSupported,
+    RateLimited,
+    Refused,
+)
 from zeroclaw.redact import MARKER
 from zeroclaw.text import catalogue
 from zeroclaw.text.language import LANGUAGES
@@ -50,6 +56,8 @@ SLOWEST_BYTES_PER_S = 100_000
 """A file that goes out slower than this counts as stuck; a call's time-out comes on top."""
 RENDERED = 16
 """Texts whose rendering is kept: the parts of an answer, for the next look at them."""
+AT_ONCE_CHARS = 4096
+"""Of a text that is worked on in the event loop; that many take it some 10 ms."""
 FETCHES_AT_ONCE = 4
 """Files that one account gets at the same time; all of them are held in memory."""
 
@@ -80,6 +88,44 @@ def as_it_is(text: str, *, growing: bool = False) -> str:
     """Mask nothing."""
     del growing
     return text
+
+
+async def off_loop(work: Callable[[], T], *, chars: int) -> T:
+    """Do work on a text of so many characters; in a thread when it is long, for others must not wait."""
+    return work() if chars <= AT_ONCE_CHARS else await asyncio.to_thread(work)
+
+
+@dataclass(eq=False, kw_only=True)
+class Outage:
+    """Whether a platform is out of reach, and the moment when it no longer is.
+
+    One for each channel, which outlives the adapters that are made for it one after another. What
+    waits before it tries again need not wait any longer once something else was answered.
+
+    Attributes:
+        ended: How many outages are over.
+    """
+
+    ended: int = 0
+    _is_on: bool = False
+    _next: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def go_on(self) -> None:
+        """A call did not reach the platform."""
+        self._is_on = True
+
+    def end(self) -> None:
+        """The platform has answered; nothing happens where it was in reach."""
+        if self._is_on:
+            self._is_on = False
+            self.ended += 1
+            self._next.set()
+            self._next = asyncio.Event()
+
+    async def ends(self, *, since: int) -> None:
+        """Wait until more outages are over than so many."""
+        while self.ended <= since:
+            await self._next.wait()
 
 
 class Account:
@@ -121,7 +167,7 @@ class Account:
         self._slots = asyncio.Semaphore(calls_at_once)
         self._fetches = asyncio.Semaphore(FETCHES_AT_ONCE)
         self._chats: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        limits = pacing_state.Limits(
+        limits = pacing.Limits(
             chat=channel.capabilities.chat_budget,
             group=channel.capabilities.group_budget,
             account=channel.capabilities.account_budget,
@@ -159,10 +205,10 @@ class Account:
             granted: What to do then.
         """
         self._granted[name] = granted
-        request = pacing_events.Request(
+        request = pacing.Request(
             id=name, chat=place.chat, rank=rank, message=message, in_group=not place.direct
         )
-        self._feed(pacing_events.Wanted(request=request, at=self._clock.monotonic()))
+        self._feed(pacing.Wanted(request=request, at=self._clock.monotonic()))
 
     def withdraw(self, name: str, *, for_good: bool = False) -> None:
         """Take back what was asked; nothing happens when nothing was.
@@ -174,9 +220,7 @@ class Account:
         self._granted.pop(name, None)
         at = self._clock.monotonic()
         self._feed(
-            pacing_events.Forgotten(id=name, at=at)
-            if for_good
-            else pacing_events.Withdrawn(id=name, at=at)
+            pacing.Forgotten(id=name, at=at) if for_good else pacing.Withdrawn(id=name, at=at)
         )
 
     async def permit(self, place: Address, *, message: str = "") -> None:
@@ -402,7 +446,7 @@ class Account:
             if isinstance(outcome, Unreachable):
                 self._not_arrived(chat, outcome.retry_after_s)
         finally:
-            self._feed(pacing_events.Ended(began=began, at=self._clock.monotonic()))
+            self._feed(pacing.Ended(began=began, at=self._clock.monotonic()))
         match outcome:
             case (
                 Delivered(value=MessageRef() as ref)
@@ -430,27 +474,27 @@ class Account:
         if retry_after_s is None:
             self.outage.go_on()
         self._feed(
-            pacing_events.Unreached(chat=chat, at=at)
+            pacing.Unreached(chat=chat, at=at)
             if retry_after_s is None
-            else pacing_events.Refused(chat=chat, at=at, retry_after_s=retry_after_s)
+            else pacing.Refused(chat=chat, at=at, retry_after_s=retry_after_s)
         )
 
     def _answered(self, chat: str, message: str) -> None:
         at = self._clock.monotonic()
-        self._feed(pacing_events.Answered(chat=chat, at=at, message=message))
+        self._feed(pacing.Answered(chat=chat, at=at, message=message))
         self.outage.end()
 
     # --- the alarm ------------------------------------------------------------------------------
 
-    def _feed(self, event: pacing_events.Event) -> None:
+    def _feed(self, event: pacing.Event) -> None:
         self._pacing, effects = pacing.step(self._pacing, event)
         granted: list[Callable[[], None]] = []
         ring_at: float | None = None
         for effect in effects:
             match effect:
-                case pacing_events.Grant():
+                case pacing.Grant():
                     granted.append(self._granted.pop(effect.id))
-                case pacing_events.WakeAt():
+                case pacing.WakeAt():
                     ring_at = effect.at
         self._set_alarm(ring_at)
         # Last, because whoever is granted may ask again at once.
@@ -477,4 +521,24 @@ class Account:
     async def _ring(self, at: float) -> None:
         await self._clock.sleep(at - self._clock.monotonic())
         self._alarm = None
-        self._feed(pacing_events.Ticked(at=self._clock.monotonic()))
+        self._feed(pacing.Ticked(at=self._clock.monotonic()))
+
+
+def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
+    """Return the outcome of a call: what it returned, or what its adapter raised."""
+    if not isinstance(result, foreign.Raised):
+        return Delivered(value=result)
+    match result.error:
+        case RateLimited() as error:
+            return Unreachable(why=str(error), retry_after_s=error.retry_after_s)
+        case ChannelUnavailable() | NeedsOperator() as error:
+            # Without a key that works nothing arrives either; the supervisor tells the operator.
+            return Unreachable(why=str(error))
+        case ChannelRejected() as error:
+            return Rejected(why=str(error), gone=error.gone, markup=error.markup)
+        case Refused() as error:
+            return Rejected(why=str(error))
+        case DeliveryUnknown() as error:
+            return Unknown(why=str(error), late=error.late)
+        case _:
+            return Unknown(why=result.line, broken=True)

@@ -22,35 +22,129 @@ final would have to wait for that. Refused for good, the draft goes on in messag
 
 from typing import assert_never
 
-from zeroclaw.delivery.draft_events import (
-    Ask,
-    Call,
-    Closed,
-    Delete,
-    Demanded,
-    Done,
-    Edit,
-    Effect,
-    Ended,
-    Event,
-    Faded,
-    Failed,
-    Granted,
-    Outcome,
-    Preview,
-    Rejected,
-    Send,
-    Sent,
-    Showed,
-    Unknown,
-    Withdraw,
-)
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Rejected, Unknown, Unreachable
+from zeroclaw.envelope import MessageRef
 from zeroclaw.text import catalogue
 from zeroclaw.value import Value, replace
 
 CONTINUED_ABOVE = catalogue.CONTINUED_ABOVE.en  # stands for it; shown in its reader's language
 # A message that somebody deleted is sent again this often in a draft's life.
 MOST_RESENT = 1
+
+
+# --- its calls, what happens to it, what it asks for -----------------------------------------------
+
+
+class Send(Value):
+    """Post a message. `call` names the call in its outcome."""
+
+    call: int
+    key: str
+    text: str
+    plain: bool
+
+
+class Edit(Value):
+    """Replace the text of a message, the draft's `part`th."""
+
+    call: int
+    part: int
+    message: str
+    key: str
+    text: str
+    plain: bool
+
+
+class Delete(Value):
+    """Remove a message that the text no longer needs."""
+
+    call: int
+    part: int
+    message: str
+
+
+class Preview(Value):
+    """Show the text of what is not sent yet.
+
+    Attributes:
+        key: Of the message that it would become.
+    """
+
+    call: int
+    key: str
+    text: str
+    plain: bool
+
+
+Call = Send | Edit | Delete | Preview
+
+
+class Showed(Value):
+    """The runtime has a newer text, whole, cut into parts; a blank one changes nothing.
+
+    Attributes:
+        is_last: The final, or a tool, follows at once.
+    """
+
+    turn: str
+    fence: int
+    number: int
+    parts: tuple[str, ...]
+    is_last: bool = False
+
+
+class Granted(Value):
+    """The call that was asked for may be made."""
+
+
+class Landed(Value):
+    """A call has ended; that of a send that arrived names its message."""
+
+    call: int
+    outcome: CallOutcome[MessageRef] | CallOutcome[None]
+
+
+class Closed(Value):
+    """The turn is over; the final takes the messages from here."""
+
+
+class Demanded(Value):
+    """What is shown must stand as messages: somebody is waited for, and a preview would vanish."""
+
+
+class Faded(Value):
+    """The preview may no longer be seen, though nobody asked for that."""
+
+
+Event = Showed | Granted | Landed | Demanded | Faded | Closed
+
+
+class Ask(Value):
+    """Ask for a call; replaces what was asked before.
+
+    Attributes:
+        message: The message that it is about, empty for a new one; of a preview its key.
+        soon: Somebody waits for it.
+    """
+
+    message: str
+    soon: bool = False
+
+
+class Withdraw(Value):
+    """Take back what was asked."""
+
+
+class Ended(Value):
+    """The last effect: the messages that stand, in order."""
+
+    messages: tuple[str, ...]
+
+
+Effect = Ask | Withdraw | Call | Ended
+
+
+# --- its state -------------------------------------------------------------------------------------
 
 
 class Traits(Value):
@@ -191,10 +285,10 @@ def step(draft: Draft, event: Event) -> tuple[Draft, tuple[Effect, ...]]:
             draft = replace(draft, previewed=None)
         case Closed():
             draft = replace(draft, closed=True)
-        case Sent() | Done() | Failed() | Rejected() | Unknown():
+        case Landed():
             if draft.flight is None or draft.flight.call != event.call:
                 return draft, ()
-            draft = _land(replace(draft, flight=None), draft.flight, event)
+            draft = _land(replace(draft, flight=None), draft.flight, event.outcome)
         case _:
             assert_never(event)
     return _rest(draft)
@@ -288,11 +382,11 @@ def _edit(draft: Draft, number: int, message: str, text: str) -> Edit:
 # --- what a call has changed ---------------------------------------------------------------------
 
 
-def _land(draft: Draft, call: Call, outcome: Outcome) -> Draft:
+def _land(draft: Draft, call: Call, outcome: CallOutcome[MessageRef] | CallOutcome[None]) -> Draft:
     match outcome:
-        case Sent() | Done():
-            return _carried_out(draft, call, outcome)
-        case Failed():
+        case Delivered():
+            return _carried_out(draft, call, outcome.value)
+        case Unreachable():
             return draft
         case Rejected():
             return _refused(draft, call, outcome)
@@ -302,13 +396,13 @@ def _land(draft: Draft, call: Call, outcome: Outcome) -> Draft:
             assert_never(outcome)
 
 
-def _carried_out(draft: Draft, call: Call, outcome: Sent | Done) -> Draft:
-    match call, outcome:
-        case Send(), Sent():
+def _carried_out(draft: Draft, call: Call, made: MessageRef | None) -> Draft:
+    match call, made:
+        case Send(), MessageRef():
             # Sent before under its key, the message shows what it was sent with then.
             is_repeat = draft.unsure and draft.traits.idempotent_send
             text = None if is_repeat else call.text
-            part = Part(message=outcome.message, text=text, key=call.key)
+            part = Part(message=made.message, text=text, key=call.key)
             return replace(
                 draft,
                 parts=(*draft.parts, part),
@@ -322,10 +416,10 @@ def _carried_out(draft: Draft, call: Call, outcome: Sent | Done) -> Draft:
             return _with_part(draft, call.part, part)
         case Delete(), _:
             return _with_part(draft, call.part, None)
-        case Preview(), Done():
+        case Preview(), None:
             return replace(draft, previewed=call.text)
         case _:
-            message = f"`{type(call).__name__}` can't end as `{type(outcome).__name__}`"
+            message = f"`{type(call).__name__}` can't make `{type(made).__name__}`"
             raise ValueError(message)
 
 

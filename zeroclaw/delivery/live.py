@@ -1,16 +1,390 @@
-"""Know the drafts that are open, for turns that show them and for whoever reads along."""
+"""Show drafts: carry each machine's effects to the platform, and the outcomes back.
+
+`Live` knows those that are open, for turns that show them and for whoever reads along.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import takewhile
+from typing import assert_never
 
-from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.handle import DraftHandle, OnRef, OnSending, OpenDraft
+from zeroclaw.delivery import draft as machine
+from zeroclaw.delivery.account import Account, Markdown
+from zeroclaw.delivery.draft import (
+    Closed,
+    Delete,
+    Demanded,
+    Draft,
+    Edit,
+    Faded,
+    Granted,
+    Landed,
+    Preview,
+    Send,
+    Showed,
+    Traits,
+)
+from zeroclaw.delivery.outcomes import CallOutcome, Delivered, Unknown, Unreachable
+from zeroclaw.delivery.pacing import Rank
+from zeroclaw.delivery.rows import CERTAIN, Left, Uncertainty
+from zeroclaw.delivery.split import Piece, pieces
 from zeroclaw.envelope import Address, MessageRef, TurnId
+from zeroclaw.errors import StoreRefused
+from zeroclaw.text import catalogue
 from zeroclaw.text.language import Language
+from zeroclaw.value import Value, replace
+
+NOT_YET_S = 0.3
+"""A first text that comes sooner is a sign itself, and no call is spent on another."""
+TYPING_S = 4.0
+"""Platforms show it for 5 s (Telegram) to 10 s (Discord) after each call."""
+LOOK_S = 10.0
+"""A preview that no newer one followed for a whole such span, so for 20 s at most, is shown anew:
+Telegram shows it for 30 s."""
+LONGEST_STAND_S = 5.0
+"""A platform that is slow holds up the tools of its own conversation no longer than this."""
+
+OnRef = Callable[[MessageRef], Awaitable[None]]
+OnSending = Callable[[str], Awaitable[None]]
 
 
 async def nothing_kept(_mark: str) -> None:
     """Keep nothing of a send that begins, where nobody will look for it."""
+
+
+class NewDraft(Value):
+    """A draft that shows nothing yet.
+
+    Attributes:
+        turn: Whose text it shows; one open draft a turn.
+        fence: The token of the conversation's fence.
+        address: Where.
+        on_ref: Awaited with each new message before anything else is sent. When it raises
+            `StoreRefused` the draft shows nothing more.
+        refs: Messages that the turn left behind before a restart; the first text replaces theirs.
+        resumed: The turn was begun before a restart.
+        language: What its reader reads.
+        reply_to: The platform's id of the message that it answers, empty for none.
+        lost: From where to look for a message that the turn began to send before a restart, and
+            that may stand; empty for none.
+        on_sending: Awaited before each new message that can be looked for, with from where to;
+            and with nothing, when it did not arrive. When it raises `StoreRefused` nothing is
+            sent, and the draft shows nothing more.
+    """
+
+    turn: TurnId
+    fence: int
+    address: Address
+    on_ref: OnRef
+    refs: tuple[MessageRef, ...] = ()
+    resumed: bool = False
+    language: Language = "en"
+    reply_to: str = ""
+    lost: str = ""
+    on_sending: OnSending = nothing_kept
+
+
+class OpenDraft(Value):
+    """A draft as it is wanted to be seen now, for transcripts.
+
+    Attributes:
+        key: The key of its first message.
+        refs: The messages that carry it so far.
+        text: The newest text, whole.
+    """
+
+    turn: TurnId
+    key: str
+    refs: tuple[MessageRef, ...]
+    text: str
+
+
+class DraftHandle:
+    """One draft, as its turn's runner holds it; made by `Live.open`."""
+
+    def __init__(
+        self,
+        new: NewDraft,
+        *,
+        account: Account | None,
+        group: asyncio.TaskGroup,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._new = new
+        self._turn = new.turn
+        self._address = new.address
+        self._account = account
+        self._group = group
+        self._on_end = on_end
+        self._refs = {ref.message: ref for ref in new.refs}
+        self._draft: Draft = machine.opened(
+            new.turn,
+            new.fence,
+            _traits(account, new.address),
+            tuple(self._refs),
+            resumed=new.resumed,
+            lost=bool(new.lost),
+        )
+        self._name = f"draft {new.turn} {new.fence}"
+        self._uncertainty = Uncertainty(mark=new.lost)
+        self._number, self._text = -1, ""
+        self._news: Showed | None = None
+        self._cut: tuple[str, tuple[Piece, ...]] = ("", ())
+        self._shown: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self._ended = asyncio.Event()
+        self._begun_to_speak = asyncio.Event()
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
+        self._stands = asyncio.Event()
+        self._stands.set()
+        self._previewed = 0
+        self._left = Left()
+
+    def begin(self) -> None:
+        """Show that an answer is being worked on, until its first text comes."""
+        if self._account is None:
+            return
+        if self._account.capabilities.has_typing:
+            self._group.create_task(self._type(self._account), name=f"typing {self._turn}")
+        if self._draft.traits.previews:
+            self._group.create_task(self._refresh(), name=f"preview {self._turn}")
+
+    async def at_rest(self) -> None:
+        """Wait until what was asked to be shown last stands, or can't be shown."""
+        await self._at_rest.wait()
+
+    def show(self, number: int, text: str, *, is_last: bool = False) -> None:
+        """Ask that this be shown; never waits, and only the newest is kept.
+
+        Args:
+            number: Grows with each text of the turn; older ones are dropped.
+            text: The whole text so far, redacted and screened.
+            is_last: The final, or a tool, follows at once.
+        """
+        if number <= self._number or self._draft.closed:
+            return
+        self._number, self._text = number, text
+        self._news = Showed(
+            turn=self._turn, fence=self._new.fence, number=number, parts=(), is_last=is_last
+        )
+        self._begun_to_speak.set()
+        self._at_rest.clear()
+        if self._draft.asked is None and self._draft.flight is None:
+            self._take_news()
+
+    def stand(self) -> None:
+        """Ask that all that is shown now stand as messages, which a preview is not."""
+        if not self._draft.closed:
+            self._take_news()
+            self._feed(Demanded())
+
+    async def stands(self) -> None:
+        """Wait until what was asked to stand does; gives up soon where the platform is slow."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_STAND_S):
+                await self._stands.wait()
+
+    async def close(self) -> Left:
+        """End the draft; wait for the one call under way, and for no other.
+
+        Safe twice, and after being cancelled.
+
+        Returns:
+            What the final begins with.
+        """
+        self._feed(Closed())
+        await self._ended.wait()
+        return self._left
+
+    def seen(self) -> OpenDraft:
+        """Return the draft as it is wanted to be seen now."""
+        refs = (self._refs[part.message] for part in self._draft.parts if part.message is not None)
+        key = self._draft.parts[0].key if self._draft.parts else machine.message_key(self._turn, 0)
+        return OpenDraft(turn=self._turn, key=key, refs=tuple(refs), text=self._text)
+
+    # --- events and effects ----------------------------------------------------------------------
+
+    def _take_news(self) -> None:
+        """Cut the newest text only now, when it may be shown; most are overtaken before."""
+        if self._news is not None:
+            news, self._news = self._news, None
+            self._feed(replace(news, parts=self._parts()))
+
+    def _granted(self) -> None:
+        asked = self._draft.asked
+        self._take_news()
+        # When the newest text needs another message changed, that has been asked for instead.
+        if self._draft.asked == asked:
+            self._feed(Granted())
+
+    def _feed(self, event: machine.Event) -> None:
+        self._draft, effects = machine.step(self._draft, event)
+        for effect in effects:
+            match effect:
+                case machine.Ask():
+                    self._ask(effect)
+                case machine.Withdraw():
+                    self._withdraw()
+                case Send() | Edit() | Delete() | Preview():
+                    self._start(effect)
+                case machine.Ended():
+                    self._left = self._leaves(effect.messages)
+                    self._withdraw(for_good=True)
+                    self._on_end()
+                    self._ended.set()
+                    self._begun_to_speak.set()
+                case _:
+                    assert_never(effect)
+        self._look_for_rest()
+
+    def _leaves(self, messages: tuple[str, ...]) -> Left:
+        draft = self._draft
+        may_stand = draft.uncertain
+        return Left(
+            refs=tuple(self._refs[message] for message in messages),
+            uncertainty=replace(self._uncertainty, may_stand=may_stand) if may_stand else CERTAIN,
+            posted=draft.sent,
+            inherited=draft.unsure and not may_stand,
+        )
+
+    def _look_for_rest(self) -> None:
+        draft = self._draft
+        busy = self._news is not None or draft.asked is not None or draft.flight is not None
+        if busy and not draft.ended:
+            self._at_rest.clear()
+        else:
+            self._at_rest.set()
+        if machine.is_previewed(draft):
+            self._stands.clear()
+        else:
+            self._stands.set()
+
+    def _ask(self, ask: machine.Ask) -> None:
+        if self._account is not None:
+            self._account.want(
+                self._name,
+                place=self._address,
+                rank=Rank.FINAL if ask.soon else Rank.DRAFT,
+                message=ask.message,
+                granted=self._granted,
+            )
+
+    def _withdraw(self, *, for_good: bool = False) -> None:
+        if self._account is not None:
+            self._account.withdraw(self._name, for_good=for_good)
+
+    def _parts(self) -> tuple[str, ...]:
+        """Cut the text; what was cut before and has not changed stays as it is."""
+        if self._account is None:
+            return ()
+        before, cut = self._cut
+        kept = cut[:-1]
+        start = kept[-1].end if kept else 0
+        if not self._text.startswith(before[:start]):
+            kept, start = (), 0
+        cut = (*kept, *pieces(self._text, self._account.fits, start=start))
+        self._cut = (self._text, cut)
+        parts = tuple(piece.text for piece in cut if piece.text)
+        # Only what has changed is looked at again, for this is done for each frame.
+        before, shown = self._shown
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, parts, strict=False))
+        )
+        self._shown = (parts, self._account.apart(parts, shown[:same]))
+        return self._shown[1]
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    async def _type(self, account: Account) -> None:
+        wait_s = NOT_YET_S
+        while not await self._begins_to_speak(wait_s):
+            await account.typing(self._address)
+            wait_s = TYPING_S
+
+    async def _begins_to_speak(self, within_s: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._begun_to_speak.wait()
+        return self._begun_to_speak.is_set()
+
+    async def _refresh(self) -> None:
+        """Show a preview anew that nothing has followed for long; it would vanish."""
+        while not self._ended.is_set():
+            previewed = self._previewed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._ended.wait()
+            if previewed == self._previewed:
+                self._feed(Faded())
+
+    def _start(self, call: machine.Call) -> None:
+        if self._account is not None:
+            self._group.create_task(self._perform(self._account, call), name=self._name)
+
+    async def _perform(self, account: Account, call: machine.Call) -> None:
+        """Make one call; it ends in exactly one event, cancellation included."""
+        outcome: CallOutcome[MessageRef] | CallOutcome[None] = Unknown(why="cancelled")
+        try:
+            outcome = await self._outcome(account, call)
+        except asyncio.CancelledError:
+            # The group is going down, so nothing more will be shown.
+            self._feed(Closed())
+            raise
+        finally:
+            self._feed(Landed(call=call.call, outcome=outcome))
+            if self._draft.asked is None and self._draft.flight is None:
+                self._take_news()
+
+    async def _outcome(
+        self, account: Account, call: machine.Call
+    ) -> CallOutcome[MessageRef] | CallOutcome[None]:
+        match call:
+            case Send():
+                return await self._post(account, call)
+            case Edit():
+                ref = self._refs[call.message]
+                text = call.text
+                if text == machine.CONTINUED_ABOVE:
+                    text = catalogue.CONTINUED_ABOVE.to(self._new.language)
+                return await account.edit(ref, _content(call, text))
+            case Delete():
+                return await account.delete(self._refs[call.message])
+            case Preview():
+                self._previewed += 1
+                return await account.preview(self._address, _content(call, call.text))
+            case _:
+                assert_never(call)
+
+    async def _post(self, account: Account, call: Send) -> CallOutcome[MessageRef]:
+        """Post a message. Where none can be told by its key, it is on record before it is sent."""
+        async with account.alone(self._address):
+            keyed = account.capabilities.idempotent_send
+            mark = "" if keyed else account.mark(self._address)
+            if mark and not await self._is_kept(self._new.on_sending(mark)):
+                return Unreachable(why="it is not on record")
+            reply_to = "" if self._refs else self._new.reply_to
+            content = replace(_content(call, call.text), reply_to=reply_to)
+            outcome = await account.post(self._address, content)
+        if isinstance(outcome, Delivered):
+            ref = outcome.value
+            self._refs[ref.message] = ref
+            await self._is_kept(self._new.on_ref(ref))
+        elif isinstance(outcome, Unknown):
+            self._uncertainty = Uncertainty(mark=mark, late=outcome.late)
+        elif mark:
+            await self._is_kept(self._new.on_sending(""))
+        return outcome
+
+    async def _is_kept(self, record: Awaitable[None]) -> bool:
+        """Wait until something is on record; false when it can't be."""
+        try:
+            await record
+        except StoreRefused:
+            # Somebody newer has the conversation; what is shown here is no longer wanted.
+            self._feed(Closed())
+            return False
+        return True
 
 
 class Live:
@@ -30,62 +404,19 @@ class Live:
         self._group = group
         self._open: dict[str, dict[str, DraftHandle]] = {}
 
-    def open(
-        self,
-        *,
-        turn: TurnId,
-        fence: int,
-        address: Address,
-        on_ref: OnRef,
-        refs: tuple[MessageRef, ...] = (),
-        resumed: bool = False,
-        language: Language = "en",
-        reply_to: str = "",
-        lost: str = "",
-        on_sending: OnSending = nothing_kept,
-    ) -> DraftHandle:
-        """Return a draft that shows nothing yet.
-
-        Args:
-            turn: Whose text it shows; one open draft a turn.
-            fence: The token of the conversation's fence.
-            address: Where.
-            on_ref: Awaited with each new message before anything else is sent. When it raises
-                `StoreRefused` the draft shows nothing more.
-            refs: Messages that the turn left behind before a restart; the first text replaces
-                theirs.
-            resumed: The turn was begun before a restart.
-            language: What its reader reads.
-            reply_to: The platform's id of the message that it answers, empty for none.
-            lost: From where to look for a message that the turn began to send before a restart, and
-                that may stand; empty for none.
-            on_sending: Awaited before each new message that can be looked for, with from where to;
-                and with nothing, when it did not arrive. When it raises `StoreRefused` nothing is
-                sent, and the draft shows nothing more.
-        """
-        here = self._open.setdefault(address.key(), {})
+    def open(self, new: NewDraft) -> DraftHandle:
+        """Begin to show a draft."""
+        here = self._open.setdefault(new.address.key(), {})
 
         def forget() -> None:
-            here.pop(turn, None)
+            here.pop(new.turn, None)
             if not here:
-                self._open.pop(address.key(), None)
+                self._open.pop(new.address.key(), None)
 
         handle = DraftHandle(
-            turn=turn,
-            fence=fence,
-            address=address,
-            refs=refs,
-            resumed=resumed,
-            language=language,
-            reply_to=reply_to,
-            lost=lost,
-            on_sending=on_sending,
-            account=self._account_of(address.channel),
-            group=self._group,
-            on_ref=on_ref,
-            on_end=forget,
+            new, account=self._account_of(new.address.channel), group=self._group, on_end=forget
         )
-        here[turn] = handle
+        here[new.turn] = handle
         handle.begin()
         return handle
 
@@ -93,3 +424,21 @@ class Live:
         """Return the drafts of an address that have a text, oldest first."""
         handles = self._open.get(address.key(), {}).values()
         return tuple(handle.seen() for handle in handles if handle.seen().text)
+
+
+def _content(call: Send | Edit | Preview, text: str) -> Markdown:
+    return Markdown(text=text, key=call.key, draft=True, plain=call.plain)
+
+
+def _traits(account: Account | None, address: Address) -> Traits:
+    """Return what the draft may do; a channel that is not there can do nothing."""
+    if account is None:
+        return Traits(can_edit=False, can_delete=False, multi_message=False, idempotent_send=False)
+    capabilities = account.capabilities
+    return Traits(
+        can_edit=capabilities.can_edit,
+        can_delete=capabilities.can_delete,
+        multi_message=capabilities.multi_message,
+        idempotent_send=capabilities.idempotent_send,
+        previews=account.previews(address),
+    )

@@ -17,8 +17,7 @@ from typing import Protocol
 
 from zeroclaw.clock import Clock
 from zeroclaw.delivery import rows
-from zeroclaw.delivery.account import Account
-from zeroclaw.delivery.outage import Outage
+from zeroclaw.delivery.account import Account, Outage
 from zeroclaw.delivery.posting import Posting
 from zeroclaw.delivery.reconcile import LaterError
 from zeroclaw.delivery.rows import CERTAIN, OUTBOX, Ask, Item, Left, State, Text
@@ -53,10 +52,6 @@ class Hooks(Protocol):
     The writes may be asked for again when they conflict. Rows of the outbox among them are
     announced once they are committed.
     """
-
-    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:
-        """Return what to write when a final or a note stands as it should."""
-        ...
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         """Return what to write when a card was shown: its approvals learn where it stands."""
@@ -364,8 +359,6 @@ class Outbox:
 
     async def _more(self, row: Row, item: Item, point: DurablePoint, why: str) -> tuple[Write, ...]:
         match item, point:
-            case Text(), DurablePoint.DELIVERED:
-                return await self._hooks.delivered(row, item)
             case Ask(ref=MessageRef() as ref), DurablePoint.ASKED:
                 return await self._hooks.asked(row, item, ref)
             case Text(quiet=True), DurablePoint.REFUSED:

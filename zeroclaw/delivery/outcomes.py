@@ -2,15 +2,6 @@
 
 from typing import Generic, TypeVar
 
-from zeroclaw import foreign
-from zeroclaw.errors import (
-    ChannelRejected,
-    ChannelUnavailable,
-    DeliveryUnknown,
-    NeedsOperator,
-    RateLimited,
-    Refused,
-)
 from zeroclaw.value import Value
 
 T = TypeVar("T")
@@ -57,23 +48,3 @@ class Unknown(Value):
 
 
 CallOutcome = Delivered[T] | Unreachable | Rejected | Unknown
-
-
-def outcome_of(result: T | foreign.Raised) -> CallOutcome[T]:
-    """Return the outcome of a call: what it returned, or what its adapter raised."""
-    if not isinstance(result, foreign.Raised):
-        return Delivered(value=result)
-    match result.error:
-        case RateLimited() as error:
-            return Unreachable(why=str(error), retry_after_s=error.retry_after_s)
-        case ChannelUnavailable() | NeedsOperator() as error:
-            # Without a key that works nothing arrives either; the supervisor tells the operator.
-            return Unreachable(why=str(error))
-        case ChannelRejected() as error:
-            return Rejected(why=str(error), gone=error.gone, markup=error.markup)
-        case Refused() as error:
-            return Rejected(why=str(error))
-        case DeliveryUnknown() as error:
-            return Unknown(why=str(error), late=error.late)
-        case _:
-            return Unknown(why=result.line, broken=True)

@@ -35,28 +35,12 @@ Instants are monotonic seconds of one clock.
 """
 
 from collections.abc import Mapping
+from enum import IntEnum
 from math import inf
 from typing import TypeVar, assert_never
 
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.pacing_events import (
-    Answered,
-    Effect,
-    Ended,
-    Event,
-    Forgotten,
-    Grant,
-    Rank,
-    Refused,
-    Request,
-    Ticked,
-    Unreached,
-    WakeAt,
-    Wanted,
-    Withdrawn,
-)
-from zeroclaw.delivery.pacing_state import Lane, Limits, Pacing
-from zeroclaw.value import replace
+from zeroclaw.value import Value, field, replace
 
 T = TypeVar("T")
 
@@ -81,6 +65,192 @@ TOGETHER_S = 2.0
 LATE_S = 5.0
 # When so many chats or messages are remembered, those that nothing holds back are forgotten.
 REMEMBERED = 256
+
+
+# --- who wants to call, and what is known ----------------------------------------------------------
+
+
+class Rank(IntEnum):
+    """Who goes first; lower is sooner."""
+
+    FINAL = 0
+    DRAFT = 1
+
+
+class Request(Value):
+    """Somebody who wants to make one call.
+
+    Attributes:
+        id: Unique among those who wait; also the draft's id, by which drafts are served evenly.
+        chat: The platform's chat; threads of a chat share its budget.
+        message: The platform's id of the message to change, empty for a new one.
+        in_group: Several people read the chat.
+    """
+
+    id: str
+    chat: str
+    rank: Rank
+    message: str = ""
+    in_group: bool = False
+
+
+class Wanted(Value):
+    """Somebody wants to call."""
+
+    request: Request
+    at: float
+
+
+class Withdrawn(Value):
+    """Somebody no longer wants to; for one who doesn't wait this changes nothing."""
+
+    id: str
+    at: float
+
+
+class Ended(Value):
+    """A granted call is under way no longer, however it went.
+
+    Attributes:
+        began: When it was made, at its grant or soon after.
+    """
+
+    began: float
+    at: float
+
+
+class Answered(Value):
+    """A granted call was carried out.
+
+    Attributes:
+        message: The platform's id of the message it made or changed, empty for none.
+    """
+
+    chat: str
+    at: float
+    message: str = ""
+
+
+class Refused(Value):
+    """The platform refused a granted call because of its rate.
+
+    Attributes:
+        retry_after_s: Seconds that it asked for, 0 when it did not say.
+    """
+
+    chat: str
+    at: float
+    retry_after_s: float = 0.0
+
+
+class Unreached(Value):
+    """A granted call did not reach the platform, which says nothing of its rate."""
+
+    chat: str
+    at: float
+
+
+class Ticked(Value):
+    """Time has passed."""
+
+    at: float
+
+
+class Forgotten(Value):
+    """A draft has ended; it will not ask again under this id."""
+
+    id: str
+    at: float
+
+
+Event = Wanted | Withdrawn | Ended | Answered | Refused | Unreached | Ticked | Forgotten
+
+
+class Grant(Value):
+    """This request may make its one call now."""
+
+    id: str
+
+
+class WakeAt(Value):
+    """Step with `Ticked` at this instant; replaces the one before it."""
+
+    at: float
+
+
+Effect = Grant | WakeAt
+
+
+class Limits(Value):
+    """What a platform allows one account, as its channel's capabilities state it.
+
+    Attributes:
+        edit_interval_s: Seconds between two calls about one message.
+        group: Of a chat that several people read, None where that makes no difference.
+        drafts_at_once: While so many calls are under way drafts wait; 0 for any number.
+    """
+
+    chat: Budget
+    account: Budget
+    edit_interval_s: float = 0.0
+    group: Budget | None = None
+    drafts_at_once: int = 0
+
+
+class Lane(Value):
+    """A token bucket and what refusals taught about it.
+
+    Attributes:
+        tokens: Calls that may be made, as of `at`.
+        held_until: The platform asked to wait until then.
+        gap_s: Seconds between two calls, beyond what the budget says; 0 when never refused.
+        last: When the last call was granted.
+        outage_s: Seconds from one call in vain to the next; 0 while the platform answers here.
+        unreached: When the last call was in vain.
+    """
+
+    tokens: float
+    at: float
+    held_until: float
+    gap_s: float
+    last: float
+    outage_s: float = 0.0
+    unreached: float = 0.0
+
+
+class Pacing(Value):
+    """The state of one account.
+
+    Attributes:
+        started: When the process began to use the account.
+        account: Charged for calls that have ended; those under way are set aside in it.
+        chats: Lanes by chat, charged for each grant; one that is not here is untouched.
+        groups: The chats among them that several people read.
+        messages: When each message was last touched.
+        served: By request id, the number of the grant that served it last.
+        finals: Who waits, by id, in order of arrival.
+        drafts: As `finals`.
+        under_way: When calls were granted, oldest first, of which so many have not ended. One
+            that was granted and never made is among them until it is late.
+        grants: How many were granted.
+        reached: When the platform answered last, in any chat.
+    """
+
+    limits: Limits
+    started: float
+    account: Lane
+    chats: Mapping[str, Lane] = field(default_factory=dict[str, Lane])
+    groups: frozenset[str] = frozenset()
+    messages: Mapping[str, float] = field(default_factory=dict[str, float])
+    served: Mapping[str, int] = field(default_factory=dict[str, int])
+    finals: Mapping[str, Request] = field(default_factory=dict[str, Request])
+    drafts: Mapping[str, Request] = field(default_factory=dict[str, Request])
+    under_way: tuple[float, ...] = ()
+    grants: int = 0
+    reached: float = float("-inf")
+
+
+# --- one event after another -----------------------------------------------------------------------
 
 
 def fresh(limits: Limits, at: float) -> Pacing:

@@ -1,14 +1,15 @@
 """Carry out one row of the outbox, call by call, each result committed before the next call."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
-from zeroclaw.delivery.account import Account, Content, Markdown
+from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Content, Markdown, off_loop
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
-from zeroclaw.delivery.parting import off_loop, parted
 from zeroclaw.delivery.reconcile import Failed, Post, Reconciler, RefusedError
 from zeroclaw.delivery.rows import CERTAIN, Ask, File, Item, Settle, State, Text, part_key, posted
+from zeroclaw.delivery.split import Fits, Piece, cutting
 from zeroclaw.envelope import Address, MessageRef, OutgoingFile
 from zeroclaw.store import DurablePoint
 from zeroclaw.text import catalogue
@@ -247,3 +248,24 @@ def _part(item: Text, text: str, *, key: str) -> Post:
     )
     repeat = replace(content, text=text + catalogue.POSSIBLE_REPEAT.to(item.language))
     return Post(to=item.address, content=content, repeat=repeat)
+
+
+async def parted(markdown: str, fits: Fits) -> tuple[str, ...]:
+    """Return what `split` does; between two texts that are measured others have their turn.
+
+    A channel renders what it measures, which for a long answer full of markup takes longer than a
+    press of a button should wait. The lines of a long text are read in a thread.
+    """
+    work = cutting(markdown)
+    try:
+        if len(markdown) > AT_ONCE_CHARS:
+            asked = await asyncio.to_thread(next, work)  # it asks: only an empty text is done yet
+        else:
+            asked = next(work)
+        while True:
+            is_room = fits(asked)
+            await asyncio.sleep(0)
+            asked = work.send(is_room)
+    except StopIteration as done:
+        found: tuple[Piece, ...] = done.value
+        return tuple(piece.text for piece in found if piece.text)

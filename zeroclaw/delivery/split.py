@@ -16,7 +16,6 @@ from collections.abc import Callable, Generator
 from enum import IntEnum
 
 from zeroclaw.delivery.characters import after_character, between_characters
-from zeroclaw.delivery.tables import head_of
 from zeroclaw.value import Value
 
 Fits = Callable[[str], bool]
@@ -33,12 +32,15 @@ RULER_BITS = 7
 # A language's name is repeated in every part; what is longer is no language.
 LONGEST_LANGUAGE_CHARS = 32
 WORD_TRIES = 8
+# A longer head of a table would leave little room for rows; they go on without it.
+MOST_HEAD_CHARS = 400
 
 _FENCE = re.compile(r"([ \t>]*)(`{3,}|~{3,})([^`\n]*)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 # A word that would be read as markup if a line began with it.
 _MARKUP_WORD = re.compile(r"(?:[-+*#>=~`|]+|\d+[.)])(?=\s|$)")
+_BORDER = re.compile(r"(?<!\\)\|")
 
 
 class _Cut(IntEnum):
@@ -256,6 +258,25 @@ class _Reader:
         )
         if closes:
             self._fence, self._after_fence = None, True
+
+
+def head_of(above: str, line: str) -> str:
+    """Return the head that two lines are, as two lines at the margin; empty for none.
+
+    Args:
+        above: The line with the names of the columns.
+        line: The one that would part it from the rows, such as `|---|--:|`.
+    """
+    named, rule = above.strip(), line.strip()
+    is_rule = "|" in rule and "-" in rule and not rule.strip("|:- \t")
+    if not is_rule or "|" not in named or _columns(named) != _columns(rule):
+        return ""
+    head = f"{named}\n{rule}"
+    return head if len(head) <= MOST_HEAD_CHARS else ""
+
+
+def _columns(row: str) -> int:
+    return len(_BORDER.findall(row.removeprefix("|").removesuffix("|"))) + 1
 
 
 # --- showing a part ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
-from zeroclaw.delivery.rows import OUTBOX, Ask, Item, Text
+from zeroclaw.delivery.rows import OUTBOX, Ask, Item
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import AlreadyClaimed, Conflict
 from zeroclaw.gate import approval as approvals
@@ -172,10 +172,6 @@ class CardHooks:
         """Stand before the turn's hooks; what is `made` is made after the outbox."""
         self._turns = turns
         self._made = made
-
-    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:  # noqa: ARG002
-        """Nothing more: the item's state was recorded with the turn's end."""
-        return ()
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         """See `outbox.Hooks`; a card that is shown is watched, one that ended meanwhile is settled."""

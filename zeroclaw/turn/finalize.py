@@ -4,7 +4,7 @@ The commit holds the journal's last entry, the item's state, the questions that 
 receipts of calls that the end cut short, and the outbox row that carries the text.
 """
 
-from zeroclaw.delivery.handle import DraftHandle
+from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.delivery.rows import final_row, quiet_notes
 from zeroclaw.envelope import CheckedReceipt
 from zeroclaw.errors import Conflict

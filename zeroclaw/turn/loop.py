@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Literal, assert_never
 
-from zeroclaw.delivery.handle import DraftHandle
+from zeroclaw.delivery.live import DraftHandle
 from zeroclaw.envelope import ActionId, ApprovalId, ConversationId
 from zeroclaw.errors import Conflict
 from zeroclaw.events import StageEntered, TextStreamed, ToolDecided, ToolEnded, ToolStarted

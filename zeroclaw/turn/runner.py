@@ -9,7 +9,7 @@ without getting further ends as failed, and is told (S4-19).
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from zeroclaw.delivery.handle import DraftHandle
+from zeroclaw.delivery.live import DraftHandle, NewDraft
 from zeroclaw.delivery.rows import note_row
 from zeroclaw.envelope import ConversationId, TurnId
 from zeroclaw.errors import Conflict
@@ -277,16 +277,18 @@ class TurnRunner:
             )
         )
         draft = services.live.open(
-            turn=opened.turn,
-            fence=session.fence.token,
-            address=row.address,
-            on_ref=lambda ref: learn(services.store, session, opened.turn, ref),
-            on_sending=lambda mark: sending(services.store, session, opened.turn, mark),
-            lost=row.sending,
-            refs=row.refs,
-            resumed=resumed,
-            language=turn.language,
-            reply_to=row.reply_to,
+            NewDraft(
+                turn=opened.turn,
+                fence=session.fence.token,
+                address=row.address,
+                on_ref=lambda ref: learn(services.store, session, opened.turn, ref),
+                on_sending=lambda mark: sending(services.store, session, opened.turn, mark),
+                lost=row.sending,
+                refs=row.refs,
+                resumed=resumed,
+                language=turn.language,
+                reply_to=row.reply_to,
+            )
         )
         controls = ControlLane(services, session)
         running = TurnLoop(turn, controls, draft, self._on_parked)

@@ -13,45 +13,67 @@ from hypothesis.stateful import (
 )
 
 from zeroclaw.channel import Budget
-from zeroclaw.delivery import pacing, pacing_events, pacing_state
+from zeroclaw.delivery import pacing
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
-    Draft,
-    Traits,
-    opened,
-    step,
-)
-from zeroclaw.delivery.draft_events import (
     Ask,
     Call,
     Closed,
     Delete,
     Demanded,
-    Done,
+    Draft,
     Edit,
     Effect,
     Ended,
     Event,
     Faded,
-    Failed,
     Granted,
+    Landed,
     Preview,
-    Rejected,
     Send,
-    Sent,
     Showed,
-    Unknown,
+    Traits,
     Withdraw,
+    opened,
+    step,
 )
+from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
+from zeroclaw.envelope import Address, MessageRef
 
-LIMITS = pacing_state.Limits(chat=Budget(per_s=4, burst=6), account=Budget(), edit_interval_s=1.0)
+LIMITS = pacing.Limits(chat=Budget(per_s=4, burst=6), account=Budget(), edit_interval_s=1.0)
 TEXTS = st.lists(st.sampled_from(["a", "b", "full"]), max_size=3).map(tuple)
 SECONDS = st.sampled_from([0.0, 0.4, 1.0, 5.0])
+HERE = Address(channel="chat", account="a", chat="c", direct=True)
 Step = Callable[[Draft, Event], tuple[Draft, tuple[Effect, ...]]]
 Paced = Callable[
-    [pacing_state.Pacing, pacing_events.Event],
-    tuple[pacing_state.Pacing, tuple[pacing_events.Effect, ...]],
+    [pacing.Pacing, pacing.Event],
+    tuple[pacing.Pacing, tuple[pacing.Effect, ...]],
 ]
+
+
+def sent(call: int, message: str) -> Landed:
+    """A send has arrived as this message."""
+    return Landed(call=call, outcome=Delivered(value=MessageRef(address=HERE, message=message)))
+
+
+def done(call: int) -> Landed:
+    """An edit, a deletion or a preview was carried out."""
+    return Landed(call=call, outcome=Delivered(value=None))
+
+
+def failed(call: int) -> Landed:
+    """Nothing has arrived."""
+    return Landed(call=call, outcome=Unreachable(why="away"))
+
+
+def refused(call: int, *, gone: bool = False, markup: bool = False) -> Landed:
+    """The platform refused it for good."""
+    return Landed(call=call, outcome=Rejected(why="no", gone=gone, markup=markup))
+
+
+def lost(call: int) -> Landed:
+    """It may have arrived."""
+    return Landed(call=call, outcome=Unknown(why="no answer"))
 
 
 class World(RuleBasedStateMachine):
@@ -103,14 +125,14 @@ class World(RuleBasedStateMachine):
             match effect:
                 case Ask():
                     self.asked = effect.message
-                    request = pacing_events.Request(
-                        id="d", chat="c", rank=pacing_events.Rank.DRAFT, message=effect.message
+                    request = pacing.Request(
+                        id="d", chat="c", rank=pacing.Rank.DRAFT, message=effect.message
                     )
                     assert not effect.soon or self.waited_for(), "only what is waited for is soon"
-                    self.feed_pacing(pacing_events.Wanted(request=request, at=self.at))
+                    self.feed_pacing(pacing.Wanted(request=request, at=self.at))
                 case Withdraw():
                     self.asked = None
-                    self.feed_pacing(pacing_events.Withdrawn(id="d", at=self.at))
+                    self.feed_pacing(pacing.Withdrawn(id="d", at=self.at))
                 case Ended():
                     assert self.ended is None, "a draft ends once"
                     self.ended = effect
@@ -118,10 +140,10 @@ class World(RuleBasedStateMachine):
                     self.call(effect)
         self.check_rest()
 
-    def feed_pacing(self, event: pacing_events.Event) -> None:
+    def feed_pacing(self, event: pacing.Event) -> None:
         self.paced, effects = type(self).pace(self.paced, event)
         for effect in effects:
-            if isinstance(effect, pacing_events.Grant):
+            if isinstance(effect, pacing.Grant):
                 self.feed(Granted())
 
     def call(self, call: Call) -> None:
@@ -196,7 +218,7 @@ class World(RuleBasedStateMachine):
     @rule(seconds=SECONDS)
     def wait(self, seconds: float) -> None:
         self.at += seconds
-        self.feed_pacing(pacing_events.Ticked(at=self.at))
+        self.feed_pacing(pacing.Ticked(at=self.at))
 
     @rule()
     def somebody_is_waited_for(self) -> None:
@@ -239,27 +261,27 @@ class World(RuleBasedStateMachine):
                     self.preview = None
                 self.by_key[call.key] = message
                 self.preview_lost = False
-                return Sent(call=call.call, message=message)
+                return sent(call.call, message)
             case Edit():
                 if call.message not in self.chat:
-                    return Rejected(call=call.call, gone=True)
+                    return refused(call.call, gone=True)
                 self.chat[call.message] = call.text
-                return Done(call=call.call)
+                return done(call.call)
             case Delete():
                 self.chat.pop(call.message, None)
-                return Done(call=call.call)
+                return done(call.call)
             case Preview():
                 self.preview, self.preview_lost = call.text, False
-                return Done(call=call.call)
+                return done(call.call)
 
     @precondition(lambda self: cast("World", self).flight is not None)
     @rule()
     def succeed(self) -> None:
         call = self.landed()
         outcome = self.carry_out(call)
-        message = outcome.message if isinstance(outcome, Sent) else getattr(call, "message", "")
+        message = self.by_key[call.key] if isinstance(call, Send) else getattr(call, "message", "")
         self.refused.clear()
-        self.feed_pacing(pacing_events.Answered(chat="c", at=self.at, message=message))
+        self.feed_pacing(pacing.Answered(chat="c", at=self.at, message=message))
         self.feed(outcome)
 
     @precondition(lambda self: cast("World", self).flight is not None)
@@ -269,8 +291,8 @@ class World(RuleBasedStateMachine):
         if not isinstance(call, Send) and not retry_after_s:
             # A wait that is named teaches no interval, because the chat's budget is known.
             self.refused[about(call)] = self.at
-        self.feed_pacing(pacing_events.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
-        self.feed(Failed(call=call.call))
+        self.feed_pacing(pacing.Refused(chat="c", at=self.at, retry_after_s=retry_after_s))
+        self.feed(failed(call.call))
 
     @precondition(lambda self: cast("World", self).flight is not None)
     @rule(arrives=st.booleans())
@@ -279,7 +301,7 @@ class World(RuleBasedStateMachine):
         if arrives:
             self.carry_out(call)
         self.preview_lost = self.preview_lost or isinstance(call, Preview | Send)
-        self.feed(Unknown(call=call.call))
+        self.feed(lost(call.call))
 
     @precondition(lambda self: cast("World", self).flight is not None)
     @rule(markup=st.sampled_from([True, True, True, False]))
@@ -287,7 +309,7 @@ class World(RuleBasedStateMachine):
         call = self.landed()
         if isinstance(call, Preview) and not (markup and not call.plain):
             self.previews = False
-        self.feed(Rejected(call=call.call, markup=markup))
+        self.feed(refused(call.call, markup=markup))
 
     @precondition(lambda self: cast("World", self).flight is not None)
     @rule(parts=TEXTS)

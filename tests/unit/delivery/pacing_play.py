@@ -1,9 +1,7 @@
 """Requests of a pacing, and events played to it."""
 
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.pacing import step
-from zeroclaw.delivery.pacing_events import Effect, Event, Rank, Request
-from zeroclaw.delivery.pacing_state import Limits, Pacing
+from zeroclaw.delivery.pacing import Effect, Event, Limits, Pacing, Rank, Request, step
 
 FREE = Limits(chat=Budget(), account=Budget())
 

@@ -14,7 +14,7 @@ from zeroclaw.channel import Capabilities, Card, CardCall, Ending, Outcome
 from zeroclaw.delivery.account import Account, Screen, as_it_is
 from zeroclaw.delivery.live import Live
 from zeroclaw.delivery.outbox import Outbox
-from zeroclaw.delivery.rows import Ask, Item, Text
+from zeroclaw.delivery.rows import Ask, Item
 from zeroclaw.envelope import ApprovalId, ConversationId, MessageRef, TurnId
 from zeroclaw.store import Commit, DurablePoint, Fence, Put, Row, RowKind, Write
 from zeroclaw.value import replace
@@ -31,15 +31,10 @@ LOOKING = replace(PLAIN_SENDS, can_lookup=True)
 class HookLog:
     """Hooks that remember what they were asked, and add what a test wants added."""
 
-    delivered_texts: list[str] = field(default_factory=list[str])
     asked_refs: list[MessageRef] = field(default_factory=list[MessageRef])
     reasons: list[str] = field(default_factory=list[str])
     add: tuple[Write, ...] = ()
     stands: MessageRef | None = None
-
-    async def delivered(self, row: Row, item: Text) -> tuple[Write, ...]:
-        self.delivered_texts.append(item.text)
-        return ()
 
     async def asked(self, row: Row, item: Ask, ref: MessageRef) -> tuple[Write, ...]:
         self.asked_refs.append(ref)

@@ -8,10 +8,9 @@ import pytest
 from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CALL_TIMEOUT_S, CAPABILITIES, platform, running
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.account import Account, Markdown
+from zeroclaw.delivery.account import AT_ONCE_CHARS, Account, Markdown
 from zeroclaw.delivery.outcomes import Delivered, Rejected, Unknown, Unreachable
-from zeroclaw.delivery.pacing_events import Rank
-from zeroclaw.delivery.parting import AT_ONCE_CHARS
+from zeroclaw.delivery.pacing import Rank
 from zeroclaw.envelope import Address, OutgoingFile
 from zeroclaw.errors import ChannelRejected, NotSupported, RateLimited
 from zeroclaw.value import replace

@@ -2,30 +2,24 @@
 
 import pytest
 
+from tests.unit.delivery.draft_world import done, failed, lost, refused, sent
 from zeroclaw.delivery.draft import (
     CONTINUED_ABOVE,
-    Draft,
-    Traits,
-    opened,
-    step,
-)
-from zeroclaw.delivery.draft_events import (
     Ask,
     Closed,
     Delete,
-    Done,
+    Draft,
     Edit,
     Effect,
     Ended,
     Event,
-    Failed,
     Granted,
-    Rejected,
     Send,
-    Sent,
     Showed,
-    Unknown,
+    Traits,
     Withdraw,
+    opened,
+    step,
 )
 from zeroclaw.value import replace
 
@@ -60,8 +54,8 @@ def edit(call: int, text: str, *, part: int = 0, plain: bool = False, key: str =
     )
 
 
-ONE = play(FRESH, show(0, "a"), Granted(), Sent(call=0, message="m0"))[0]
-TWO = play(ONE, show(1, "a", "b"), Granted(), Sent(call=1, message="m1"))[0]
+ONE = play(FRESH, show(0, "a"), Granted(), sent(0, "m0"))[0]
+TWO = play(ONE, show(1, "a", "b"), Granted(), sent(1, "m1"))[0]
 
 
 def test_the_first_text_is_asked_for_and_sent_at_once() -> None:
@@ -84,7 +78,7 @@ def test_while_one_call_is_under_way_there_is_no_other() -> None:
     draft, effects = play(FRESH, show(0, "a"), Granted(), show(1, "ab"))
     assert effects == []
     assert play(draft, Granted())[1] == []
-    assert play(draft, Sent(call=0, message="m0"))[1] == [Ask(message="m0")]
+    assert play(draft, sent(0, "m0"))[1] == [Ask(message="m0")]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +107,7 @@ def test_a_blank_frame_makes_the_ones_before_it_old() -> None:
 
 def test_one_draft_lasts_across_tool_calls() -> None:
     """The text after a tool call goes on in the same message (K4)."""
-    draft, _ = play(ONE, show(1, "a\n\nb"), Granted(), Done(call=1))
+    draft, _ = play(ONE, show(1, "a\n\nb"), Granted(), done(1))
     assert [(part.message, part.text) for part in draft.parts] == [("m0", "a\n\nb")]
 
 
@@ -121,24 +115,22 @@ def test_a_full_part_is_finished_and_the_text_goes_on_in_the_next() -> None:
     """The earlier part stays as it is from then on (S2-20)."""
     draft, effects = play(ONE, show(1, "a full", "rest"), Granted())
     assert effects == [edit(1, "a full")]
-    draft, effects = play(draft, Done(call=1))
+    draft, effects = play(draft, done(1))
     assert effects == [Ask(message="")]
     draft, effects = play(draft, Granted())
     assert effects == [send(2, "rest", key="t:1")]
-    draft, effects = play(
-        draft, Sent(call=2, message="m1"), show(2, "a full", "rest grows"), Granted()
-    )
+    draft, effects = play(draft, sent(2, "m1"), show(2, "a full", "rest grows"), Granted())
     assert effects == [edit(3, "rest grows", part=1)]
 
 
 def test_a_shorter_text_takes_its_last_messages_away() -> None:
     """A re-asked answer replaces what was shown, the last message first (P6)."""
-    three, _ = play(TWO, show(2, "a", "b", "c"), Granted(), Sent(call=2, message="m2"))
+    three, _ = play(TWO, show(2, "a", "b", "c"), Granted(), sent(2, "m2"))
     draft, effects = play(three, show(3, "x"), Granted())
     assert effects == [edit(3, "x")]
-    draft, effects = play(draft, Done(call=3), Granted())
+    draft, effects = play(draft, done(3), Granted())
     assert effects == [Delete(call=4, part=2, message="m2")]
-    draft, effects = play(draft, Done(call=4), Granted(), Done(call=5))
+    draft, effects = play(draft, done(4), Granted(), done(5))
     assert [part.message for part in draft.parts] == ["m0"]
     draft, effects = play(draft, show(4, "x", "again"), Granted())
     assert effects == [send(6, "again", key="t:3")]
@@ -147,16 +139,16 @@ def test_a_shorter_text_takes_its_last_messages_away() -> None:
 def test_where_nothing_can_be_deleted_a_message_says_that_it_is_over() -> None:
     """Also when the platform only refuses to delete this one (P6)."""
     lasting = replace(TWO, traits=replace(TRAITS, can_delete=False))
-    refused, _ = play(TWO, show(2, "x"), Granted(), Done(call=2), Granted(), Rejected(call=3))
-    for before in (play(lasting, show(2, "x"), Granted(), Done(call=2))[0], refused):
+    kept, _ = play(TWO, show(2, "x"), Granted(), done(2), Granted(), refused(3))
+    for before in (play(lasting, show(2, "x"), Granted(), done(2))[0], kept):
         draft, effects = play(before, Granted())
         assert effects == [edit(draft.calls - 1, CONTINUED_ABOVE, part=1)]
-        assert play(draft, Done(call=draft.calls - 1))[1] == []
+        assert play(draft, done(draft.calls - 1))[1] == []
 
 
 def test_a_message_already_deleted_needs_no_deleting() -> None:
     """Gone is what was wanted."""
-    draft, effects = play(TWO, show(2, "a"), Granted(), Rejected(call=2, gone=True))
+    draft, effects = play(TWO, show(2, "a"), Granted(), refused(2, gone=True))
     assert effects == []
     assert [part.message for part in draft.parts] == ["m0"]
 
@@ -165,7 +157,7 @@ def test_a_channel_that_carries_one_message_shows_the_first_part() -> None:
     """The rest comes with the final (S2-20)."""
     single = replace(FRESH, traits=replace(TRAITS, multi_message=False))
     draft, _ = play(single, show(0, "a", "b"), Granted())
-    assert play(draft, Sent(call=0, message="m0"))[1] == []
+    assert play(draft, sent(0, "m0"))[1] == []
 
 
 def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> None:
@@ -177,86 +169,86 @@ def test_a_channel_that_can_not_edit_shows_nothing_before_the_final() -> None:
 
 def test_what_failed_is_asked_for_again() -> None:
     """With the text of then, not of now (P6)."""
-    draft, effects = play(ONE, show(1, "ab"), Granted(), show(2, "abc"), Failed(call=1))
+    draft, effects = play(ONE, show(1, "ab"), Granted(), show(2, "abc"), failed(1))
     assert effects == [Ask(message="m0")]
     assert play(draft, Granted())[1] == [edit(2, "abc")]
 
 
 def test_an_edit_of_unknown_outcome_is_repeated() -> None:
     """The whole text again does no harm."""
-    draft, effects = play(ONE, show(1, "ab"), Granted(), Unknown(call=1))
+    draft, effects = play(ONE, show(1, "ab"), Granted(), lost(1))
     assert effects == [Ask(message="m0")]
     assert draft.parts[0].text is None
 
 
 def test_a_deletion_of_unknown_outcome_is_repeated() -> None:
     """Deleting twice does no harm."""
-    _, effects = play(TWO, show(2, "a"), Granted(), Unknown(call=2))
+    _, effects = play(TWO, show(2, "a"), Granted(), lost(2))
     assert effects == [Ask(message="m1")]
 
 
 def test_a_send_of_unknown_outcome_is_repeated_only_under_its_key() -> None:
     """Where the platform knows the key; elsewhere the draft falls silent and says so (P1)."""
     keyed = replace(FRESH, traits=replace(TRAITS, idempotent_send=True))
-    draft, effects = play(keyed, show(0, "a"), Granted(), Unknown(call=0), Granted())
+    draft, effects = play(keyed, show(0, "a"), Granted(), lost(0), Granted())
     assert effects == [send(1, "a")]
     # It may have been the first attempt that arrived, with the text of then.
-    assert play(draft, Sent(call=1, message="m0"))[1] == [Ask(message="m0")]
-    draft, effects = play(FRESH, show(0, "a"), Granted(), Unknown(call=0), show(1, "ab"))
+    assert play(draft, sent(1, "m0"))[1] == [Ask(message="m0")]
+    draft, effects = play(FRESH, show(0, "a"), Granted(), lost(0), show(1, "ab"))
     assert (effects, draft.uncertain) == ([], True)
 
 
 def test_refused_markup_is_repeated_as_plain_text() -> None:
     """And stays plain for the rest of the draft (P6)."""
-    draft, effects = play(ONE, show(1, "*a"), Granted(), Rejected(call=1, markup=True), Granted())
+    draft, effects = play(ONE, show(1, "*a"), Granted(), refused(1, markup=True), Granted())
     assert effects == [edit(2, "*a", plain=True)]
-    assert play(draft, Rejected(call=2, markup=True), show(2, "*a*"))[1] == []
+    assert play(draft, refused(2, markup=True), show(2, "*a*"))[1] == []
 
 
 @pytest.mark.parametrize("flags", [{}, {"gone": True}])
 def test_a_refused_send_silences_the_draft(flags: dict[str, bool]) -> None:
     """The final tries again and the operator learns of it; the draft does not insist."""
-    _, effects = play(FRESH, show(0, "a"), Granted(), Rejected(call=0, **flags), show(1, "ab"))
+    _, effects = play(FRESH, show(0, "a"), Granted(), refused(0, **flags), show(1, "ab"))
     assert effects == []
 
 
 def test_a_message_that_somebody_deleted_is_sent_again_once() -> None:
     """A second time it is left to the final (P6)."""
-    draft, effects = play(ONE, show(1, "ab"), Granted(), Rejected(call=1, gone=True), Granted())
+    draft, effects = play(ONE, show(1, "ab"), Granted(), refused(1, gone=True), Granted())
     assert effects == [send(2, "ab", key="t:1")]
-    draft, _ = play(draft, Sent(call=2, message="again"), show(2, "abc"), Granted())
-    draft, effects = play(draft, Rejected(call=3, gone=True))
+    draft, _ = play(draft, sent(2, "again"), show(2, "abc"), Granted())
+    draft, effects = play(draft, refused(3, gone=True))
     assert effects == []
     assert play(draft, show(3, "abcd"), Closed())[1] == [Ended(messages=())]
 
 
 def test_an_earlier_message_that_is_gone_is_not_sent_below_the_later_ones() -> None:
     """Order is worth more than completeness while the answer is written."""
-    draft, effects = play(TWO, show(2, "x", "b"), Granted(), Rejected(call=2, gone=True))
+    draft, effects = play(TWO, show(2, "x", "b"), Granted(), refused(2, gone=True))
     assert effects == []
     assert play(draft, show(3, "x", "bc"))[1] == [Ask(message="m1")]
-    assert play(draft, show(3, "x"), Granted(), Done(call=3), Closed())[1] == [Ended(messages=())]
+    assert play(draft, show(3, "x"), Granted(), done(3), Closed())[1] == [Ended(messages=())]
 
 
 def test_messages_of_a_former_life_are_replaced_by_the_new_text() -> None:
     """A resumed turn goes on in its messages (K4)."""
     draft, effects = play(opened("t", 1, TRAITS, ("m0", "m1")), show(0, "new"), Granted())
     assert effects == [edit(0, "new", key="t:0")]
-    assert play(draft, Done(call=0), Granted())[1] == [Delete(call=1, part=1, message="m1")]
+    assert play(draft, done(0), Granted())[1] == [Delete(call=1, part=1, message="m1")]
 
 
 def test_closing_waits_for_the_call_under_way_and_for_no_other() -> None:
     """Its message is among those that the final takes over (P6)."""
     draft, effects = play(FRESH, show(0, "a"), Granted(), show(1, "ab"), Closed())
     assert effects == []
-    assert play(draft, Sent(call=0, message="m0"))[1] == [Ended(messages=("m0",))]
+    assert play(draft, sent(0, "m0"))[1] == [Ended(messages=("m0",))]
 
 
 def test_closing_takes_back_what_was_asked() -> None:
     """A closed draft uses up nobody's budget; late grants and frames do nothing."""
     draft, effects = play(ONE, show(1, "ab"), Closed())
     assert effects == [Withdraw(), Ended(messages=("m0",))]
-    for late in (Granted(), show(2, "abc"), Closed(), Done(call=0)):
+    for late in (Granted(), show(2, "abc"), Closed(), done(0)):
         assert play(draft, late)[1] == []
 
 
@@ -268,5 +260,5 @@ def test_text_that_returns_to_what_stands_needs_no_call() -> None:
 def test_an_outcome_that_does_not_fit_its_call_is_a_fault_of_the_caller() -> None:
     """The machine does not guess."""
     draft, _ = play(FRESH, show(0, "a"), Granted())
-    with pytest.raises(ValueError, match="can't end as"):
-        step(draft, Done(call=0))
+    with pytest.raises(ValueError, match="can't make"):
+        step(draft, done(0))

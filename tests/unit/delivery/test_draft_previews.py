@@ -2,27 +2,27 @@
 
 import pytest
 
-from zeroclaw.delivery.draft import Draft, Traits, is_previewed, opened, step
-from zeroclaw.delivery.draft_events import (
+from tests.unit.delivery.draft_world import done, failed, lost, refused, sent
+from zeroclaw.delivery.draft import (
     Ask,
     Closed,
     Demanded,
-    Done,
+    Draft,
     Edit,
     Effect,
     Ended,
     Event,
     Faded,
-    Failed,
     Granted,
-    Outcome,
+    Landed,
     Preview,
-    Rejected,
     Send,
-    Sent,
     Showed,
-    Unknown,
+    Traits,
     Withdraw,
+    is_previewed,
+    opened,
+    step,
 )
 from zeroclaw.value import replace
 
@@ -52,7 +52,7 @@ def send(call: int, text: str, *, key: str = "t:0") -> Send:
     return Send(call=call, key=key, text=text, plain=False)
 
 
-SEEN = play(FRESH, show(0, "a"), Granted(), Done(call=0))[0]
+SEEN = play(FRESH, show(0, "a"), Granted(), done(0))[0]
 
 
 def test_a_growing_text_is_previewed_and_leaves_no_message() -> None:
@@ -61,10 +61,10 @@ def test_a_growing_text_is_previewed_and_leaves_no_message() -> None:
     assert effects == [Ask(message="t:0")]
     draft, effects = play(draft, Granted())
     assert effects == [preview(0, "a")]
-    draft, effects = play(draft, show(1, "ab"), show(2, "abc"), Done(call=0), Granted())
+    draft, effects = play(draft, show(1, "ab"), show(2, "abc"), done(0), Granted())
     assert effects == [preview(1, "abc")]
-    assert play(draft, Done(call=1))[1] == []
-    assert play(draft, Done(call=1), Closed())[1] == [Ended(messages=())]
+    assert play(draft, done(1))[1] == []
+    assert play(draft, done(1), Closed())[1] == [Ended(messages=())]
 
 
 def test_the_last_text_is_not_previewed() -> None:
@@ -80,7 +80,7 @@ def test_the_last_text_before_a_tool_becomes_a_message() -> None:
     """People read it while they are waited for; what follows the tool is previewed again (K4)."""
     draft, effects = play(FRESH, replace(show(0, "a"), is_last=True), Demanded())
     assert effects == [Ask(message="", soon=True)]
-    draft, effects = play(draft, Granted(), Sent(call=0, message="m0"), show(1, "a", "more"))
+    draft, effects = play(draft, Granted(), sent(0, "m0"), show(1, "a", "more"))
     assert effects == [Ask(message="t:1")]
 
 
@@ -95,11 +95,11 @@ def test_a_full_part_becomes_a_message_and_the_next_is_previewed() -> None:
     assert effects == [Ask(message="")]
     draft, effects = play(draft, Granted())
     assert effects == [send(1, "a full")]
-    draft, effects = play(draft, Sent(call=1, message="m0"))
+    draft, effects = play(draft, sent(1, "m0"))
     assert effects == [Ask(message="t:1")]
     draft, effects = play(draft, Granted())
     assert effects == [preview(2, "rest", key="t:1")]
-    assert play(draft, Done(call=2), Closed())[1] == [Ended(messages=("m0",))]
+    assert play(draft, done(2), Closed())[1] == [Ended(messages=("m0",))]
 
 
 def test_what_is_demanded_becomes_a_message_and_goes_on_in_it() -> None:
@@ -109,23 +109,23 @@ def test_what_is_demanded_becomes_a_message_and_goes_on_in_it() -> None:
     assert is_previewed(draft)
     draft, effects = play(draft, Granted())
     assert effects == [send(1, "a")]
-    draft, effects = play(draft, Sent(call=1, message="m0"))
+    draft, effects = play(draft, sent(1, "m0"))
     assert (effects, is_previewed(draft)) == ([], False)
     draft, effects = play(draft, show(1, "a\n\nb"), Granted())
     assert effects == [
         Edit(call=2, part=0, message="m0", key="t:0", text="a\n\nb", plain=False),
     ]
-    draft, effects = play(draft, Done(call=2), show(2, "a full", "more"), Granted())
-    draft, effects = play(draft, Done(call=3), Granted())
+    draft, effects = play(draft, done(2), show(2, "a full", "more"), Granted())
+    draft, effects = play(draft, done(3), Granted())
     assert effects == [preview(4, "more", key="t:1")]
-    assert play(draft, Done(call=4), Demanded())[1] == [Ask(message="", soon=True)]
+    assert play(draft, done(4), Demanded())[1] == [Ask(message="", soon=True)]
 
 
 def test_what_is_demanded_waits_for_the_preview_under_way() -> None:
     """Never two calls at once (P6)."""
     draft, effects = play(FRESH, show(0, "a"), Granted(), Demanded())
     assert effects == []
-    assert play(draft, Done(call=0))[1] == [Ask(message="", soon=True)]
+    assert play(draft, done(0))[1] == [Ask(message="", soon=True)]
 
 
 def test_what_is_asked_for_already_is_asked_for_sooner() -> None:
@@ -142,9 +142,9 @@ def test_where_nothing_was_shown_nothing_is_demanded() -> None:
     assert play(draft, show(0, "a"))[1] == [Ask(message="t:0")]
 
 
-@pytest.mark.parametrize("outcome", [Failed(call=1), Unknown(call=1)])
+@pytest.mark.parametrize("outcome", [failed(1), lost(1)])
 def test_a_preview_that_did_not_come_through_is_made_again_with_the_newest(
-    outcome: Outcome,
+    outcome: Landed,
 ) -> None:
     """It stands nowhere, so nothing is uncertain (P1)."""
     draft, effects = play(SEEN, show(1, "ab"), Granted(), show(2, "abc"), outcome)
@@ -155,13 +155,13 @@ def test_a_preview_that_did_not_come_through_is_made_again_with_the_newest(
 def test_a_lost_preview_is_made_again_though_its_text_is_the_one_of_before() -> None:
     """Nobody knows which of the two is seen."""
     draft, _ = play(SEEN, show(1, "ab"), Granted(), show(2, "a"))
-    assert play(draft, Unknown(call=1))[1] == [Ask(message="t:0")]
+    assert play(draft, lost(1))[1] == [Ask(message="t:0")]
 
 
 def test_a_lost_send_may_have_taken_the_preview_away() -> None:
     """The text has shrunk to what was previewed before, and nobody knows that it is still seen."""
     resends = replace(SEEN, traits=replace(TRAITS, idempotent_send=True))
-    draft, _ = play(resends, show(1, "a", "b"), Granted(), Unknown(call=1))
+    draft, _ = play(resends, show(1, "a", "b"), Granted(), lost(1))
     assert play(draft, show(2, "a"), Granted())[1] == [preview(2, "a")]
 
 
@@ -173,17 +173,17 @@ def test_a_preview_that_has_faded_is_shown_again() -> None:
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_refused_preview_makes_the_draft_go_on_in_messages(gone: bool) -> None:
     """For good: it is not asked for again in this draft."""
-    draft, effects = play(SEEN, show(1, "ab"), Granted(), Rejected(call=1, gone=gone))
+    draft, effects = play(SEEN, show(1, "ab"), Granted(), refused(1, gone=gone))
     assert effects == [Ask(message="")]
-    draft, effects = play(draft, Granted(), Sent(call=2, message="m0"), show(2, "abc"))
+    draft, effects = play(draft, Granted(), sent(2, "m0"), show(2, "abc"))
     assert effects == [Ask(message="m0")]
 
 
 def test_refused_markup_is_previewed_as_plain_text() -> None:
     """And refused once more, it is no fault of the markup."""
-    draft, effects = play(FRESH, show(0, "*a"), Granted(), Rejected(call=0, markup=True), Granted())
+    draft, effects = play(FRESH, show(0, "*a"), Granted(), refused(0, markup=True), Granted())
     assert effects == [preview(1, "*a", plain=True)]
-    draft, effects = play(draft, Rejected(call=1, markup=True), Granted())
+    draft, effects = play(draft, refused(1, markup=True), Granted())
     assert effects == [Send(call=2, key="t:0", text="*a", plain=True)]
 
 
@@ -191,7 +191,7 @@ def test_a_message_of_a_former_life_is_gone_on_with() -> None:
     """It is there, so it is edited; only what needs a new one is previewed (K4)."""
     draft, effects = play(opened("t", 1, TRAITS, ("m0",)), show(0, "new"), Granted())
     assert [type(effect) for effect in effects] == [Edit]
-    draft, effects = play(draft, Done(call=0), show(1, "new", "more"))
+    draft, effects = play(draft, done(0), show(1, "new", "more"))
     assert effects == [Ask(message="t:1")]
 
 
@@ -200,4 +200,4 @@ def test_a_channel_that_carries_one_message_previews_the_first_part() -> None:
     single = opened("t", 1, replace(TRAITS, multi_message=False))
     draft, effects = play(single, show(0, "a", "b"), Granted())
     assert effects == [preview(0, "a")]
-    assert play(draft, Done(call=0), Demanded(), Granted())[1] == [send(1, "a")]
+    assert play(draft, done(0), Demanded(), Granted())[1] == [send(1, "a")]

@@ -31,8 +31,8 @@ MUTANTS = [
         "if draft.closed or draft.muted or", "if draft.muted or", id="calls after the end"
     ),
     pytest.param(
-        "        case Failed():\n            return draft\n",
-        "        case Failed():\n            return replace(draft, wanted=())\n",
+        "        case Unreachable():\n            return draft\n",
+        "        case Unreachable():\n            return replace(draft, wanted=())\n",
         id="drops a failed text",
     ),
     pytest.param(

@@ -12,6 +12,7 @@ from tests.fakes.scripted_calls import Fault, Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import CAPABILITIES, HERE, TURN, commit, platform, running
 from zeroclaw.channel import Budget, Capabilities
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, final_row
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
@@ -54,7 +55,7 @@ async def answer(
 
     async with running(channel) as rig:
         address = channel.address()
-        handle = rig.live.open(turn=TURN, fence=1, address=address, on_ref=on_ref)
+        handle = rig.live.open(NewDraft(turn=TURN, fence=1, address=address, on_ref=on_ref))
         for number, (frame, pause_s) in enumerate(frames):
             handle.show(number, frame)
             await rig.clock.sleep(pause_s)

@@ -3,6 +3,7 @@
 from tests.fakes.scripted_calls import Lost
 from tests.unit.delivery.outbox_rows import posted, seen
 from tests.unit.delivery.rig import CAPABILITIES, PLAIN_SENDS, platform, running
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import final_row, note_row
 from zeroclaw.envelope import ConversationId, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable
@@ -21,7 +22,9 @@ async def test_a_draft_that_became_shorter_says_where_its_text_went() -> None:
     """In the middle of an answer, and again after its end (P6)."""
     async with running(platform(KEEPS)) as rig:
         address = rig.channel.address()
-        handle = rig.live.open(turn=TURN, fence=1, address=address, on_ref=nothing, language="de")
+        handle = rig.live.open(
+            NewDraft(turn=TURN, fence=1, address=address, on_ref=nothing, language="de")
+        )
         handle.show(0, "one " * 20)
         await rig.clock.sleep(1)
         handle.show(1, "short")

@@ -16,7 +16,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.handle import DraftHandle
+from zeroclaw.delivery.live import DraftHandle, NewDraft
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import (
     ChannelRejected,
@@ -45,11 +45,13 @@ def draft(
             known.append(ref)
 
     return rig.live.open(
-        turn=TurnId(turn),
-        fence=1,
-        address=address or rig.channel.address(),
-        on_ref=on_ref,
-        refs=refs,
+        NewDraft(
+            turn=TurnId(turn),
+            fence=1,
+            address=address or rig.channel.address(),
+            on_ref=on_ref,
+            refs=refs,
+        )
     )
 
 
@@ -262,7 +264,9 @@ async def test_a_newer_holder_ends_the_draft() -> None:
             message = "held by somebody newer"
             raise Fenced(message)
 
-        handle = rig.live.open(turn=TURN, fence=1, address=rig.channel.address(), on_ref=fenced)
+        handle = rig.live.open(
+            NewDraft(turn=TURN, fence=1, address=rig.channel.address(), on_ref=fenced)
+        )
         handle.show(0, "a")
         await rig.clock.sleep(1)
         handle.show(1, "ab")

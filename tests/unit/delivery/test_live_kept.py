@@ -17,7 +17,7 @@ from tests.unit.delivery.rig import (
     platform,
     running,
 )
-from zeroclaw.delivery.handle import DraftHandle
+from zeroclaw.delivery.live import DraftHandle, NewDraft
 from zeroclaw.delivery.rows import CERTAIN, Uncertainty, final_row
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelRejected, ChannelUnavailable, Fenced
@@ -35,7 +35,9 @@ def opened(rig: Rig, log: list[str], *, sending: Callable[[str], Awaitable[None]
 
     rig.channel.before = note_call
     return rig.live.open(
-        turn=TURN, fence=1, address=rig.channel.address(), on_ref=on_ref, on_sending=sending
+        NewDraft(
+            turn=TURN, fence=1, address=rig.channel.address(), on_ref=on_ref, on_sending=sending
+        )
     )
 
 
@@ -150,7 +152,9 @@ async def died_drafting(text: str, *, refs: int = 0, arrives: bool = True) -> Di
     async with running(channel, store=store) as rig:
         await noted(rig, "earlier")
         handle = rig.live.open(
-            turn=TURN, fence=1, address=channel.address(), on_ref=on_ref, on_sending=sending
+            NewDraft(
+                turn=TURN, fence=1, address=channel.address(), on_ref=on_ref, on_sending=sending
+            )
         )
         handle.show(1, text)
         await dead.wait()
@@ -174,13 +178,15 @@ async def answered(died: Died) -> list[str]:
             lost=died.mark,
         )
         handle = rig.live.open(
-            turn=TURN,
-            fence=1,
-            address=rig.channel.address(),
-            refs=died.refs,
-            resumed=True,
-            lost=died.mark,
-            on_ref=nothing,
+            NewDraft(
+                turn=TURN,
+                fence=1,
+                address=rig.channel.address(),
+                refs=died.refs,
+                resumed=True,
+                lost=died.mark,
+                on_ref=nothing,
+            )
         )
         handle.show(1, "dra")
         await handle.at_rest()

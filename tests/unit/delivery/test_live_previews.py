@@ -9,7 +9,7 @@ from tests.fakes.scripted_calls import Hang, Lost
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import PLAIN_SENDS, TURN, Rig, platform, running
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.handle import LONGEST_STAND_S, LOOK_S, DraftHandle
+from zeroclaw.delivery.live import LONGEST_STAND_S, LOOK_S, DraftHandle, NewDraft
 from zeroclaw.delivery.rows import Left
 from zeroclaw.envelope import Address, MessageRef, TurnId
 from zeroclaw.errors import ChannelUnavailable, NotSupported, RateLimited
@@ -23,7 +23,9 @@ def draft(rig: Rig, *, turn: str = TURN, direct: bool = True) -> DraftHandle:
         await asyncio.sleep(0)
 
     return rig.live.open(
-        turn=TurnId(turn), fence=1, address=here(rig.channel, direct=direct), on_ref=on_ref
+        NewDraft(
+            turn=TurnId(turn), fence=1, address=here(rig.channel, direct=direct), on_ref=on_ref
+        )
     )
 
 

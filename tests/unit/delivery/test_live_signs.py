@@ -4,7 +4,7 @@ import asyncio
 
 from tests.fakes.scripted_calls import Hang
 from tests.unit.delivery.rig import CAPABILITIES, TURN, Rig, platform, running
-from zeroclaw.delivery.handle import NOT_YET_S, TYPING_S, DraftHandle
+from zeroclaw.delivery.live import NOT_YET_S, TYPING_S, DraftHandle, NewDraft
 from zeroclaw.envelope import MessageRef, TurnId
 from zeroclaw.errors import RateLimited
 from zeroclaw.value import replace
@@ -18,11 +18,13 @@ def draft(rig: Rig, *, reply_to: str = "") -> DraftHandle:
         await asyncio.sleep(0)
 
     return rig.live.open(
-        turn=TurnId(TURN),
-        fence=1,
-        address=rig.channel.address(),
-        on_ref=on_ref,
-        reply_to=reply_to,
+        NewDraft(
+            turn=TurnId(TURN),
+            fence=1,
+            address=rig.channel.address(),
+            on_ref=on_ref,
+            reply_to=reply_to,
+        )
     )
 
 

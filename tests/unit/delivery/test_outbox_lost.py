@@ -23,6 +23,7 @@ from tests.unit.delivery.rig import (
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text, Uncertainty
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import MessageRef
@@ -147,7 +148,9 @@ async def test_it_is_not_looked_for_while_another_message_is_on_its_way() -> Non
         async def learned(_: MessageRef) -> None:
             await asyncio.sleep(0)
 
-        draft = rig.live.open(turn=TURN, fence=1, address=rig.channel.address(), on_ref=learned)
+        draft = rig.live.open(
+            NewDraft(turn=TURN, fence=1, address=rig.channel.address(), on_ref=learned)
+        )
 
         async def another_begins(call: Call) -> None:
             if call.name == "lookup":

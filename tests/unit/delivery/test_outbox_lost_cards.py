@@ -18,6 +18,7 @@ from tests.unit.delivery.rig import (
     running,
 )
 from zeroclaw.delivery import rows
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Ask, Text, ask_row, settle_rows
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import ChannelUnavailable
@@ -97,7 +98,7 @@ async def shown_as_draft(
             raise AssertionError(ref)
 
         handle = rig.live.open(
-            turn=turn_of(put.key), fence=1, address=channel.address(), on_ref=on_ref
+            NewDraft(turn=turn_of(put.key), fence=1, address=channel.address(), on_ref=on_ref)
         )
         channel.will("send", Lost())
         handle.show(0, draft)
@@ -130,7 +131,7 @@ async def test_a_final_that_needs_fewer_messages_takes_the_lost_one_away() -> No
             refs.append(ref)
 
         handle = rig.live.open(
-            turn=turn_of(put.key), fence=1, address=channel.address(), on_ref=on_ref
+            NewDraft(turn=turn_of(put.key), fence=1, address=channel.address(), on_ref=on_ref)
         )
         channel.will("send", None, Lost())
         handle.show(0, LONG)

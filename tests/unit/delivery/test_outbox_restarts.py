@@ -11,6 +11,7 @@ from tests.unit.delivery.rig import HERE, PLAIN_SENDS, commit, platform, running
 from zeroclaw.delivery import rows
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, Text
 from zeroclaw.envelope import MessageRef
 from zeroclaw.errors import Fenced
@@ -100,7 +101,7 @@ async def test_a_draft_of_an_earlier_life_of_its_turn_leaves_no_fragment() -> No
             raise AssertionError(ref)
 
         handle = rig.live.open(
-            turn=turn, fence=1, address=channel.address(), resumed=True, on_ref=on_ref
+            NewDraft(turn=turn, fence=1, address=channel.address(), resumed=True, on_ref=on_ref)
         )
         await commit(store, put)
         left = await handle.close()

@@ -14,6 +14,7 @@ from tests.unit.delivery.outbox_rows import final, seen, turn_of
 from tests.unit.delivery.rig import HERE, LOOKING, Kill, card, commit, platform, running
 from zeroclaw.delivery.account import Markdown
 from zeroclaw.delivery.draft import message_key
+from zeroclaw.delivery.live import NewDraft
 from zeroclaw.delivery.reconcile import MOST_LOST
 from zeroclaw.delivery.rows import POSSIBLE_REPEAT, ask_row
 from zeroclaw.envelope import MessageRef
@@ -161,7 +162,9 @@ async def test_a_draft_that_may_come_late_leaves_no_answer_unmarked_beside_it() 
         rig.channel.will("send", Hang())
         put = final(rig, "done")
         turn = turn_of(put.key)
-        draft = rig.live.open(turn=turn, fence=1, address=rig.channel.address(), on_ref=learned)
+        draft = rig.live.open(
+            NewDraft(turn=turn, fence=1, address=rig.channel.address(), on_ref=learned)
+        )
         draft.show(1, "done")
         left = await draft.close()
         await commit(rig.store, put)

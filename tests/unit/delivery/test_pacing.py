@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from tests.unit.delivery.pacing_play import FREE, draft, final, play
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
-from zeroclaw.delivery.pacing import fresh, step
-from zeroclaw.delivery.pacing_events import (
+from zeroclaw.delivery.pacing import (
     Answered,
     Ended,
     Forgotten,
     Grant,
+    Limits,
     Rank,
     Refused,
     Request,
@@ -21,8 +21,9 @@ from zeroclaw.delivery.pacing_events import (
     WakeAt,
     Wanted,
     Withdrawn,
+    fresh,
+    step,
 )
-from zeroclaw.delivery.pacing_state import Limits
 from zeroclaw.value import replace
 
 

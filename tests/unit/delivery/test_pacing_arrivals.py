@@ -8,19 +8,21 @@ from hypothesis import strategies as st
 
 from tests.unit.delivery.pacing_play import FREE, draft, final, play
 from zeroclaw.channel import Budget
-from zeroclaw.delivery.pacing import LATE_S, fresh, step
-from zeroclaw.delivery.pacing_events import (
+from zeroclaw.delivery.pacing import (
+    LATE_S,
     Ended,
     Event,
     Forgotten,
     Grant,
+    Limits,
     Rank,
     Request,
     Ticked,
     WakeAt,
     Wanted,
+    fresh,
+    step,
 )
-from zeroclaw.delivery.pacing_state import Limits
 from zeroclaw.value import Value, replace
 
 ACCOUNT = Budget(per_s=5, burst=4)

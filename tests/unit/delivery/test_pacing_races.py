@@ -18,14 +18,16 @@ from hypothesis.stateful import (
 from tests.fakes.mutant import mutant
 from zeroclaw.channel import Budget
 from zeroclaw.delivery import pacing
-from zeroclaw.delivery.pacing import LATE_S, fresh, step
-from zeroclaw.delivery.pacing_events import (
+from zeroclaw.delivery.pacing import (
+    LATE_S,
     Answered,
     Effect,
     Ended,
     Event,
     Forgotten,
     Grant,
+    Limits,
+    Pacing,
     Rank,
     Refused,
     Request,
@@ -34,8 +36,9 @@ from zeroclaw.delivery.pacing_events import (
     WakeAt,
     Wanted,
     Withdrawn,
+    fresh,
+    step,
 )
-from zeroclaw.delivery.pacing_state import Limits, Pacing
 
 Step = Callable[[Pacing, Event], tuple[Pacing, tuple[Effect, ...]]]
 SLACK_S = 1e-3

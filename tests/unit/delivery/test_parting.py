@@ -7,7 +7,7 @@ from typing import SupportsIndex
 from tests.fakes.manual_clock import LoopClock
 from tests.fakes.scripted_channel import ScriptedChannel
 from tests.unit.delivery.rig import CAPABILITIES, running
-from zeroclaw.delivery.parting import parted
+from zeroclaw.delivery.posting import parted
 from zeroclaw.delivery.split import split
 from zeroclaw.envelope import Rendered
 from zeroclaw.value import replace

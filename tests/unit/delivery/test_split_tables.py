@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zeroclaw.delivery.split import pieces, split
-from zeroclaw.delivery.tables import MOST_HEAD_CHARS, head_of
+from zeroclaw.delivery.split import MOST_HEAD_CHARS, head_of, pieces, split
 
 HEAD = "| a | b |\n|---|:-:|"
 ROWS = tuple(f"| {number} | x |" for number in range(6))
