@@ -54,7 +54,10 @@ class Deadlines:
         store, now = self._context.store, self._context.clock.now()
         async for row in scan(store, APPROVALS.where(state="pending", due_before=now)):
 
-            async def ended(_reads: Reads, row: Row = row) -> Plan:
+            async def ended(reads: Reads, key: str = row.key) -> Plan:
+                row = await reads.get(RowKind.APPROVAL, key)
+                if row is None or row.state != "pending":
+                    return Plan(conversation=None)
                 return await self._requests.expired(row)
 
             await self._context.transact(ended, DurablePoint.ANSWERED)

@@ -1,6 +1,7 @@
 """Approvers are reminded once that a question is about to end without an answer."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -212,3 +213,23 @@ async def test_what_is_gone_is_passed_over(world: World) -> None:
         world.store.forget(RowKind.APPROVAL)
         await house.advance(DUE_S)
         assert reminders(house) == []
+
+
+async def test_what_ended_while_a_start_ends_what_was_due_is_left_alone(world: World) -> None:
+    """What was read before is read again in the plan, so a press that came first fails no start."""
+    asked(world)
+    async with world.running() as house:
+        await house.say("poke it", "ben")
+        answers: list[str] = []
+
+        async def answer(writes: object) -> None:
+            if not answers:
+                answers.append("deny")
+                await house.services.ingress.admit(house.envelope(house.pressed("deny")))
+
+        world.clock.leap(timedelta(seconds=901))
+        world.store.meanwhile = answer
+        await house.services.deadlines.resume()
+        assert answers == ["deny"]
+        [row] = await house.rows(RowKind.APPROVAL)
+        assert row.state == "expired"
