@@ -59,8 +59,8 @@ OPENING = frozenset({"tool", "retry"})
 """Commands that start a turn, and count like messages."""
 ALWAYS = frozenset({"stop", "halt", "resume", "approve", "deny", "revoke"})
 """Commands that end something, or that somebody waits for; only those that did nothing count."""
-LOOK_BACK = 50
-"""Events of a conversation among which somebody's last one is looked for."""
+FIRST_LOOK, LOOK_BACK = 4, 50
+"""Events of a conversation among which somebody's last one is looked for: of a flood it is near."""
 MOST_KEPT_CHARS = 16_000
 """Of what one person wrote that came too late; the rest is only counted."""
 
@@ -251,7 +251,9 @@ class RateLimiter:
         context, address = self._context, envelope.address
         found = await self._conversations.find(address, principal)
         here = found.conversation
-        item = context.item(content, here, envelope, principal)
+        # An edit's own id may be that of its message, which is not to be looked for here.
+        came = address if isinstance(envelope.body, Edited) else envelope
+        item = context.item(content, here, came, principal)
         if not is_new and (counted := await self._counted(item)) is not None:
             return Plan(conversation=here, writes=(*found.writes, counted), claimed=False)
         writes = (*found.writes, item_put(item, "failed", expect=0))
@@ -266,24 +268,23 @@ class RateLimiter:
 
         It is the last that its writer wrote here, but for what was turned away for another reason.
         """
-        rows = await self._context.store.select(
-            INBOX.where(conversation=item.conversation, newest_first=True, limit=LOOK_BACK)
-        )
-        for row in rows:
-            last = item_of(row)
-            if last.principal.id != item.principal.id:
-                continue
-            match last.content, item.content:
-                case TooOld(text=before, count=count), TooOld(text=text):
-                    said = f"{before}\n\n{text}"[:MOST_KEPT_CHARS]
-                    content = TooOld(text=said, count=count + 1)
-                case Unread(over=before, count=count), Unread(over=over) if before == over:
-                    content = Unread(over=over, count=count + 1)
-                case ((Unread() | TooOld()), _):
+        waiting = INBOX.where(conversation=item.conversation, newest_first=True)
+        for limit in (FIRST_LOOK, LOOK_BACK):
+            for row in await self._context.store.select(replace(waiting, limit=limit)):
+                last = item_of(row)
+                if last.principal.id != item.principal.id:
                     continue
-                case _:
-                    return None
-            return item_put(replace(last, content=content), "failed", expect=row.version)
+                match last.content, item.content:
+                    case TooOld(text=before, count=count), TooOld(text=text):
+                        said = f"{before}\n\n{text}"[:MOST_KEPT_CHARS]
+                        content = TooOld(text=said, count=count + 1)
+                    case Unread(over=before, count=count), Unread(over=over) if before == over:
+                        content = Unread(over=over, count=count + 1)
+                    case ((Unread() | TooOld()), _):
+                        continue
+                    case _:
+                        return None
+                return item_put(replace(last, content=content), "failed", expect=row.version)
         return None
 
 

@@ -8,9 +8,9 @@ import pytest
 from tests.fakes.house import House, World
 from tests.fakes.scripted_model import asks_for, says
 from zeroclaw.config.model import ApprovalSettings, ChannelSettings, LimitsSettings, RateSettings
-from zeroclaw.envelope import Accepted, Duplicate, Said
+from zeroclaw.envelope import Accepted, Duplicate, Edited, Said
 from zeroclaw.inbound.limiter import REMEMBERED
-from zeroclaw.store import Commit, DurablePoint, RowKind
+from zeroclaw.store import Commit, DurablePoint, Query, Row, RowKind
 from zeroclaw.turn.inbox import Unread, item_of
 from zeroclaw.value import replace
 
@@ -459,3 +459,46 @@ async def test_edits_count_like_messages(world: World) -> None:
         await house.edit("p1", "tulip", "ben")
         await house.say("two", "ben")
         assert "tulip" in str(world.model.asked())
+
+
+async def test_an_edit_over_a_limit_does_not_hide_the_message_that_it_is_about(
+    world: World,
+) -> None:
+    """Platforms give an edit its message's own id; what was turned away is nobody's original."""
+    world.configure(limits=LimitsSettings(person_per_minute=6, person_burst=3))
+    async with world.running() as house:
+        await house.say("one", "ben")
+        for number in range(9):
+            edit = house.envelope(Edited(message="p1", text=f"edit {number}"), "ben")
+            await house.services.ingress.admit(replace(edit, message="p1"))
+        await house.advance(60)
+        await house.edit("p1", "tulip", "ben")
+        await house.say("two", "ben")
+        assert "tulip" in str(world.model.asked())
+
+
+async def test_what_is_turned_away_again_reads_few_rows(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood is what is cheap to send, so it is cheap to refuse (P9)."""
+    limited(world)
+    read: list[int] = []
+    select = world.store.select
+
+    async def counted(query: Query) -> tuple[Row, ...]:
+        found = await select(query)
+        read.append(len(found))
+        return found
+
+    async with world.running() as house:
+        for _ in range(6):
+            await house.say("hello", "ben")
+            await house.say("hello", "ben")
+            await house.advance(20)
+        for _ in range(3):
+            await house.say("hello", "ben")
+        monkeypatch.setattr(world.store, "select", counted)
+        await house.services.ingress.admit(house.envelope(Said(text="hello"), "ben"))
+        assert sum(read) <= 4
+        [row] = await house.rows(RowKind.INBOX, "failed")
+        assert item_of(row).content == Unread(over="person", count=2)
