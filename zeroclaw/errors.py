@@ -210,3 +210,9 @@ class AlreadyClaimed(StoreRefused):
 def system_words(error: OSError) -> str:
     """Return what the system says about an error, in lower case, for the end of a line of ours."""
     return (error.strerror or type(error).__name__).lower()
+
+
+def first_of(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
+    """Return the first error of a group, which may hold groups itself."""
+    error = errors.exceptions[0]
+    return first_of(error) if isinstance(error, BaseExceptionGroup) else error

@@ -28,6 +28,7 @@ async def zeroclaw(here: World, *arguments: str, given: str = "") -> tuple[int, 
     return process.returncode, out.decode(), err.decode()
 
 
+BY_CGROUP = "each command is bounded by a cgroup of its own"
 SECRETS = ("JOURNEY_MODEL_KEY", "JOURNEY_SIGNING_SECRET")
 
 
@@ -99,6 +100,12 @@ async def test_status_without_a_daemon(tmp_path: Path) -> None:
         assert "zeroclaw run" in err
 
 
+def bound_found_by(here: World) -> str:
+    """What bounds a command's memory, as the daemon found it on this machine at its start."""
+    (line,) = [one for one in here.daemon.stderr.splitlines() if " commands_bounded " in one]
+    return BY_CGROUP if "by=cgroups" in line else line.partition("why=")[2].strip("\"'")
+
+
 async def test_doctor_says_why_it_is_silent(tmp_path: Path) -> None:
     """The daemon's own word on its channels and its errors, and the model's server is asked."""
     async with world(tmp_path) as here:
@@ -110,6 +117,8 @@ async def test_doctor_says_why_it_is_silent(tmp_path: Path) -> None:
         assert (code, lines["daemon"]["verdict"]) == (0, "ok"), out
         assert lines["channels"]["text"].startswith("`loopback` up for ")
         assert lines["provider"]["text"].endswith("it answers")
+        bound = bound_found_by(here)
+        assert (bound != "", lines["sandbox"]["text"].endswith(bound)) == (True, True), out
         assert len(here.model.requests) == asked
         assert (await zeroclaw(here, "halt"))[0] == 0
         _, out, _ = await zeroclaw(here, "doctor")

@@ -16,7 +16,8 @@ from zeroclaw.cli.invocation import copyable
 from zeroclaw.errors import ConfigError, ZeroclawError, system_words
 
 _STDERR = 2
-
+_MISUSED = 2
+_UNREACHED = 3
 
 COMMANDS = {
     "init": "Write a first configuration, after a few questions.",
@@ -59,11 +60,10 @@ def load_command(name: str) -> click.Command:
 class Told(click.ClickException):
     """An error of ours on its way to a person."""
 
-    exit_code = 1
-
-    def __init__(self, lines: tuple[str, ...]) -> None:
+    def __init__(self, *lines: str, exit_code: int = 1) -> None:
         # Now, while the options of the command are known; when it is shown they are not.
         self.lines = tuple(map(copyable, lines))
+        self.exit_code = exit_code
         super().__init__("; ".join(self.lines))
 
     def show(self, file: IO[str] | None = None) -> None:
@@ -72,27 +72,14 @@ class Told(click.ClickException):
             click.echo(f"zeroclaw: {line}", file=file, err=file is None)
 
 
-class Misused(Told):
-    """The usage or the configuration is wrong."""
-
-    exit_code = 2
-
-
-class Unreached(Told):
-    """No daemon is running, or it can't be reached."""
-
-    exit_code = 3
-
-
 def told(error: ZeroclawError) -> Told:
     """Return an error as a person reads it, with its exit code."""
     if isinstance(error, ConfigError):
-        return Misused(error.faults)
+        return Told(*error.faults, exit_code=_MISUSED)
     # Loaded by now if it was raised; not worth loading to find out that it was not.
     control = sys.modules.get("zeroclaw.host.control")
     is_unreachable = control is not None and isinstance(error, control.Unreachable)
-    line = " ".join(str(error).split())
-    return Unreached((line,)) if is_unreachable else Told((line,))
+    return Told(" ".join(str(error).split()), exit_code=_UNREACHED if is_unreachable else 1)
 
 
 def misused(error: click.UsageError) -> click.ClickException:
@@ -102,7 +89,8 @@ def misused(error: click.UsageError) -> click.ClickException:
     text = error.format_message().rstrip(".")
     words = [] if error.ctx is None else error.ctx.command_path.split()[1:]
     called = " ".join(("zeroclaw", *words))
-    return Misused((f"{text[:1].lower()}{text[1:]}; `{called} --help` shows how",))
+    line = f"{text[:1].lower()}{text[1:]}; `{called} --help` shows how"
+    return Told(line, exit_code=_MISUSED)
 
 
 def _of_the_system(error: OSError) -> str:
@@ -140,7 +128,7 @@ class _Lazy(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read has gone, and click ends without a word
                 raise
-            raise Told((_of_the_system(error),)) from error
+            raise Told(_of_the_system(error)) from error
 
 
 @click.group(

@@ -143,7 +143,7 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
     except ValidationError as error:
         faults.extend(faults_of(error))
         broken = {tuple(str(part) for part in fault["loc"][:2]) for fault in error.errors()}
-    kept = {key: one for key, one in table.items() if not _is_broken(key, broken)}
+    kept = {key: one for key, one in table.items() if key not in {place[0] for place in broken}}
     channels = table.get("channels")
     if isinstance(channels, dict):
         named = cast("dict[str, object]", channels)
@@ -151,10 +151,6 @@ def _readable(table: dict[str, object], faults: list[str]) -> Config:
             name: one for name, one in named.items() if ("channels", name) not in broken
         }
     return config_of(kept)
-
-
-def _is_broken(key: str, broken: set[tuple[str, ...]]) -> bool:
-    return any(place[:1] == (key,) for place in broken)
 
 
 def channel_kinds() -> Mapping[str, tuple[ChannelManifest, type[BaseModel]]]:

@@ -21,7 +21,7 @@ from zeroclaw.daemon.operator_page import OperatorPage
 from zeroclaw.daemon.services import Answer, Services
 from zeroclaw.daemon.store_watch import WatchedStore
 from zeroclaw.envelope import ConversationId
-from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError
+from zeroclaw.errors import ConfigError, Refused, StoreUnusable, ZeroclawError, first_of
 from zeroclaw.host.hangup import Hangup
 from zeroclaw.host.logs import EventLog, troubles
 from zeroclaw.host.processes import reap
@@ -118,7 +118,7 @@ async def serve(start: Start, hooks: Hooks, openers: Openers) -> None:
         except* Stopped:
             pass
         except* ZeroclawError as errors:
-            raise _first(errors) from None
+            raise first_of(errors) from None
 
 
 class Daemon:
@@ -310,8 +310,3 @@ async def _clean_up(foundation: Foundation) -> None:
         foundation.log("process_group_reaped", action=row.key, ended=ended)
         forget = PROCESSES.delete(row.key)
         await foundation.store.commit(Commit(point=DurablePoint.HOUSEKEEPING, writes=(forget,)))
-
-
-def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
-    error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

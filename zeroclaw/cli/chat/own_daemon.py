@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from zeroclaw.errors import StoreUnusable, ZeroclawError, system_words
+from zeroclaw.errors import StoreUnusable, ZeroclawError, first_of, system_words
 
 LOG = "chat.log"
 END_S = 30.0
@@ -65,7 +65,7 @@ async def with_own_daemon(
             await sitting()
             watching.cancel()
     except* ZeroclawError as errors:
-        raise _first(errors) from None
+        raise first_of(errors) from None
     finally:
         await _end(process)
 
@@ -106,8 +106,3 @@ async def _last_word(process: asyncio.subprocess.Process, log: Path, *, is_kept:
     how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
     more = f"`{log}` may say more" if is_kept else f"its last line was `{said[-1] if said else ''}`"
     return f"the daemon {how} and said nothing; {more}"
-
-
-def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
-    error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -19,7 +19,7 @@ from zeroclaw.cli.chat.keyboard import Ended, Event, Interrupted, Typed, typed
 from zeroclaw.cli.chat.screen import KEYS, Ink, View
 from zeroclaw.cli.client import ask
 from zeroclaw.clock import Clock
-from zeroclaw.errors import Refused, ZeroclawError
+from zeroclaw.errors import Refused, ZeroclawError, first_of
 from zeroclaw.host.clock import SystemClock
 
 HISTORY = 10
@@ -100,7 +100,7 @@ class Session:
                     await self._listen(events)
                 linked.cancel()
         except* ZeroclawError as errors:
-            raise _first(errors) from None
+            raise first_of(errors) from None
 
     async def _listen(self, events: AsyncIterator[Event]) -> None:
         async for event in events:
@@ -216,11 +216,6 @@ class Session:
         is_busy = self._view.is_drafting or self._view.answered < self._awaited
         if (self._view.open_calls or not is_busy) and not self._approves:
             self._show(self._view.prompt())
-
-
-def _first(errors: BaseExceptionGroup[ZeroclawError]) -> ZeroclawError:
-    error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def sit(
